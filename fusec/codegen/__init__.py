@@ -1,0 +1,1 @@
+"""Code generators: one loops program in, one target text out."""

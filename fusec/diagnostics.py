@@ -1,0 +1,40 @@
+"""Renders an error: message and code, then file, line and column, the line itself with a caret, and a hint."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fusec.source import Span
+
+
+def render(code: str, message: str, span: Span | None, label: str = "", hint: str = "") -> str:
+    """The text of an error; its first line starts with the message, so that it can be matched.
+
+    Widths count characters; a span over several lines is marked to the end of its first.
+    """
+    lines = [f"{message} [{code}]" if code else message]
+    if span is not None:
+        number, column = span.line, span.column
+        text = span.file.line(number)
+        width = max(1, min(span.end - span.start, len(text) - column + 1))
+        margin = " " * len(str(number))
+        pad = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
+        lines.append(f"{margin}--> {span.file.name}, line {number}, column {column}")
+        lines.append(f"{margin} |")
+        lines.append(f"{number} | {text}")
+        lines.append(f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}")
+    elif label:
+        lines.append(f"  {label}")
+    if hint:
+        lines.append(f"hint: {hint}")
+    return "\n".join(lines)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'?`` for the closest known name, or an empty text."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,1 @@
+"""Front ends: a language in, a loops program out."""

@@ -1,0 +1,140 @@
+"""Pure expressions: constants and applications of ops, shared by both IRs; every node is interned.
+
+Interning makes structurally equal nodes identical, so equality and hashing cost nothing, common subexpressions are
+found by construction and a printed expression parses back to the very same object.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fusec.dtypes import DType
+from fusec.ops import TABLE, result_type
+
+Space = Literal["global", "local"]
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct of scalars declared in a preamble: its name and its (field, dtype) pairs in order."""
+
+    name: str
+    fields: tuple[tuple[str, DType], ...]
+
+    def field(self, name: str) -> DType:
+        """The dtype of a field; KeyError if there is none of that name."""
+        return dict(self.fields)[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The type of an address of elements: in an argument array ("global") or in a local array ("local")."""
+
+    element: DType
+    space: Space
+    const: bool = False
+
+
+Type = DType | Struct | Pointer
+
+
+class _Interned(type):
+    """Metaclass: constructing a node that exists already returns the one that exists."""
+
+    _nodes: weakref.WeakValueDictionary[tuple[object, ...], Any] = weakref.WeakValueDictionary()
+    _lock = threading.Lock()
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        node = super().__call__(*args, **kwargs)
+        key = (cls, *(getattr(node, name) for name in node.__dataclass_fields__))
+        with _Interned._lock:
+            return _Interned._nodes.setdefault(key, node)
+
+
+@dataclass(frozen=True, eq=False)
+class Expr(metaclass=_Interned):
+    """Base of all expressions; every concrete node has a `type`."""
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The operand expressions, left to right."""
+        return ()
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same node over other operands."""
+        assert not children, f"{type(self).__name__} has no operands"
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Const(Expr):
+    """A constant, held as the bits of its storage so that -0.0, nan and every dtype are exact.
+
+    bits: unsigned; a complex constant has the real part in the lower half.
+    """
+
+    bits: int
+    type: DType
+
+    @property
+    def value(self) -> np.generic:
+        """The constant as a NumPy scalar."""
+        raw = self.bits.to_bytes(self.type.nbytes, "little")
+        scalar: np.generic = np.frombuffer(raw, self.type.numpy)[0]
+        return scalar
+
+
+def const(value: object, dtype: DType) -> Const:
+    """The constant of a Python or NumPy number, converted as NumPy's astype converts (integers wrap)."""
+    if dtype.is_integer and isinstance(value, int):
+        return Const(int(value) % (1 << dtype.bits), dtype)
+    with np.errstate(all="ignore"):
+        scalar = np.asarray(value).astype(dtype.numpy)
+    return Const(int.from_bytes(scalar.tobytes(), "little"), dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Apply(Expr):
+    """An op of the op table applied to operands. `where`, `logical_and` and `logical_or` evaluate on demand."""
+
+    op: str
+    args: tuple[Expr, ...]
+    type: DType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The operands."""
+        return self.args
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same op over other operands of the same dtypes."""
+        return Apply(self.op, children, self.type)
+
+
+def apply(op: str, *args: Expr, target: DType | None = None) -> Apply:
+    """Apply an op, deriving the result dtype by the rule of its row; `target` for convert and bitcast."""
+    types = tuple(scalar_type(arg) for arg in args)
+    return Apply(op, args, result_type(TABLE[op], types, target))
+
+
+def convert(value: Expr, dtype: DType) -> Expr:
+    """`value` as `dtype`; the value itself if it has that dtype already."""
+    return value if type_of(value) == dtype else Apply("convert", (value,), dtype)
+
+
+def type_of(value: Expr) -> Type:
+    """The type of any expression."""
+    found: Type = value.type  # type: ignore[attr-defined]
+    return found
+
+
+def scalar_type(value: Expr) -> DType:
+    """The dtype of an expression that must be a scalar."""
+    found = type_of(value)
+    assert isinstance(found, DType), f"expected a scalar, got {found}"
+    return found

@@ -1,0 +1,351 @@
+"""The loops IR: one kernel as structured statements over scalars, executed once for every element.
+
+A `Program` says what one element does; the loop over elements, threads and lanes belongs to the code generators.
+Names of locals are unique within a function. Reading a local or an array element has no side effect; atomics and
+calls that write memory are statements of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fusec.dtypes import DType
+from fusec.ir.expr import Expr, Pointer, Struct, Type
+from fusec.source import SourceFile
+
+Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate"]
+AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange"]
+
+
+# --- expressions beyond Const and Apply ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Local(Expr):
+    """The current value of a local variable, a function parameter or a scalar kernel parameter."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, eq=False)
+class Element(Expr):
+    """The address of the current element of a non-raw array parameter (broadcasting applied)."""
+
+    param: str
+    type: Pointer
+
+
+@dataclass(frozen=True, eq=False)
+class At(Expr):
+    """The address of an element of a raw array parameter; strides are honoured.
+
+    index: int64 values; one, the position in C order of the logical array, or one for every axis.
+    """
+
+    param: str
+    index: tuple[Expr, ...]
+    type: Pointer
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The index values."""
+        return self.index
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same array at another index."""
+        return At(self.param, children, self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalArray(Expr):
+    """The address of the first element of a local array."""
+
+    name: str
+    type: Pointer
+
+
+@dataclass(frozen=True, eq=False)
+class Offset(Expr):
+    """An address moved by a number of elements (int64), without regard to strides."""
+
+    pointer: Expr
+    offset: Expr
+    type: Pointer
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The address and the distance."""
+        return (self.pointer, self.offset)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """Another address moved by another distance."""
+        return Offset(children[0], children[1], self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Load(Expr):
+    """The value stored at an address."""
+
+    pointer: Expr
+    type: DType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The address."""
+        return (self.pointer,)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """A load from another address."""
+        return Load(children[0], self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Query(Expr):
+    """A fact about a raw array (`param`) or, with param "", about the iteration space; int64.
+
+    what: "size", "ndim"; "shape" or "stride" (in bytes) along `axis`; of the space alone "index" (the flat C-order
+    position of the current element, CuPy's `i`) and "coordinate" along `axis` (CuPy's `_ind.get()[axis]`).
+    """
+
+    param: str
+    what: Quantity
+    axis: Expr | None
+    type: DType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The axis, if the quantity has one."""
+        return () if self.axis is None else (self.axis,)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same quantity along another axis."""
+        return Query(self.param, self.what, children[0] if children else None, self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Expr):
+    """A call of a function of the program; pure unless the function stores through a pointer (then a CallStatement)."""
+
+    function: str
+    args: tuple[Expr, ...]
+    type: Type
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The arguments."""
+        return self.args
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same function called with other arguments."""
+        return Call(self.function, children, self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Field(Expr):
+    """A field of a struct value."""
+
+    value: Expr
+    name: str
+    type: DType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The struct."""
+        return (self.value,)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same field of another struct value."""
+        return Field(children[0], self.name, self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Make(Expr):
+    """A struct value from one value for every field, in order."""
+
+    fields: tuple[Expr, ...]
+    type: Struct
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The field values."""
+        return self.fields
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same struct of other values."""
+        return Make(children, self.type)
+
+
+# --- statements ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stmt:
+    """Base of all statements. line: line of the user's text it came from, 0 for none; it takes no part in equality."""
+
+    line: int = field(default=0, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Declare(Stmt):
+    """A new local variable; without a value it starts as zero (a null pointer for pointers)."""
+
+    name: str
+    type: Type
+    value: Expr | None = None
+
+
+@dataclass(frozen=True)
+class DeclareArray(Stmt):
+    """A new local array of fixed length; elements without a value start as zero."""
+
+    name: str
+    element: DType
+    length: int
+    values: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Assign(Stmt):
+    """A new value for a local variable."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class SetField(Stmt):
+    """A new value for one field of a local struct."""
+
+    name: str
+    field: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Store(Stmt):
+    """Write a value to an address."""
+
+    pointer: Expr
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Atomic(Stmt):
+    """An indivisible update of an element; `result` names a declared local that receives the old value, "" for none.
+
+    values: one operand; for compare_exchange the expected value, then the new one.
+    """
+
+    op: AtomicOp
+    pointer: Expr
+    values: tuple[Expr, ...]
+    result: str = ""
+
+
+@dataclass(frozen=True)
+class CallStatement(Stmt):
+    """A call for its effect; `result` names a declared local that receives the value, "" for none."""
+
+    call: Call
+    result: str = ""
+
+
+@dataclass(frozen=True)
+class If(Stmt):
+    """Run one of two statement lists by a bool."""
+
+    condition: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class While(Stmt):
+    """Repeat `body` then `step` as long as the bool `condition` holds; `continue` goes to `step`.
+
+    test_first: False for do-while, which runs the body once before the first test.
+    """
+
+    condition: Expr
+    body: tuple[Stmt, ...]
+    step: tuple[Stmt, ...] = ()
+    test_first: bool = True
+
+
+@dataclass(frozen=True)
+class Break(Stmt):
+    """Leave the innermost loop."""
+
+
+@dataclass(frozen=True)
+class Continue(Stmt):
+    """Go to the step of the innermost loop."""
+
+
+@dataclass(frozen=True)
+class Return(Stmt):
+    """Leave the function with a value, or end this element's work (no value)."""
+
+    value: Expr | None = None
+
+
+# --- programs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScalarParam:
+    """A kernel argument passed by value, read as a Local of the same name."""
+
+    name: str
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class ArrayParam:
+    """A kernel argument that is an array.
+
+    raw: addressed by At and Query; otherwise by Element, and broadcast over the iteration space.
+    written: an output. read: its former content is read (an output that is always stored before it is read is not).
+    ndim: axes of a raw array; 0 for the others, whose axes belong to the iteration space.
+    """
+
+    name: str
+    dtype: DType
+    raw: bool = False
+    written: bool = False
+    read: bool = True
+    ndim: int = 0
+
+
+Param = ScalarParam | ArrayParam
+
+
+@dataclass(frozen=True)
+class Function:
+    """A device function; `result` is None if it returns nothing. Functions do not recurse."""
+
+    name: str
+    params: tuple[tuple[str, Type], ...]
+    result: Type | None
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """One kernel: what happens for every element.
+
+    functions: callees before callers. source: the user's text that statement lines refer to.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    body: tuple[Stmt, ...]
+    functions: tuple[Function, ...] = ()
+    source: SourceFile | None = field(default=None, compare=False)
+
+    @property
+    def arrays(self) -> tuple[ArrayParam, ...]:
+        """The array parameters in order."""
+        return tuple(param for param in self.params if isinstance(param, ArrayParam))

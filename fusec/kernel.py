@@ -1,0 +1,92 @@
+"""What code generators hand to runtimes: the layout a kernel was specialised for, its argument list and its source."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from fusec.dtypes import DType
+
+Target = Literal["llvm", "cuda", "metal"]
+SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
+
+
+class Step(Enum):
+    """How the address of an operand moves along an axis: not at all, by one element, or by a run-time stride."""
+
+    ZERO = "0"
+    UNIT = "1"
+    ANY = "s"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The memory layout a kernel is specialised for; extents and strides themselves stay run-time values.
+
+    ndim: axes of the iteration space after merging (at least 1); the last one is innermost.
+    steps: for every non-raw array parameter, by name, the Step along each of those axes.
+    raw: for every raw array parameter, by name, its number of axes and whether it is C-contiguous.
+    c_order: the iteration space is walked in C order of the logical shape, so the flat index is the loop position.
+    wide: positions or byte offsets may need 64 bits.
+    aligned: every pointer of a UNIT operand is a multiple of this many bytes (its element size at least).
+    """
+
+    ndim: int
+    steps: tuple[tuple[str, tuple[Step, ...]], ...] = ()
+    raw: tuple[tuple[str, tuple[int, bool]], ...] = ()
+    c_order: bool = True
+    wide: bool = False
+    aligned: int = 1
+
+    def step(self, param: str) -> tuple[Step, ...]:
+        """The steps of one non-raw array parameter."""
+        return dict(self.steps)[param]
+
+    @property
+    def key(self) -> str:
+        """A short text that names the layout, e.g. ``2:x=s1,y=01;A=2c``; part of cache keys and kernel comments."""
+        steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
+        raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
+        flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + f"a{self.aligned}"
+        return f"{self.ndim}:{steps};{raw};{flags}"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One entry of a kernel's argument list.
+
+    kind: "size" and "extent" (along `axis`) of the iteration space; "pointer", "stride" (bytes along `axis` of the
+    space) and "scalar" of parameter `param`; "raw_size", "raw_extent", "raw_stride" (bytes) of a raw array, along its
+    own `axis`. dtype: of the element or scalar; int64 for the rest.
+    """
+
+    kind: SlotKind
+    param: str
+    axis: int
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A generated kernel: all that a runtime needs to compile, launch and describe it.
+
+    name: entry point in `source`. slots: the arguments in order. lanes: elements one CPU vector step or one GPU
+    thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
+    notes: what was specialised, for explain().
+    """
+
+    name: str
+    target: Target
+    slots: tuple[Slot, ...]
+    source: str
+    layout: Layout
+    lanes: int = 1
+    cost: int = 1
+    notes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Content hash of the source."""
+        return hashlib.sha256(self.source.encode()).hexdigest()

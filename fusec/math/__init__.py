@@ -1,0 +1,1 @@
+"""Elementary functions as IR: one definition for every target."""

@@ -1,0 +1,1 @@
+"""Passes: one verb-named module each; the order is one flat tuple."""

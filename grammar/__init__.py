@@ -1,0 +1,1 @@
+"""The languages of fusec, as LALR grammars for lark; README.md maps their rules to the IR."""

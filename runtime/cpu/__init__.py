@@ -1,0 +1,1 @@
+"""The CPU runtime: JIT engine, thread pool, memory pool, call path and object cache."""
