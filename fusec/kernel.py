@@ -31,6 +31,7 @@ class Layout:
     c_order: the iteration space is walked in C order of the logical shape, so the flat index is the loop position.
     wide: positions or byte offsets may need 64 bits.
     aligned: every pointer of a UNIT operand is a multiple of this many bytes (its element size at least).
+    streaming: the outputs exceed the last-level cache, so that writing around it pays.
     """
 
     ndim: int
@@ -39,6 +40,7 @@ class Layout:
     c_order: bool = True
     wide: bool = False
     aligned: int = 1
+    streaming: bool = False
 
     def step(self, param: str) -> tuple[Step, ...]:
         """The steps of one non-raw array parameter."""
@@ -49,7 +51,8 @@ class Layout:
         """A short text that names the layout, e.g. ``2:x=s1,y=01;A=2c``; part of cache keys and kernel comments."""
         steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
-        flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + f"a{self.aligned}"
+        flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
+        flags += f"a{self.aligned}"
         return f"{self.ndim}:{steps};{raw};{flags}"
 
 
@@ -58,7 +61,8 @@ class Slot:
     """One entry of a kernel's argument list.
 
     kind: "size" and "extent" (along `axis`) of the iteration space; "pointer", "stride" (bytes along `axis` of the
-    space) and "scalar" of parameter `param`; "raw_size", "raw_extent", "raw_stride" (bytes) of a raw array, along its
+    space) and "scalar" of parameter `param` (complex128 takes two, the real part with axis 0, then the imaginary one
+    with axis 1); "raw_size", "raw_extent", "raw_stride" (bytes) of a raw array, along its
     own `axis`. dtype: of the element or scalar; int64 for the rest.
     """
 
