@@ -1,0 +1,140 @@
+"""The house keeps its shape: imports point down, files and functions stay small, every public name is explained."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLOORS = (
+    {"cli"},
+    {"array_api", "kernels"},
+    {"pipeline"},
+    {"frontends", "codegen", "runtime", "cache"},
+    {"passes"},
+    {"math"},
+    {"ir"},
+    {"errors", "kernel"},
+    {"diagnostics", "ops"},
+    {"source", "dtypes", "debug", "grammar"},
+)
+SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug"}
+BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
+FILLED_WHILE_CLASSES_ARE_DEFINED = {"fusec.errors.base"}
+CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+MUTATORS = {"append", "add", "update", "setdefault", "pop", "clear", "extend", "insert", "remove", "popitem"}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for folder, name in (("fusec", "fusec"), ("grammar", "fusec.grammar"), ("runtime", "fusec.runtime")):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            if name != "fusec" or parts[0] not in ("grammar", "runtime"):  # those may be links to the other two
+                found[".".join((name, *(part for part in parts if part != "__init__")))] = path
+    return found
+
+
+MODULES = modules()
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+each_module = pytest.mark.parametrize("name", MODULES)
+
+
+def floor_of(package: str) -> int:
+    rows = [number for number, row in enumerate(FLOORS) if package in row]
+    assert rows, f"fusec.{package} stands on no floor; give it one in FLOORS and in ARCHITECTURE.md"
+    return rows[0]
+
+
+def imported_packages(tree: ast.Module) -> set[str]:
+    """Parts of fusec that a module names in any import, wherever it stands."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute"
+            base = node.module or ""
+            names |= {f"{base}.{alias.name}" for alias in node.names} if base == "fusec" else {base}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {name.split(".")[1] for name in names if name.startswith("fusec.")}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "fusec"])
+def test_imports_point_down(name: str) -> None:
+    own = name.split(".")[1]
+    for other in imported_packages(TREES[name]) - {own}:
+        assert floor_of(other) > floor_of(own), f"{name} imports fusec.{other}, which does not lie below it"
+        assert own != "runtime" or other in SEEN_BY_RUNTIME, f"a runtime sees only kernels, not fusec.{other}"
+
+
+@each_module
+def test_files_and_functions_stay_small(name: str) -> None:
+    assert len(MODULES[name].read_text().splitlines()) <= 500
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < 60, f"{name}.{node.name} is longer than 60 lines"
+
+
+@each_module
+def test_every_public_name_is_explained(name: str) -> None:
+    tree = TREES[name]
+    assert ast.get_docstring(tree), f"{name} has no docstring"
+    scopes = [tree] + [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    for scope in scopes:
+        for node in scope.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
+                overload = any(isinstance(mark, ast.Name) and mark.id == "overload" for mark in node.decorator_list)
+                assert overload or ast.get_docstring(node), f"{name}: {node.name} has no docstring"
+
+
+@each_module
+def test_names_say_what_is_inside(name: str) -> None:
+    assert not BANNED_NAMES & set(name.split("."))
+
+
+def is_state(node: ast.AST, containers: set[str]) -> bool:
+    """Whether a statement inside a function rebinds a module's name or changes a container that belongs to it."""
+    match node:
+        case ast.Global():
+            return True
+        case ast.Subscript(value=ast.Name(id=owner), ctx=ast.Store() | ast.Del()):
+            return owner in containers
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=verb)):
+            return owner in containers and verb in MUTATORS
+    return False
+
+
+@each_module
+def test_mutable_state_of_a_module_has_a_lock(name: str) -> None:
+    tree = TREES[name]
+    containers = set()
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if isinstance(node.value, CONTAINERS):
+                containers |= {target.id for target in targets if isinstance(target, ast.Name)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    changed = [node for function in functions for node in ast.walk(function) if is_state(node, containers)]
+    if changed and name not in FILLED_WHILE_CLASSES_ARE_DEFINED:
+        locks = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in ("Lock", "RLock")]
+        assert locks, f"{name}, line {changed[0].lineno}: state of the module changes without a lock"
+
+
+def test_importing_fusec_imports_no_heavy_library() -> None:
+    program = """
+import json, sys, time
+import numpy
+start = time.perf_counter()
+import fusec
+elapsed = time.perf_counter() - start
+heavy = {"llvmlite", "lark", "cuda", "scipy", "ml_dtypes"}
+print(json.dumps({"heavy": sorted(heavy & set(sys.modules)), "milliseconds": 1e3 * elapsed}))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    report = json.loads(run.stdout)
+    assert report["heavy"] == []
+    assert report["milliseconds"] < 1000  # the aim is 30; a loaded machine must not fail the suite

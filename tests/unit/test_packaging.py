@@ -1,0 +1,105 @@
+"""What gets installed is what lies in the folders, no more and no less."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+FOLDERS = {"fusec": "fusec", "grammar": "fusec.grammar", "runtime": "fusec.runtime"}
+IMPORT_EVERYTHING = """
+import fusec, importlib, pkgutil, sys
+names = [row.name for row in pkgutil.walk_packages(fusec.__path__, "fusec.")]
+for name in names:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name.split(".")[0] not in ("cuda", "objc", "Metal"):
+            raise
+print(fusec.__file__, len(names))
+"""
+
+
+def installed_files() -> dict[str, Path]:
+    """What must be in a wheel, by its name there."""
+    found = {}
+    for folder, name in FOLDERS.items():
+        for path in (ROOT / folder).rglob("*"):
+            inside = path.relative_to(ROOT / folder)
+            link = folder == "fusec" and inside.parts[0] in FOLDERS
+            if path.suffix in (".py", ".lark", ".typed") and not link:
+                found["/".join((*name.split("."), *inside.parts))] = path
+    return found
+
+
+def test_the_package_list_names_every_folder_with_code() -> None:
+    folders = {name.rpartition("/")[0].replace("/", ".") for name in installed_files() if name.endswith("__init__.py")}
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == folders
+
+
+def test_every_folder_with_code_is_a_package() -> None:
+    names = installed_files()
+    for name in names:
+        if name.endswith(".py"):
+            assert name.rpartition("/")[0] + "/__init__.py" in names, f"{name} lies in a folder without __init__.py"
+
+
+def test_the_version_is_written_once_and_reported() -> None:
+    import fusec
+
+    assert fusec.__version__ == PROJECT["project"]["version"]
+
+
+@pytest.fixture(scope="module")
+def dists(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist, built from a copy so that the checkout stays clean."""
+    copy = tmp_path_factory.mktemp("copy") / "fusec"
+    ignored = shutil.ignore_patterns(
+        ".git", ".*cache", ".venv", ".ci-venv", "build", "dist", "*.egg-info", "__pycache__"
+    )
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored)
+    out = tmp_path_factory.mktemp("dist")
+    backend = (
+        "from setuptools import build_meta as b; import sys; b.build_sdist(sys.argv[1]); b.build_wheel(sys.argv[1])"
+    )
+    subprocess.run([sys.executable, "-c", backend, str(out)], cwd=copy, check=True, capture_output=True)
+    return out
+
+
+@pytest.mark.slow
+def test_a_wheel_holds_every_file_and_nothing_else(dists: Path) -> None:
+    (wheel,) = dists.glob("*.whl")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert {name for name in names if not name.endswith(".md")} == set(installed_files())
+
+
+@pytest.mark.slow
+def test_an_sdist_holds_what_a_wheel_and_the_tests_need(dists: Path) -> None:
+    (sdist,) = dists.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {str(path.relative_to(ROOT)) for path in installed_files().values()} <= names
+    assert {"pyproject.toml", "LICENSE", "README.md", "tests/unit/test_packaging.py", ".ci/run"} <= names
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_imports_everything(dists: Path, tmp_path: Path) -> None:
+    (wheel,) = dists.glob("*.whl")
+    venv.create(tmp_path, with_pip=False)
+    (site,) = tmp_path.rglob("site-packages")
+    zipfile.ZipFile(wheel).extractall(site)
+    dependencies = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "dependencies.pth").write_text("\n".join(dependencies))  # their own .pth files are not read
+    python = tmp_path / "bin" / "python"
+    run = subprocess.run([python, "-c", IMPORT_EVERYTHING], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    file, count = run.stdout.split()
+    assert Path(file).is_relative_to(tmp_path)
+    assert int(count) > 20
