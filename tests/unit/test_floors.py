@@ -16,7 +16,7 @@ FLOORS = (
     {"frontends", "codegen", "runtime", "cache"},
     {"passes"},
     {"math"},
-    {"ir"},
+    {"ir", "layouts"},
     {"errors", "kernel"},
     {"diagnostics", "ops"},
     {"source", "dtypes", "debug", "grammar"},
