@@ -14,6 +14,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FOLDERS = {"fusec": "fusec", "grammar": "fusec.grammar", "runtime": "fusec.runtime"}
+BUILD_BOTH = """
+import sys
+from setuptools import build_meta
+out = sys.argv[1]  # the hooks overwrite sys.argv
+build_meta.build_sdist(out)
+build_meta.build_wheel(out)
+"""
 IMPORT_EVERYTHING = """
 import fusec, importlib, pkgutil, sys
 names = [row.name for row in pkgutil.walk_packages(fusec.__path__, "fusec.")]
@@ -66,10 +73,7 @@ def dists(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored)
     out = tmp_path_factory.mktemp("dist")
-    backend = (
-        "from setuptools import build_meta as b; import sys; b.build_sdist(sys.argv[1]); b.build_wheel(sys.argv[1])"
-    )
-    subprocess.run([sys.executable, "-c", backend, str(out)], cwd=copy, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", BUILD_BOTH, str(out)], cwd=copy, check=True, capture_output=True)
     return out
 
 
