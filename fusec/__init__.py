@@ -1,1 +1,15 @@
-"""fusec: an array compiler. One kernel text runs on the CPU and comes out as CUDA C and Metal."""
+"""fusec: an array compiler. One kernel text runs on the CPU and comes out as CUDA C and Metal.
+
+>>> import numpy as np, fusec
+>>> saxpy = fusec.ElementwiseKernel("float32 a, float32 x, float32 y", "float32 z", "z = a * x + y", "saxpy")
+>>> saxpy(2.0, np.arange(3, dtype="float32"), np.ones(3, "float32"))
+array([1., 3., 5.], dtype=float32)
+"""
+
+from fusec.errors import FusecError, FusecTypeError, FusecValueError
+from fusec.kernels import ElementwiseKernel
+from fusec.version import VERSION
+
+__version__ = VERSION
+
+__all__ = ["ElementwiseKernel", "FusecError", "FusecTypeError", "FusecValueError"]

@@ -78,7 +78,8 @@ class Kernel:
 
     name: entry point in `source`. slots: the arguments in order. lanes: elements one CPU vector step or one GPU
     thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
-    notes: what was specialised, for explain().
+    notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
+    allocates them must fill them with zeros.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Kernel:
     lanes: int = 1
     cost: int = 1
     notes: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

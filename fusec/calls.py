@@ -1,0 +1,272 @@
+"""A call with host arrays: read the arguments, bind types, broadcast, protect overlapping memory, run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fusec import layouts, pipeline
+from fusec.dtypes import DType
+from fusec.errors.arguments import (
+    OutputIsNotAnArray,
+    OutputIsReadOnly,
+    OutputOverlapsItself,
+    OutputSizeUndecided,
+    OutputsOverlap,
+    OutShapeMismatch,
+    ShapesDoNotBroadcast,
+    SizeNotAllowed,
+    SizeUndecided,
+)
+from fusec.kernel import Step
+from fusec.layouts import Shape, View
+from fusec.operands import (
+    Array,
+    dtype_of,
+    host_array,
+    is_number,
+    is_same_memory,
+    may_overlap,
+    memory_order,
+    shares_memory,
+    view_of,
+    wrapper_of,
+)
+from fusec.pipeline import Specialisation
+from fusec.plans import Plan, arrange, make_space
+from fusec.signature import Parameter
+
+if TYPE_CHECKING:
+    from fusec.kernels import ElementwiseKernel
+
+
+@dataclass
+class Call:
+    """The arguments of one call, read and checked for kind.
+
+    arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.
+    given: outputs were passed. size: the `size=` argument or -1. key: what the plan depends on.
+    """
+
+    arrays: list[Array | None]
+    values: tuple[object, ...]
+    dtypes: tuple[DType | None, ...]
+    given: bool
+    size: int
+    numbers: frozenset[str]
+    key: object
+
+
+def read(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> Call:
+    """Sort the arguments into arrays and numbers; raises for anything else."""
+    arrays: list[Array | None] = []
+    found: list[DType | None] = []
+    key: list[object] = [size]
+    numbers = []
+    given = len(args) > kernel.nin
+    for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
+        if is_number(arg):
+            if position >= kernel.nin:
+                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg)).at()
+            arrays.append(None)
+            found.append(None)
+            numbers.append(param.name)
+            key.append(None)
+            continue
+        if arg is None and position >= kernel.nin:
+            raise OutputIsNotAnArray(kernel.name, param.name, "None").at()
+        array = host_array(arg, param.name, kernel.name)
+        if position >= kernel.nin and not array.flags.writeable:
+            raise OutputIsReadOnly(kernel.name, param.name).at()
+        arrays.append(array)
+        found.append(dtype_of(array, param.name, kernel.name))
+        key.append((array.dtype, array.shape, array.strides, array.flags.aligned))
+    if not given:
+        arrays += [None] * kernel.nout
+        found += [None] * kernel.nout
+    return Call(arrays, args, tuple(found), given, size, frozenset(numbers), tuple(key))
+
+
+def run(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> tuple[object, ...]:
+    """Run a kernel on host arguments and return all outputs."""
+    call = read(kernel, args, size)
+    if call.given:
+        _protect(kernel, call)
+    plan = kernel.plan(call)
+    _allocate(kernel, call, plan)
+    if plan.space.size:
+        plan.launch(call.arrays, call.values, kernel.params, kernel.name)
+    outputs: Sequence[object]
+    if call.given:
+        outputs = args[kernel.nin :]
+    else:
+        wrap = wrapper_of(args)
+        outputs = [each if wrap is None or each is None else wrap(each) for each in call.arrays[kernel.nin :]]
+    return tuple(outputs)
+
+
+# --- shapes --------------------------------------------------------------------------------------------------------
+
+
+def loop_shape(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], size: int) -> Shape:
+    """The shape of the iteration space: that of the non-raw arrays, or (size,) if there is none.
+
+    shapes: of the arguments, None for numbers and outputs not given.
+    """
+    shape: Shape | None = None
+    for param, each in zip(kernel.params, shapes, strict=True):
+        if each is None or param.raw:
+            continue
+        if size != -1:
+            raise SizeNotAllowed(kernel.name, param.name).at()
+        joined = each if shape is None else layouts.common_shape(shape, each)
+        if isinstance(joined, int):
+            assert shape is not None
+            raise ShapesDoNotBroadcast(kernel.name, param.name, shape, each, joined).at()
+        shape = joined
+    if size != -1:
+        return (size,)
+    if shape is None:
+        raise SizeUndecided(kernel.name).at()
+    return shape
+
+
+def check_outputs(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], shape: Shape, size: int) -> None:
+    """Given outputs have the shape of the space; raw ones to allocate need `size=`."""
+    for param, each in zip(kernel.out_params, shapes[kernel.nin :], strict=True):
+        if each is None:
+            if param.raw and size == -1:
+                raise OutputSizeUndecided(kernel.name, param.name).at()
+        elif not param.raw and each != shape:
+            raise OutShapeMismatch(kernel.name, param.name, each, shape).at()
+
+
+# --- plans ---------------------------------------------------------------------------------------------------------
+
+
+def make_plan(kernel: ElementwiseKernel, call: Call) -> Plan:
+    """Bind types, lay out the space, compile."""
+    types = kernel.signature.bind(call.dtypes)
+    shapes = [None if each is None else each.shape for each in call.arrays]
+    shape = loop_shape(kernel, shapes, call.size)
+    check_outputs(kernel, shapes, shape, call.size)
+    views, orders = _views(kernel, call, types, shape)
+    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims)
+    if _exceeds_cache(kernel, views):
+        space = make_space(
+            shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True
+        )
+    spec = Specialisation(tuple(types.items()), call.numbers, space.layout)
+    executable = pipeline.executable(kernel.definition, spec)
+    return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
+
+
+def _views(
+    kernel: ElementwiseKernel, call: Call, types: dict[str, DType], shape: Shape
+) -> tuple[list[tuple[Parameter, View]], dict[str, tuple[int, ...]]]:
+    """All array arguments as memory; outputs to allocate lie in the order of the inputs."""
+    views: list[tuple[Parameter, View]] = []
+    orders: dict[str, tuple[int, ...]] = {}
+    for position, (param, each) in enumerate(zip(kernel.params, call.arrays, strict=True)):
+        dtype = types[param.name]
+        if each is not None:
+            views.append((param, view_of(each, dtype)))
+        elif position >= kernel.nin:
+            inputs = [layouts.broadcast_strides(view, shape) for known, view in views if not known.raw]
+            order = tuple(range(len(shape))) if param.raw else memory_order(shape, inputs)
+            orders[param.name] = order
+            views.append((param, View(0, shape, _strides_in_order(shape, order, dtype.nbytes), dtype)))
+    return views, orders
+
+
+def _strides_in_order(shape: Shape, order: tuple[int, ...], nbytes: int) -> Shape:
+    strides = [0] * len(shape)
+    for axis in reversed(order):
+        strides[axis] = nbytes
+        nbytes *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def _exceeds_cache(kernel: ElementwiseKernel, views: Sequence[tuple[Parameter, View]]) -> bool:
+    """True if the contiguous outputs are larger than the last-level cache, so that they should be written around it."""
+    from fusec.runtime.cpu import machine
+
+    outputs = [view for param, view in views if param in kernel.out_params and not param.raw]
+    return sum(view.size * view.dtype.nbytes for view in outputs) > machine.last_level_cache_bytes()
+
+
+def _allocate(kernel: ElementwiseKernel, call: Call, plan: Plan) -> None:
+    """Fill in the outputs that were not given; what an element may leave unassigned starts as zero."""
+    if call.given:
+        return
+    from fusec.runtime.cpu import memory
+
+    for position, param in enumerate(kernel.out_params, kernel.nin):
+        order = plan.orders[param.name]
+        make = memory.zeros if param.raw or param.name in plan.executable.kernel.fills else memory.empty
+        shape = plan.space.shape
+        array = make(tuple(shape[axis] for axis in order), plan.types[param.name].numpy)
+        if order != tuple(range(len(order))):
+            array = array.transpose([order.index(axis) for axis in range(len(order))])
+        call.arrays[position] = array
+
+
+# --- memory that overlaps --------------------------------------------------------------------------------------------
+
+
+def _protect(kernel: ElementwiseKernel, call: Call) -> None:
+    """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
+    outputs = [
+        (param, array, view_of(array, dtype))
+        for param, array, dtype in list(zip(kernel.params, call.arrays, call.dtypes, strict=True))[kernel.nin :]
+        if array is not None and dtype is not None
+    ]
+    for position, (param, _, view) in enumerate(outputs):
+        if not param.raw and layouts.has_internal_overlap(view):
+            raise OutputOverlapsItself(kernel.name, param.name).at()
+        for other, array, seen in outputs[:position]:
+            if may_overlap(view, seen) and shares_memory(outputs[position][1], array):
+                raise OutputsOverlap(kernel.name, other.name, param.name).at()
+    for position, array in enumerate(call.arrays[: kernel.nin]):
+        dtype = call.dtypes[position]
+        if array is None or dtype is None:
+            continue
+        if any(_disturbs(kernel.params[position], array, view_of(array, dtype), output) for output in outputs):
+            call.arrays[position] = array.copy(order="K")
+            call.key = None  # strides changed: make the key anew
+    if call.key is None:
+        call.key = _key(call)
+
+
+def _key(call: Call) -> object:
+    arrays = [
+        None if each is None else (each.dtype, each.shape, each.strides, each.flags.aligned) for each in call.arrays
+    ]
+    return (call.size, *arrays)
+
+
+def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Parameter, Array, View]) -> bool:
+    """True if writing the output may change an element of the input before it is read."""
+    out_param, out_array, out_view = output
+    if not may_overlap(view, out_view):
+        return False
+    if not param.raw and not out_param.raw and is_same_memory(view, out_view) and view.dtype.bits == out_view.dtype.bits:
+        return False
+    return shares_memory(array, out_array)
+
+
+# --- the native entry ----------------------------------------------------------------------------------------------
+
+
+def fast_entry(kernel: ElementwiseKernel, plan: Plan, fallback: Callable[..., object]) -> Callable[..., object] | None:
+    """A native function for calls like this one, or None if the kernel needs more than contiguous arrays and numbers."""
+    layout = plan.space.layout
+    contiguous = layout.ndim == 1 and not layout.streaming and not layout.raw and layout.aligned > 1
+    if not contiguous or any(steps != (Step.UNIT,) for _, steps in layout.steps) or plan.executable.kernel.fills:
+        return None
+    if plan.space.size < 2 or not plan.space.operands:
+        return None
+    from fusec.runtime.cpu import fastcall
+
+    return fastcall.for_kernel(kernel.params, plan, fallback, kernel.name)

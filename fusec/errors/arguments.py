@@ -1,0 +1,361 @@
+"""Errors of a call: arguments that do not fit the kernel (codes F200 to F299). CuPy's own texts where it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fusec.errors.base import FusecError, FusecTypeError, UserError
+
+
+@dataclass(frozen=True)
+class WrongNumberOfArguments(UserError):
+    """A call with neither the inputs alone nor inputs and outputs."""
+
+    code: ClassVar[str] = "F200"
+    message: ClassVar[str] = (
+        "Wrong number of arguments for '{name}'. It must be either {nin} or {nargs} (with outputs), but given {given}."
+    )
+    hint: ClassVar[str] = "the parameters are ({inputs}) -> ({outputs})"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    nin: int
+    nargs: int
+    given: int
+    inputs: str
+    outputs: str
+
+
+@dataclass(frozen=True)
+class UnknownKeyword(UserError):
+    """A keyword that calls do not take."""
+
+    code: ClassVar[str] = "F201"
+    message: ClassVar[str] = "Wrong arguments: kernel '{name}' takes no keyword {keyword!r}"
+    hint: ClassVar[str] = "a call takes size=, out=, stream= and block_size=; inputs and outputs are positional"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    keyword: str
+
+
+@dataclass(frozen=True)
+class UnsupportedArgument(UserError):
+    """An argument that is neither an array nor a number."""
+
+    code: ClassVar[str] = "F202"
+    message: ClassVar[str] = "Unsupported type {given} for parameter '{param}' of kernel '{name}'"
+    hint: ClassVar[str] = "pass a NumPy array, an array with DLPack or __cuda_array_interface__, or a number; {cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    param: str
+    given: str
+    cure: str = "np.asarray(value) makes an array of a list"
+
+
+@dataclass(frozen=True)
+class OutputIsNotAnArray(UserError):
+    """A number or None where an output array is expected."""
+
+    code: ClassVar[str] = "F203"
+    message: ClassVar[str] = "Output arguments type must be an array: output '{param}' of kernel '{name}' got {given}"
+    hint: ClassVar[str] = "pass all outputs as arrays, or none to have them allocated"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    param: str
+    given: str
+
+
+@dataclass(frozen=True)
+class TypeMismatch(UserError):
+    """A dtype that contradicts the declaration or another argument of the same placeholder."""
+
+    code: ClassVar[str] = "F204"
+    message: ClassVar[str] = "Type is mismatched. {param} {given} {expected}{placeholder}"
+    label: ClassVar[str] = "parameter '{param}' of kernel '{name}' has dtype {given}, but {reason}"
+    hint: ClassVar[str] = "convert it first, e.g. {param}.astype('{expected}')"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    param: str
+    given: str
+    expected: str
+    reason: str
+    placeholder: str = ""
+
+
+@dataclass(frozen=True)
+class PlaceholderUnbound(UserError):
+    """A placeholder that no array argument fixes."""
+
+    code: ClassVar[str] = "F205"
+    message: ClassVar[str] = "the type {placeholder} of parameter '{param}' of kernel '{name}' cannot be determined"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    param: str
+    placeholder: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class UnsupportedDtype(UserError):
+    """An array of a dtype that fusec has no row for."""
+
+    code: ClassVar[str] = "F206"
+    message: ClassVar[str] = "dtype {given!r} of parameter '{param}' of kernel '{name}' is not supported"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    param: str
+    given: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class ShapesDoNotBroadcast(UserError):
+    """Array shapes without a common broadcast shape."""
+
+    code: ClassVar[str] = "F212"
+    message: ClassVar[str] = "shapes {left} and {right} do not broadcast: axis {axis} differs"
+    label: ClassVar[str] = "parameter '{param}' of kernel '{name}' has shape {right}; those before it give {left}"
+    hint: ClassVar[str] = "insert an axis with np.expand_dims, or slice one side"
+    name: str
+    param: str
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    axis: int
+
+
+@dataclass(frozen=True)
+class OutShapeMismatch(UserError):
+    """An output whose shape is not the broadcast shape of the inputs."""
+
+    code: ClassVar[str] = "F213"
+    message: ClassVar[str] = "Out shape is mismatched"
+    label: ClassVar[str] = "output '{param}' of kernel '{name}' has shape {given}; the arguments broadcast to {expected}"
+    hint: ClassVar[str] = "give it shape {expected}, or leave outputs out to have them allocated"
+    name: str
+    param: str
+    given: tuple[int, ...]
+    expected: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SizeNotAllowed(UserError):
+    """`size=` although an array that is not raw decides the size."""
+
+    code: ClassVar[str] = "F214"
+    message: ClassVar[str] = "Specified 'size' can be used only if all of the ndarray are 'raw'."
+    label: ClassVar[str] = "parameter '{param}' of kernel '{name}' is not raw, so its shape is the loop's"
+    hint: ClassVar[str] = "leave size= out, or declare the parameter 'raw'"
+    name: str
+    param: str
+
+
+@dataclass(frozen=True)
+class SizeUndecided(UserError):
+    """No `size=` although nothing else decides it."""
+
+    code: ClassVar[str] = "F215"
+    message: ClassVar[str] = "Loop size is undecided."
+    label: ClassVar[str] = "every array argument of kernel '{name}' is raw"
+    hint: ClassVar[str] = "pass size=, the number of times the operation runs"
+    name: str
+
+
+@dataclass(frozen=True)
+class OutputSizeUndecided(UserError):
+    """A raw output that nobody sized."""
+
+    code: ClassVar[str] = "F216"
+    message: ClassVar[str] = "Output array size is Undecided"
+    label: ClassVar[str] = "output '{param}' of kernel '{name}' is raw, so its size does not follow from the inputs"
+    hint: ClassVar[str] = "pass the output array, or size="
+    name: str
+    param: str
+
+
+@dataclass(frozen=True)
+class BadSize(UserError):
+    """A `size=` that is not a count."""
+
+    code: ClassVar[str] = "F217"
+    message: ClassVar[str] = "size must be a non-negative integer, not {given}"
+    name: str
+    given: str
+
+
+@dataclass(frozen=True)
+class BadBlockSize(UserError):
+    """A `block_size=` that no device can launch."""
+
+    code: ClassVar[str] = "F218"
+    message: ClassVar[str] = "block_size must be greater than zero and at most 1024, not {given}"
+    given: str
+
+
+@dataclass(frozen=True)
+class ScalarDoesNotFit(UserError):
+    """A number that the parameter's dtype cannot hold."""
+
+    code: ClassVar[str] = "F219"
+    message: ClassVar[str] = "{given} does not fit {dtype}, the type of parameter '{param}' of kernel '{name}'"
+    hint: ClassVar[str] = "{cure}"
+    name: str
+    param: str
+    given: str
+    dtype: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class ScalarOfWrongKind(UserError):
+    """A number of a kind that the parameter's dtype cannot hold without loss."""
+
+    code: ClassVar[str] = "F220"
+    message: ClassVar[str] = "{given} is not a value of {dtype}, the type of parameter '{param}' of kernel '{name}'"
+    hint: ClassVar[str] = "convert it yourself, e.g. with int(), round() or .real"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    param: str
+    given: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class OutputIsReadOnly(UserError):
+    """An output that may not be written."""
+
+    code: ClassVar[str] = "F221"
+    message: ClassVar[str] = "output array is read-only: '{param}' of kernel '{name}'"
+    hint: ClassVar[str] = "pass a writable array, e.g. a copy"
+    name: str
+    param: str
+
+
+@dataclass(frozen=True)
+class OutputOverlapsItself(UserError):
+    """An output with several elements at one address."""
+
+    code: ClassVar[str] = "F222"
+    message: ClassVar[str] = "output '{param}' of kernel '{name}' has elements that share memory (stride 0 or overlap)"
+    hint: ClassVar[str] = "write to an array with one place for every element, e.g. np.empty(shape)"
+    name: str
+    param: str
+
+
+@dataclass(frozen=True)
+class OutputsOverlap(UserError):
+    """Two outputs in the same memory."""
+
+    code: ClassVar[str] = "F223"
+    message: ClassVar[str] = "outputs '{left}' and '{right}' of kernel '{name}' overlap in memory"
+    hint: ClassVar[str] = "pass separate arrays"
+    name: str
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class OutGivenTwice(UserError):
+    """Outputs both as positional arguments and as `out=`."""
+
+    code: ClassVar[str] = "F224"
+    message: ClassVar[str] = "kernel '{name}' got its outputs twice: as positional arguments and as out="
+    hint: ClassVar[str] = "use one of the two"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+
+
+@dataclass(frozen=True)
+class WrongNumberOfOutputs(UserError):
+    """An `out=` tuple of the wrong length."""
+
+    code: ClassVar[str] = "F225"
+    message: ClassVar[str] = "kernel '{name}' has {expected} outputs, but out= holds {given}"
+    hint: ClassVar[str] = "pass out= a tuple with one array for each of: {outputs}"
+    name: str
+    expected: int
+    given: int
+    outputs: str
+
+
+@dataclass(frozen=True)
+class TypesIncomplete(UserError):
+    """source() or explain() without the dtypes it needs."""
+
+    code: ClassVar[str] = "F226"
+    message: ClassVar[str] = "the types {missing} of kernel '{name}' are not known yet"
+    hint: ClassVar[str] = 'pass types={{"{first}": "float32"}}, or call the kernel once'
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    missing: str
+    first: str
+
+
+@dataclass(frozen=True)
+class UnknownTypeName(UserError):
+    """A types= entry that names no placeholder, or no dtype."""
+
+    code: ClassVar[str] = "F227"
+    message: ClassVar[str] = "types={{{key!r}: {value!r}}}: {problem}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    key: str
+    value: str
+    problem: str
+    cure: str
+
+
+@dataclass(frozen=True)
+class UnknownTarget(UserError):
+    """A target that fusec does not generate."""
+
+    code: ClassVar[str] = "F228"
+    message: ClassVar[str] = "unknown target {given!r}"
+    hint: ClassVar[str] = "targets are 'cuda', 'metal', 'llvm', 'asm' and 'ir'"
+    given: str
+
+
+@dataclass(frozen=True)
+class InvalidKernelName(UserError):
+    """A kernel name that is no identifier, or a keyword of a target."""
+
+    code: ClassVar[str] = "F229"
+    message: ClassVar[str] = 'Invalid kernel name: "{given}"'
+    hint: ClassVar[str] = "use letters, digits and underscores, not a keyword of C, CUDA or Metal"
+    given: str
+
+
+@dataclass(frozen=True)
+class ReservedParameterName(UserError):
+    """A parameter called like a variable of the language."""
+
+    code: ClassVar[str] = "F230"
+    message: ClassVar[str] = "Can not use '{given}' as a parameter name"
+    hint: ClassVar[str] = "'i' is the flat index and '_ind' the indexer; choose another name"
+    given: str
+
+
+@dataclass(frozen=True)
+class MixedDevices(UserError):
+    """Arrays of the host and of a GPU in one call."""
+
+    code: ClassVar[str] = "F231"
+    message: ClassVar[str] = "kernel '{name}' got arrays on different devices: '{left}' on the {where}, '{right}' not"
+    hint: ClassVar[str] = "move all arrays to one device first"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    left: str
+    right: str
+    where: str
+
+
+@dataclass(frozen=True)
+class IndexCountMismatch(UserError):
+    """A raw array whose number of axes is not what the kernel indexes."""
+
+    code: ClassVar[str] = "F232"
+    message: ClassVar[str] = "raw parameter '{param}' of kernel '{name}' has {given} axes, more than the 32 supported"
+    name: str
+    param: str
+    given: int

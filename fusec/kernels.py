@@ -1,0 +1,263 @@
+"""Kernels a user defines in text: ElementwiseKernel, CuPy's, for arrays of any library on any target."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec import calls, pipeline
+from fusec.calls import Call
+from fusec.errors.arguments import (
+    BadBlockSize,
+    BadSize,
+    InvalidKernelName,
+    OutGivenTwice,
+    ReservedParameterName,
+    UnknownKeyword,
+    WrongNumberOfArguments,
+    WrongNumberOfOutputs,
+)
+from fusec.frontends.params import parse_params
+from fusec.operands import is_on_device
+from fusec.pipeline import Definition, Specialisation
+from fusec.plans import Plan
+from fusec.signature import Parameter, Signature, join
+
+if TYPE_CHECKING:
+    from fusec.explain import Explanation
+
+MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
+MAX_FAST = 4  # combinations of dtypes with a native entry
+
+KEYWORDS = frozenset(
+    "alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue default"
+    " delete device do double else enum explicit extern false float for friend goto half if inline int kernel long"
+    " mutable namespace new not nullptr operator or private protected public register return short signed sizeof"
+    " static struct switch template this thread threadgroup true try typedef typename union unsigned using vertex"
+    " virtual void volatile while xor __global__ __device__ __shared__ __constant__ __host__".split()
+)
+
+
+class ElementwiseKernel:
+    """A kernel that runs a C-like operation for every element of its broadcast arguments.
+
+    in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,
+    bound at the call. operation: the body; it may use ``i``, the flat index, and ``_ind``. name: shown in messages
+    and used as entry point. reduce_dims: merge axes that all operands walk evenly. preamble: device functions, macros,
+    structs and typedefs. no_return: calls return None. return_tuple: calls return a tuple even of one output.
+    loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``, and
+    ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``.
+    Raises FusecError with the place in the text if a declaration or the body is not well formed.
+    """
+
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str = "kernel",
+        reduce_dims: bool = True,
+        preamble: str = "",
+        no_return: bool = False,
+        return_tuple: bool = False,
+        *,
+        loop_prep: str = "",
+        after_loop: str = "",
+        options: Sequence[str] = (),
+    ) -> None:
+        if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
+            raise InvalidKernelName(name).at()
+        self.definition = Definition(
+            in_params, out_params, operation, name, preamble, loop_prep, after_loop, tuple(options)
+        )
+        self.signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
+        for param in self.signature.params:
+            if param.name in ("i", "_ind"):
+                raise ReservedParameterName(param.name).at()
+        pipeline.check(self.definition)
+        self.name = self.__name__ = name
+        self.operation, self.preamble = operation, preamble
+        self.in_params, self.out_params = self.signature.inputs, self.signature.outputs
+        self.params = self.signature.params
+        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
+        self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
+        self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
+        self._uses_index = _uses_index(self.definition, self.signature)
+        self._plans: dict[object, Plan] = {}
+        self._last: Specialisation | None = None
+        self._fast = self._from_python
+        self._fast_types: set[object] = set()
+        self._lock = threading.Lock()
+
+    # --- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Run for every element; returns the output, or a tuple of several.
+
+        args: the inputs, or inputs and outputs: arrays and numbers. size: how often to run, if and only if all arrays
+        are raw. out: the output array, or a tuple of them. stream, block_size: for arrays on a GPU.
+        Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
+        """
+        if kwargs:
+            return self._from_keywords(args, **kwargs)
+        return self._fast(*args)
+
+    def _from_python(self, *args: object) -> object:
+        return self._run(args, -1, None, 128)
+
+    def _from_keywords(
+        self,
+        args: tuple[object, ...],
+        size: object = -1,
+        stream: object = None,
+        block_size: object = 128,
+        out: object = None,
+        **unknown: object,
+    ) -> object:
+        for keyword in unknown:
+            raise UnknownKeyword(self.name, keyword).at()
+        if isinstance(block_size, bool) or not isinstance(block_size, (int, np.integer)) or not 0 < block_size <= 1024:
+            raise BadBlockSize(repr(block_size)).at()
+        if size is None:
+            size = -1
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < -1:
+            raise BadSize(self.name, repr(size)).at()
+        if out is not None:
+            if len(args) != self.nin:
+                raise (OutGivenTwice(self.name) if len(args) == self.nargs else self._wrong_number(len(args))).at()
+            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            if len(outputs) != self.nout:
+                raise WrongNumberOfOutputs(self.name, self.nout, len(outputs), join(self.out_params)).at()
+            args = (*args, *outputs)
+        return self._run(args, int(size), stream, int(block_size))
+
+    def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int) -> object:
+        if len(args) != self.nin and len(args) != self.nargs:
+            raise self._wrong_number(len(args)).at()
+        if any(is_on_device(arg) for arg in args):
+            from fusec import device_calls
+
+            results = device_calls.run(self, args, size, stream, block_size)
+        else:
+            results = calls.run(self, args, size)
+        if self.no_return:
+            return None
+        return results[0] if self.nout == 1 and not self.return_tuple else results
+
+    def _wrong_number(self, given: int) -> WrongNumberOfArguments:
+        return WrongNumberOfArguments(
+            self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
+        )
+
+    # --- plans ---------------------------------------------------------------------------------------------------
+
+    @property
+    def uses_index(self) -> bool:
+        """True if the texts may ask for the position of the element."""
+        return self._uses_index
+
+    def plan(self, call: Call) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        found = self._plans.get(call.key)
+        if found is None:
+            found = calls.make_plan(self, call)
+            with self._lock:
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.clear()
+                self._plans[call.key] = found
+            self._add_fast(found, call.numbers)
+        self._last = Specialisation(tuple(found.types.items()), call.numbers, found.space.layout)
+        return found
+
+    def _add_fast(self, plan: Plan, numbers: frozenset[str]) -> None:
+        """Put a native entry for these dtypes in front, falling back on the one that was there."""
+        key = (numbers, *plan.types.items())
+        with self._lock:
+            if key in self._fast_types or len(self._fast_types) >= MAX_FAST or self.no_return or self.return_tuple:
+                return
+            entry = calls.fast_entry(self, plan, self._fast)
+            if entry is not None:
+                self._fast_types.add(key)
+                self._fast = entry
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    def source(
+        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
+
+        types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
+        shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
+        """
+        return pipeline.text_of(self.definition, self.specialisation(types, scalars), target)
+
+    def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
+        """What source() shows: the types given, or those of the last call."""
+        if types is None and self._last is not None:
+            return self._last
+        bound = self.signature.bind_names(types or {})
+        arrays = [param for param in self.params if param.name not in scalars]
+        layout = pipeline.canonical_layout(
+            [param.name for param in arrays if not param.raw], [param.name for param in arrays if param.raw]
+        )
+        return Specialisation(tuple(bound.items()), frozenset(scalars), layout)
+
+    def explain(self, *args: object, size: int = -1) -> Explanation:
+        """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
+        from fusec import explain
+
+        return explain.explain(self, calls.read(self, args, size))
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination called so far (CuPy's property of that name)."""
+        return {
+            ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items()): plan.executable.kernel.source
+            for plan in list(self._plans.values())
+        }
+
+    def __repr__(self) -> str:
+        return f"<ElementwiseKernel {self.signature}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<b>{escape(str(self.signature))}</b><pre>{escape(self.operation.strip())}</pre>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        d = self.definition
+        state = (d.in_params, d.out_params, d.operation, d.name, self.reduce_dims, d.preamble)
+        return _restore, (type(self), state, self.no_return, self.return_tuple, d.loop_prep, d.after_loop, d.options)
+
+
+def _restore(
+    cls: type[ElementwiseKernel],
+    state: tuple[str, str, str, str, bool, str],
+    no_return: bool,
+    return_tuple: bool,
+    loop_prep: str,
+    after_loop: str,
+    options: tuple[str, ...],
+) -> ElementwiseKernel:
+    """Rebuild a pickled kernel from its texts."""
+    return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options)
+
+
+def _parameters(text: str, which: str) -> tuple[Parameter, ...]:
+    declared = parse_params(text, which)  # type: ignore[arg-type]
+    return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw) for each in declared)
+
+
+def _uses_index(definition: Definition, signature: Signature) -> bool:
+    """True if a text holds one of the names of the index; comments and strings count, which only costs speed."""
+    names = {"i", "n", "_ind"} - {param.name for param in signature.params}
+    text = " ".join(
+        (definition.operation, definition.preamble, definition.loop_prep, definition.after_loop, *definition.options)
+    )
+    return not names.isdisjoint(re.findall(r"[A-Za-z_]\w*", text))

@@ -1,0 +1,119 @@
+"""Arguments of a call as fusec sees them: host arrays of any library, device arrays, numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec import dtypes
+from fusec.dtypes import DType
+from fusec.errors.arguments import UnsupportedArgument, UnsupportedDtype
+from fusec.layouts import Shape, View, bounds
+from fusec.scalars import SCALAR_TYPES
+
+Array = NDArray[np.generic]
+Wrap = Callable[[Array], object]
+
+_HOST_DEVICES = (1, 3, 13)  # DLPack: CPU, pinned and managed CUDA host memory
+
+
+def is_number(value: object) -> bool:
+    """True for Python and NumPy numbers (a 0-d array is an array)."""
+    return isinstance(value, SCALAR_TYPES)
+
+
+def is_on_device(value: object) -> bool:
+    """True for an array in the memory of a GPU."""
+    if isinstance(value, (np.ndarray, *SCALAR_TYPES)) or value is None:
+        return False
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) not in _HOST_DEVICES
+
+
+def host_array(value: object, param: str, kernel: str) -> Array:
+    """A NumPy view of any array in host memory; raises UnsupportedArgument if it is none."""
+    if isinstance(value, np.ma.MaskedArray):
+        cure = "its mask would be lost: pass .filled(value) or .data"
+        raise UnsupportedArgument(kernel, param, "numpy.ma.MaskedArray", cure).at()
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        try:
+            return np.from_dlpack(value)  # type: ignore[arg-type]
+        except (BufferError, RuntimeError, TypeError) as problem:
+            raise UnsupportedArgument(kernel, param, type(value).__name__, str(problem)).at() from problem
+    if hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    raise UnsupportedArgument(kernel, param, str(type(value))).at()
+
+
+def wrapper_of(values: Sequence[object]) -> Wrap | None:
+    """How results go back to the library of the first foreign array; None if all arrays are NumPy's."""
+    for value in values:
+        if value is None or isinstance(value, (np.ndarray, *SCALAR_TYPES)):
+            continue
+        library = sys.modules.get(type(value).__module__.partition(".")[0])
+        wrap = getattr(library, "from_dlpack", None)
+        if callable(wrap):
+            return lambda array, wrap=wrap: wrap(array)  # type: ignore[misc]
+    return None
+
+
+def dtype_of(array: Array, param: str, kernel: str) -> DType:
+    """The dtype row of an array; raises UnsupportedDtype with the cure for its kind."""
+    found = dtypes.from_numpy(array.dtype)
+    if found is None:
+        raise UnsupportedDtype(kernel, param, str(array.dtype), _cure(array.dtype)).at()
+    return found
+
+
+def _cure(dtype: np.dtype[np.generic]) -> str:
+    if dtype.hasobject:
+        return "objects cannot be computed on natively; convert with .astype('float64')"
+    if not dtype.isnative:
+        return f"the byte order is foreign; convert with .astype('{dtype.newbyteorder('=').name}')"
+    if dtype.names is not None:
+        return "pass the fields as separate arrays"
+    if dtype.kind in "mM":
+        return "pass .view('int64')"
+    if dtype.kind in "fc":
+        return "extended precision is not portable; convert with .astype('float64') or .astype('complex128')"
+    return f"supported are {', '.join(dtypes.BY_NAME)}"
+
+
+def view_of(array: Array, dtype: DType) -> View:
+    """The array as memory."""
+    pointer: int = array.__array_interface__["data"][0]
+    return View(pointer, array.shape, array.strides, dtype)
+
+
+def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:
+    """The axes of a new array from outermost to innermost in memory, after the first operand that fixes them (NumPy's K)."""
+    for row in strides:
+        if len(row) > 1 and all(row):
+            return tuple(sorted(range(len(shape)), key=lambda axis: -abs(row[axis])))
+    return tuple(range(len(shape)))
+
+
+def is_same_memory(left: View, right: View) -> bool:
+    """True if both walk the same addresses in the same order."""
+    return left.pointer == right.pointer and left.shape == right.shape and left.strides == right.strides
+
+
+def may_overlap(left: View, right: View) -> bool:
+    """True if the address ranges meet; strided arrays may interleave without sharing an element."""
+    low, high = bounds(left)
+    other_low, other_high = bounds(right)
+    return low < other_high and other_low < high
+
+
+def shares_memory(left: Array, right: Array) -> bool:
+    """True if two arrays whose ranges meet really share an element, or if that is too hard to tell."""
+    try:
+        return np.shares_memory(left, right, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True

@@ -1,0 +1,162 @@
+"""The stages in order: text -> program -> passes -> kernel of a target -> executable, with the disk cache in between.
+
+A hit in the cache needs neither the grammar nor the code generators, so those are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from fusec import cache, debug
+from fusec.dtypes import DType
+from fusec.errors.arguments import UnknownTarget
+from fusec.kernel import Kernel, Layout, Step
+from fusec.version import VERSION
+
+if TYPE_CHECKING:
+    from fusec.frontends.text import KernelText
+    from fusec.ir.loops import Program
+    from fusec.runtime.cpu.engine import Executable
+
+Text = Literal["cuda", "metal", "llvm", "asm", "ir"]
+TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
+
+FORMAT = 1  # raise when the meaning of a cached kernel changes without the version changing
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The texts of a kernel, exactly as the user gave them."""
+
+    in_params: str
+    out_params: str
+    operation: str
+    name: str = "kernel"
+    preamble: str = ""
+    loop_prep: str = ""
+    after_loop: str = ""
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """What one compiled kernel is for: dtypes by parameter name, parameters passed by value, memory layout."""
+
+    types: tuple[tuple[str, DType], ...]
+    scalars: frozenset[str]
+    layout: Layout
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different specialisations."""
+        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
+        return f"{types};{','.join(sorted(self.scalars))};{self.layout.key}"
+
+
+@lru_cache(maxsize=256)
+def parse(definition: Definition) -> KernelText:
+    """The parsed texts; raises the front end's errors."""
+    from fusec.frontends import text
+
+    return text.parse(**asdict(definition))
+
+
+def check(definition: Definition) -> None:
+    """Raise the syntax errors of a definition; one that was found good before, by any process, is not parsed again."""
+    store = cache.default_cache()
+    if store is None:
+        parse(definition)
+        return
+    key = _digest("definition", asdict(definition))
+    if store.get("definition", key) is None:
+        parse(definition)
+        store.put("definition", key, definition.name.encode())
+
+
+def lower(definition: Definition, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+    """The typed program after all passes: only primitive ops and calls are left."""
+    from fusec import passes
+    from fusec.frontends import text
+
+    program = text.lower(parse(definition), types, ndims=ndims, scalars=scalars)
+    return passes.run(program)
+
+
+def program_of(definition: Definition, spec: Specialisation) -> Program:
+    """The program of one specialisation."""
+    ndims = {name: ndim for name, (ndim, _) in spec.layout.raw}
+    return lower(definition, dict(spec.types), ndims, spec.scalars)
+
+
+def generate(definition: Definition, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
+    """The kernel of a target."""
+    program = program_of(definition, spec)
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+
+            kernel = llvm.generate(program, spec.layout)
+        case "cuda":
+            from fusec.codegen import cuda
+
+            kernel = cuda.generate(program, spec.layout)
+        case "metal":
+            from fusec.codegen import metal
+
+            kernel = metal.generate(program, spec.layout)
+    debug.show(5, f"{kernel.name} {target}", kernel.source)
+    return kernel
+
+
+def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
+    """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
+    match target:
+        case "cuda" | "metal" | "llvm":
+            return generate(definition, spec, target).source
+        case "asm":
+            from fusec.runtime.cpu import engine
+
+            return engine.assembly(generate(definition, spec, "llvm"))
+        case "ir":
+            from fusec.ir import text
+
+            return text.print_program(program_of(definition, spec))
+        case _:
+            raise UnknownTarget(target).at()
+
+
+def executable(definition: Definition, spec: Specialisation) -> Executable:
+    """The machine code of one specialisation, from the disk cache if it is there."""
+    from fusec.runtime.cpu import engine
+
+    store = cache.default_cache()
+    key = _digest("cpu", asdict(definition), spec.key, engine.fingerprint())
+    packed = None if store is None else store.get("kernel", key)
+    loaded = None if packed is None else cache.unpack_kernel(packed)
+    if loaded is not None:
+        kernel, machine_code = loaded
+        debug.show(1, f"{kernel.name} from the disk cache", "")
+        return engine.load(kernel, machine_code)
+    kernel = generate(definition, spec, "llvm")
+    machine_code = engine.compile_object(kernel)
+    if store is not None:
+        store.put("kernel", key, cache.pack_kernel(kernel, machine_code))
+    debug.show(1, f"{kernel.name} {kernel.digest[:12]} {spec.layout.key} compiled", "")
+    return engine.load(kernel, machine_code)
+
+
+def _digest(*parts: object) -> str:
+    """The cache key of JSON-able parts under this version of fusec and Python."""
+    text = json.dumps([FORMAT, VERSION, sys.version_info[:2], *parts], sort_keys=True)
+    return cache.digest(text)
+
+
+def canonical_layout(arrays: Iterable[str], raw: Iterable[str]) -> Layout:
+    """The layout shown when no call has fixed one: everything one-dimensional and contiguous."""
+    steps = tuple((name, (Step.UNIT,)) for name in arrays)
+    return Layout(1, steps, tuple((name, (1, True)) for name in raw), aligned=16)

@@ -1,0 +1,78 @@
+"""Numbers passed by value: the bits that a parameter's slot receives, or a clear error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from fusec.dtypes import DType
+from fusec.errors.arguments import ScalarDoesNotFit, ScalarOfWrongKind
+
+Number = bool | int | float | complex
+SCALAR_TYPES = (bool, int, float, complex, np.generic)
+
+
+def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, ...]:
+    """The value as one signed 64-bit slot (two for complex128), its bits in the low bytes.
+
+    A number converts if nothing is lost but float precision: integers must be in range, floats given for integers
+    whole. Raises ScalarDoesNotFit or ScalarOfWrongKind.
+    """
+    number = value.item() if isinstance(value, np.generic) else value
+
+    def refuse(kind: str) -> NoReturn:
+        raise _refusal(kind, value, dtype, param, kernel)
+
+    exact = _as_kind(number, dtype, refuse)
+    raw = np.asarray(exact).astype(dtype.numpy).tobytes()
+    return tuple(
+        int.from_bytes(raw[at : at + 8].ljust(8, b"\0"), "little", signed=True) for at in range(0, len(raw), 8)
+    )
+
+
+def _refusal(kind: str, value: object, dtype: DType, param: str, kernel: str) -> Exception:
+    if kind == "range":
+        info = np.iinfo(dtype.numpy)
+        cure = f"{dtype} holds {info.min} to {info.max}"
+        return ScalarDoesNotFit(kernel, param, repr(value), dtype.name, cure).at()
+    return ScalarOfWrongKind(kernel, param, repr(value), dtype.name).at()
+
+
+def _as_kind(number: object, dtype: DType, refuse: Callable[[str], NoReturn]) -> Number:
+    """The number as a Python value of the dtype's kind; calls `refuse` with "range" or "kind" if it is none."""
+    match dtype.kind:
+        case "bool":
+            return bool(number)
+        case "signed" | "unsigned":
+            return _as_integer(number, dtype, refuse)
+        case "float":
+            if isinstance(number, complex) or not isinstance(number, (bool, int, float)):
+                refuse("kind")
+            return _as_float(number)
+        case "complex":
+            if isinstance(number, complex):
+                return number
+            if not isinstance(number, (bool, int, float)):
+                refuse("kind")
+            return complex(_as_float(number))
+
+
+def _as_integer(number: object, dtype: DType, refuse: Callable[[str], NoReturn]) -> int:
+    if isinstance(number, float) and math.isfinite(number) and number.is_integer():
+        number = int(number)
+    if not isinstance(number, int):
+        refuse("kind")
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
+    if not low <= number < low + (1 << dtype.bits):
+        refuse("range")
+    return int(number)
+
+
+def _as_float(number: bool | int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # an int beyond the largest float64
+        return math.copysign(math.inf, number)
