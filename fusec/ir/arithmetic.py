@@ -123,7 +123,8 @@ def _modulo(a: Array, b: Array) -> Array:
 
 def _left_shift(a: Array, count: Array) -> Array:
     inside = (count >= 0) & (count < 8 * a.dtype.itemsize)
-    return np.where(inside, np.left_shift(a, np.where(inside, count, 0).astype(a.dtype)), a.dtype.type(0))
+    shifted = np.left_shift(a, np.where(inside, count, 0).astype(a.dtype))
+    return np.asarray(np.where(inside, shifted, a.dtype.type(0)))
 
 
 def _right_shift(a: Array, count: Array) -> Array:

@@ -1,0 +1,458 @@
+"""The oracle: runs a program in NumPy, all elements of a block in lockstep under masks.
+
+A masked-off lane computes what it may (ops are total) but never loads, stores or loops. Values are arrays of shape
+(lanes,), or (1,) where all lanes agree. Raw accesses are checked: out of bounds is an InterpreterError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.dtypes import DType, from_numpy
+from fusec.ir.arithmetic import evaluate
+from fusec.ir.atomics import update
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const
+from fusec.ir.loops import (
+    Assign,
+    At,
+    Atomic,
+    Break,
+    Call,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    Element,
+    Field,
+    Function,
+    If,
+    Load,
+    Local,
+    LocalArray,
+    Make,
+    Offset,
+    Program,
+    Query,
+    Return,
+    ScalarParam,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.memory import ADDRESS, ArrayBuffer, InterpreterError, LaneBuffer, Mask, Memory, addresses
+
+Array = NDArray[Any]
+
+BLOCK = 1 << 16  # lanes run at once
+
+
+def interpret(
+    program: Program, arrays: Mapping[str, Array], scalars: Mapping[str, object], shape: tuple[int, ...]
+) -> None:
+    """Run the program for every element of the iteration space `shape`, writing outputs in place.
+
+    arrays: by parameter name; those that are not raw broadcast to `shape`. scalars: converted to the parameter's dtype.
+    Raises InterpreterError for arguments of a wrong dtype and for accesses out of bounds.
+    """
+    space = _Space(program, arrays, shape)
+    values = {
+        param.name: _lane(const(scalars[param.name], param.dtype))
+        for param in program.params
+        if isinstance(param, ScalarParam)
+    }
+    functions = {function.name: function for function in program.functions}
+    size = prod(shape)
+    for start in range(0, size, BLOCK):
+        positions = np.arange(start, min(start + BLOCK, size), dtype=np.int64)
+        run = _Run(functions, space, positions)
+        run.block(program.body, np.ones(len(positions), np.bool_), _Frame(dict(values)))
+
+
+def call(function: Function, args: Sequence[Array], callees: Sequence[Function] = ()) -> Array:
+    """The function's result for arrays of arguments, which broadcast; the dtypes must be those of its parameters."""
+    assert function.result is not None, f"{function.name} returns nothing"
+    broadcast = np.broadcast_arrays(*args) if args else [np.zeros(())]
+    shape = broadcast[0].shape
+    flat = [np.asarray(arg).reshape(-1) for arg in broadcast]
+    for (name, expected), arg in zip(function.params, args, strict=True):
+        if np.asarray(arg).dtype != _storage(expected):
+            raise InterpreterError(f"{function.name}: {name} is {expected}, got {np.asarray(arg).dtype}")
+    functions = {callee.name: callee for callee in callees}
+    empty = Program(function.name, (), ())
+    result = np.zeros(prod(shape), _storage(function.result))
+    for start in range(0, len(result), BLOCK):
+        positions = np.arange(start, min(start + BLOCK, len(result)), dtype=np.int64)
+        run = _Run(functions, _Space(empty, {}, shape), positions)
+        part = [arg[start : start + BLOCK] for arg in flat] if args else []
+        result[start : start + BLOCK] = run.call(function, part, np.ones(len(positions), np.bool_))
+    return result.reshape(shape)
+
+
+def _storage(kind: Type) -> np.dtype[Any]:
+    """The NumPy dtype that holds a value of that type."""
+    match kind:
+        case DType():
+            return kind.numpy
+        case Struct():
+            return np.dtype([(name, dtype.numpy) for name, dtype in kind.fields])
+        case Pointer():
+            return ADDRESS
+        case _:
+            assert_never(kind)
+
+
+def _lane(value: Const) -> Array:
+    """A constant as one lane."""
+    return np.asarray(value.value).reshape(1)
+
+
+def _wide(value: Array, mask: Mask) -> Array:
+    """The value with one entry for every lane."""
+    return np.broadcast_to(value, mask.shape)
+
+
+@dataclass
+class _Space:
+    """The iteration space and the arrays of a program, whose buffers take the numbers 1, 2, ... of every run."""
+
+    program: Program
+    arrays: Mapping[str, Array]
+    shape: tuple[int, ...]
+    buffers: dict[str, ArrayBuffer] = field(init=False)
+    steps: dict[str, tuple[int, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.buffers, self.steps = {}, {}
+        for param in self.program.arrays:
+            array = self.arrays[param.name]
+            if from_numpy(array.dtype) != param.dtype:
+                raise InterpreterError(f"{param.name} is {param.dtype}, got an array of {array.dtype}")
+            if param.raw and array.ndim != param.ndim:
+                raise InterpreterError(f"{param.name} has {param.ndim} axes, got an array with {array.ndim}")
+            self.buffers[param.name] = ArrayBuffer(param.name, array)
+            if not param.raw:
+                self.steps[param.name] = np.broadcast_to(array, self.shape).strides
+
+    def extents(self, param: str) -> tuple[int, ...]:
+        """The shape of a raw array, or of the space for ""."""
+        return self.arrays[param].shape if param else self.shape
+
+
+@dataclass
+class _Frame:
+    """One activation of a function: its locals, local arrays, and what lanes have returned.
+
+    memo: values of the current statement's expressions, with the lanes for which they are known.
+    """
+
+    locals: dict[str, Array]
+    arrays: dict[str, int] = field(default_factory=dict)
+    result: Array | None = None
+    memo: dict[Expr, tuple[Array, Mask]] = field(default_factory=dict)
+
+
+@dataclass
+class _Loop:
+    """Lanes that have left the innermost loop, or the rest of its current round."""
+
+    broken: Mask
+    continued: Mask
+
+
+class _Run:
+    """One block of lanes on its way through a program."""
+
+    def __init__(self, functions: Mapping[str, Function], space: _Space, positions: NDArray[np.int64]) -> None:
+        self.functions = functions
+        self.space = space
+        self.positions = positions
+        self.memory = Memory()
+        self.numbers = {name: self.memory.add(buffer) for name, buffer in space.buffers.items()}
+        self.coordinates = _unravel(positions, space.shape)
+        self.constants: dict[Const, Array] = {}
+        self.harmless: dict[Expr, bool] = {}
+        self.line = 0
+
+    # --- statements: each takes the lanes that reach it and returns those that go on to the next -----------------
+
+    def block(self, body: Sequence[Stmt], mask: Mask, frame: _Frame, loop: _Loop | None = None) -> Mask:
+        """Run statements in order for the active lanes."""
+        for stmt in body:
+            if not mask.any():
+                break
+            self.line = stmt.line
+            frame.memo.clear()
+            mask = self._statement(stmt, mask, frame, loop)
+        return mask
+
+    def _statement(self, stmt: Stmt, mask: Mask, frame: _Frame, loop: _Loop | None) -> Mask:
+        match stmt:
+            case If(condition, then, orelse):
+                chosen = _wide(self.value(condition, mask, frame), mask)
+                passed = self.block(then, mask & chosen, frame, loop)
+                return passed | self.block(orelse, mask & ~chosen, frame, loop)
+            case While():
+                return self._while(stmt, mask, frame)
+            case Break():
+                assert loop is not None, "break outside a loop"
+                loop.broken |= mask
+                return np.zeros_like(mask)
+            case Continue():
+                assert loop is not None, "continue outside a loop"
+                loop.continued |= mask
+                return np.zeros_like(mask)
+            case Return(value):
+                if value is not None:
+                    found = self.value(value, mask, frame)
+                    frame.result = found if frame.result is None else np.where(mask, found, frame.result)
+                return np.zeros_like(mask)
+            case _:
+                self._effect(stmt, mask, frame)
+                return mask
+
+    def _while(self, stmt: While, mask: Mask, frame: _Frame) -> Mask:
+        left = np.zeros_like(mask)
+        tested = not stmt.test_first
+        while mask.any():
+            if not tested:
+                frame.memo.clear()
+                holds = _wide(self.value(stmt.condition, mask, frame), mask)
+                left |= mask & ~holds
+                mask = mask & holds
+            tested = False
+            loop = _Loop(np.zeros_like(mask), np.zeros_like(mask))
+            mask = self.block(stmt.body, mask, frame, loop) | loop.continued
+            left |= loop.broken
+            mask = self.block(stmt.step, mask, frame)
+        return left
+
+    def _effect(self, stmt: Stmt, mask: Mask, frame: _Frame) -> None:
+        """A statement after which every lane goes on."""
+        match stmt:
+            case Declare(name, kind, value):
+                initial = np.zeros(1, _storage(kind)) if value is None else self.value(value, mask, frame)
+                self._assign(name, initial, mask, frame)
+            case DeclareArray():
+                self._declare_array(stmt, mask, frame)
+            case Assign(name, value):
+                self._assign(name, self.value(value, mask, frame), mask, frame)
+            case SetField(name, part, value):
+                changed = np.array(_wide(frame.locals[name], mask))
+                changed[part] = np.where(mask, self.value(value, mask, frame), changed[part])
+                frame.locals[name] = changed
+            case Store(pointer, value):
+                values = self.value(value, mask, frame)
+                lanes = np.flatnonzero(mask)
+                self.memory.store(self._address(pointer, mask, frame), lanes, _wide(values, mask)[lanes])
+            case Atomic(op, pointer, operands, result):
+                values_of = [_wide(self.value(operand, mask, frame), mask) for operand in operands]
+                old = update(self.memory, op, self._address(pointer, mask, frame), values_of, mask)
+                if result:
+                    self._assign(result, old, mask, frame)
+            case CallStatement(called, result):
+                found = self.value(called, mask, frame)
+                if result:
+                    self._assign(result, found, mask, frame)
+            case _:
+                raise AssertionError(f"unknown statement {stmt}")
+
+    def _assign(self, name: str, value: Array, mask: Mask, frame: _Frame) -> None:
+        """Values are never written in place, so lanes may share them; a fresh variable needs no blending."""
+        old = frame.locals.get(name)
+        frame.locals[name] = value if old is None or mask.all() else np.where(mask, value, old)
+
+    def _declare_array(self, stmt: DeclareArray, mask: Mask, frame: _Frame) -> None:
+        """A declaration met again, in a loop, starts afresh."""
+        values = [_wide(self.value(value, mask, frame), mask) for value in stmt.values]
+        if stmt.name not in frame.arrays:
+            buffer = LaneBuffer(stmt.name, len(mask), stmt.length, stmt.element)
+            frame.arrays[stmt.name] = self.memory.add(buffer)
+        rows = self.memory.buffers[frame.arrays[stmt.name]]
+        assert isinstance(rows, LaneBuffer), stmt.name
+        rows.rows[mask] = 0
+        for position, value in enumerate(values):
+            rows.rows[mask, position] = value[mask]
+
+    # --- expressions ---------------------------------------------------------------------------------------------
+
+    def value(self, expr: Expr, mask: Mask, frame: _Frame) -> Array:
+        """The expression's value, correct in the active lanes; each part is evaluated once for every lane."""
+        match expr:
+            case Const():
+                if expr not in self.constants:
+                    self.constants[expr] = _lane(expr)
+                return self.constants[expr]
+            case Local(name):
+                return frame.locals[name]
+        if expr not in frame.memo:
+            known = self._compute(expr, mask, frame)
+            frame.memo[expr] = (known, mask)
+            return known
+        known, lanes = frame.memo[expr]
+        missing = mask & ~lanes
+        if lanes is not mask and missing.any():
+            known = np.where(missing, self._compute(expr, missing, frame), known)
+            frame.memo[expr] = (known, lanes | mask)
+        return known
+
+    def _compute(self, expr: Expr, mask: Mask, frame: _Frame) -> Array:
+        match expr:
+            case Apply(op, args, target):
+                if op in ("where", "logical_and", "logical_or") and not self._is_harmless(expr):
+                    return self._on_demand(expr, mask, frame)
+                return evaluate(op, [self.value(arg, mask, frame) for arg in args], target)
+            case Load(pointer, dtype):
+                lanes = np.flatnonzero(mask)
+                loaded = np.zeros(mask.shape, dtype.numpy)
+                loaded[lanes] = self.memory.load(self._address(pointer, mask, frame), lanes, dtype)
+                return loaded
+            case Call(name, args):
+                if name not in self.functions:
+                    raise InterpreterError(f"function {name} is missing")
+                values = [self.value(arg, mask, frame) for arg in args]
+                return self.call(self.functions[name], values, mask)
+            case Query():
+                return self._query(expr, mask, frame)
+            case Field(value, name):
+                return np.asarray(self.value(value, mask, frame)[name])
+            case Make(fields, kind):
+                parts = np.broadcast_arrays(*(self.value(part, mask, frame) for part in fields))
+                made = np.zeros(parts[0].shape, _storage(kind))
+                for (name, _), part in zip(kind.fields, parts, strict=True):
+                    made[name] = part
+                return made
+            case Element() | At() | LocalArray() | Offset():
+                return self._pointer(expr, mask, frame)
+            case _:
+                raise AssertionError(f"unknown expression {expr}")
+
+    def _is_harmless(self, expr: Expr) -> bool:
+        """No load or call in it, so that evaluating it for all lanes changes nothing."""
+        known = self.harmless.get(expr)
+        if known is None:
+            known = not isinstance(expr, Load | Call | Query) and all(map(self._is_harmless, expr.children))
+            self.harmless[expr] = known
+        return known
+
+    def _on_demand(self, expr: Apply, mask: Mask, frame: _Frame) -> Array:
+        """`where` and the logical ops evaluate an operand only in the lanes that need it."""
+        first = _wide(self.value(expr.args[0], mask, frame), mask)
+        if expr.op == "where":
+            then = self._guarded(expr.args[1], mask & first, frame)
+            orelse = self._guarded(expr.args[2], mask & ~first, frame)
+            return evaluate("where", [first, then, orelse], expr.type)
+        wanted = first if expr.op == "logical_and" else ~first
+        second = self._guarded(expr.args[1], mask & wanted, frame)
+        return evaluate(expr.op, [first, second], expr.type)
+
+    def _guarded(self, expr: Expr, mask: Mask, frame: _Frame) -> Array:
+        """The value if any lane wants it, else zero."""
+        if mask.any():
+            return self.value(expr, mask, frame)
+        return np.zeros(1, _storage(expr.type))  # type: ignore[attr-defined]
+
+    def call(self, function: Function, args: Sequence[Array], mask: Mask) -> Array:
+        """Run a function for the active lanes; where it ends without returning a value, that is zero."""
+        frame = _Frame({name: arg for (name, _), arg in zip(function.params, args, strict=True)})
+        mark, line = len(self.memory.buffers), self.line
+        self.block(function.body, mask, frame)
+        del self.memory.buffers[mark:]
+        self.line = line
+        if frame.result is None:
+            return np.zeros(1, _storage(function.result) if function.result is not None else np.bool_)
+        return frame.result
+
+    # --- addresses and queries -----------------------------------------------------------------------------------
+
+    def _pointer(self, expr: Element | At | LocalArray | Offset, mask: Mask, frame: _Frame) -> Array:
+        match expr:
+            case Element(param):
+                steps = self.space.steps[param]
+                offsets = np.full(mask.shape, self.space.buffers[param].start, np.int64)
+                for coordinate, step in zip(self.coordinates, steps, strict=True):
+                    offsets += coordinate * step
+                return addresses(self.numbers[param], offsets)
+            case At(param, index):
+                array = self.space.arrays[param]
+                values = [self.value(part, mask, frame) for part in index]
+                coordinates = _unravel(values[0], array.shape) if len(values) == 1 else values
+                offset: Array = np.full(1, self.space.buffers[param].start, np.int64)
+                with np.errstate(all="ignore"):
+                    for coordinate, stride in zip(coordinates, array.strides, strict=True):
+                        offset = offset + coordinate * np.int64(stride)
+                return addresses(self.numbers[param], offset)
+            case LocalArray(name):
+                return addresses(frame.arrays[name], np.zeros(1, np.int64))
+            case Offset(pointer, distance, kind):
+                moved = np.array(_wide(self.value(pointer, mask, frame), mask))
+                with np.errstate(all="ignore"):
+                    moved["offset"] += self.value(distance, mask, frame) * np.int64(kind.element.nbytes)
+                return moved
+            case _:
+                assert_never(expr)
+
+    def _address(self, pointer: Expr, mask: Mask, frame: _Frame) -> Array:
+        """An address about to be followed: an index into a raw array must lie within its shape."""
+        found = _wide(self.value(pointer, mask, frame), mask)
+        if isinstance(pointer, At):
+            shape = self.space.arrays[pointer.param].shape
+            limits = (prod(shape),) if len(pointer.index) == 1 else shape
+            for axis, (part, limit) in enumerate(zip(pointer.index, limits, strict=True)):
+                index = _wide(self.value(part, mask, frame), mask)
+                outside = mask & ((index < 0) | (index >= limit))
+                if outside.any():
+                    lane = int(np.argmax(outside))
+                    where = f"index {axis}" if len(limits) > 1 else "index"
+                    raise InterpreterError(
+                        f"line {self.line}: {where} {index[lane]} of raw array {pointer.param} is outside its "
+                        f"{limit} elements, at element {self.positions[lane]} of the iteration space"
+                    )
+        return found
+
+    def _query(self, expr: Query, mask: Mask, frame: _Frame) -> Array:
+        extents = self.space.extents(expr.param)
+        match expr.what:
+            case "size":
+                return np.array([prod(extents)])
+            case "ndim":
+                return np.array([len(extents)])
+            case "index":
+                return self.positions
+            case "shape":
+                return self._pick(expr, [np.int64(extent) for extent in extents], mask, frame)
+            case "stride":
+                strides = self.space.arrays[expr.param].strides
+                return self._pick(expr, [np.int64(stride) for stride in strides], mask, frame)
+            case "coordinate":
+                return self._pick(expr, self.coordinates, mask, frame)
+            case _:
+                assert_never(expr.what)
+
+    def _pick(self, expr: Query, choices: Sequence[Array | np.int64], mask: Mask, frame: _Frame) -> Array:
+        """The choice for the axis of each lane."""
+        assert expr.axis is not None, f"{expr.what} needs an axis"
+        axis = _wide(self.value(expr.axis, mask, frame), mask)
+        if (mask & ((axis < 0) | (axis >= len(choices)))).any():
+            raise InterpreterError(
+                f"line {self.line}: an axis of {expr.param or 'the space'} is outside its {len(choices)} axes"
+            )
+        result = np.zeros(mask.shape, np.int64)
+        for number, choice in enumerate(choices):
+            result = np.where(axis == number, choice, result)
+        return result
+
+
+def _unravel(positions: Array, shape: tuple[int, ...]) -> list[Array]:
+    """C-order coordinates; the first one takes what is beyond the shape, so that end addresses stay meaningful."""
+    coordinates: list[Array] = []
+    for extent in reversed(shape[1:]):
+        coordinates.append(positions % max(extent, 1))
+        positions = positions // max(extent, 1)
+    return [*([positions] if shape else []), *reversed(coordinates)]
