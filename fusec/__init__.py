@@ -6,10 +6,23 @@
 array([1., 3., 5.], dtype=float32)
 """
 
+from typing import TYPE_CHECKING
+
 from fusec.errors import FusecError, FusecTypeError, FusecValueError
-from fusec.kernels import ElementwiseKernel
 from fusec.version import VERSION
+
+if TYPE_CHECKING:
+    from fusec.kernels import ElementwiseKernel
 
 __version__ = VERSION
 
 __all__ = ["ElementwiseKernel", "FusecError", "FusecTypeError", "FusecValueError"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the kernels when first asked for, so that tools that only read a module of fusec stay light."""
+    if name == "ElementwiseKernel":
+        from fusec.kernels import ElementwiseKernel
+
+        return ElementwiseKernel
+    raise AttributeError(f"module 'fusec' has no attribute {name!r}")
