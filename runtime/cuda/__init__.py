@@ -1,1 +1,56 @@
-"""The CUDA runtime: NVRTC to cubin, launch through cuda.core, foreign arrays in and out."""
+"""The CUDA runtime: NVRTC to cubin, launch through the driver, foreign arrays in and out (extra ``fusec[cuda]``).
+
+Importing it imports no NVIDIA package: the first call does, and says what is missing. Not yet run on hardware: the
+tests run it against a stand-in driver (tests/host/stub_driver), and tests/gpu lists the device runs that are owed.
+
+>>> from fusec.runtime import cuda
+>>> module = cuda.compile(kernel, store=default_cache())          # for the current device
+>>> stream = cuda.stream_for(arguments)
+>>> views = [cuda.describe(each, stream) for each in arguments]
+>>> device = cuda.same_device(views)
+>>> out = cuda.allocate(arguments[0], shape, dtype, device=device, stream=stream)
+>>> cuda.acquire(views, stream, device)
+>>> cuda.launch(module, words, size, stream, device=device)
+>>> cuda.release([cuda.describe(out)], stream, device)
+>>> result = cuda.deliver(arguments[0], out)
+"""
+
+from fusec.runtime.cuda.arrays import (
+    DeviceArray,
+    acquire,
+    check_writable,
+    describe,
+    is_device_array,
+    release,
+    same_device,
+)
+from fusec.runtime.cuda.driver import current_ordinal, device
+from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
+from fusec.runtime.cuda.launching import encode, launch
+from fusec.runtime.cuda.memory import CudaArray, empty, from_numpy
+from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
+from fusec.runtime.cuda.streams import handle, synchronise
+
+__all__ = [
+    "CudaArray",
+    "DeviceArray",
+    "Module",
+    "acquire",
+    "allocate",
+    "check_writable",
+    "compile",
+    "current_ordinal",
+    "deliver",
+    "describe",
+    "device",
+    "empty",
+    "encode",
+    "from_numpy",
+    "handle",
+    "is_device_array",
+    "launch",
+    "release",
+    "same_device",
+    "stream_for",
+    "synchronise",
+]

@@ -1,0 +1,115 @@
+"""New arrays of the caller's own library, and the stream that is current there: CuPy, PyTorch, Numba, JAX, fusec."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
+from typing import Any, Literal, assert_never
+
+from fusec.dtypes import DType
+from fusec.runtime.cuda import memory, streams
+from fusec.runtime.cuda.memory import CudaArray
+
+Library = Literal["cupy", "torch", "numba", "jax", "fusec"]
+
+
+def library_of(value: object) -> Library:
+    """The library whose kind of array comes back for `value`; fusec's own for any that cannot make arrays."""
+    root = type(value).__module__.partition(".")[0]
+    match root:
+        case "cupy" | "torch":
+            return root
+        case "numba" | "numba_cuda":
+            return "numba"
+        case "jax" | "jaxlib":
+            return "jax"
+        case _:
+            return "fusec"
+
+
+def stream_for(values: Iterable[object], stream: object = None, device: int | None = None) -> int:
+    """The handle of the stream a call runs on: `stream` if given, else what is current in the library of the first
+    array that has such a notion, else the legacy default stream.
+
+    Raises StreamRefused.
+    """
+    if stream is not None:
+        return streams.handle(stream)
+    for value in values:
+        match library_of(value):
+            case "cupy":
+                return streams.handle(_module("cupy").cuda.get_current_stream())
+            case "torch":
+                return streams.handle(_module("torch").cuda.current_stream(device))
+            case "numba" | "jax" | "fusec":
+                continue
+    return streams.LEGACY
+
+
+def allocate(
+    like: object,
+    shape: Sequence[int],
+    dtype: DType,
+    order: Sequence[int] | None = None,
+    *,
+    device: int = 0,
+    stream: int = streams.LEGACY,
+) -> object:
+    """A new array with arbitrary content, of the library of `like` (JAX: a CudaArray until `deliver`).
+
+    order: axes from outermost to innermost in memory; None is C order. stream: where it will be written first.
+    Raises DeviceMemoryExhausted for memory of fusec's own, and whatever the library raises.
+    """
+    extents = tuple(shape)
+    axes = tuple(range(len(extents))) if order is None else tuple(order)
+    strides = memory.strides_in_order(extents, axes, dtype.nbytes)
+    library = library_of(like)
+    match library:
+        case "cupy":
+            cupy = _module("cupy")
+            with cupy.cuda.Device(device), _on_stream(cupy.cuda, stream, device):
+                packed = cupy.empty(tuple(extents[axis] for axis in axes), dtype.numpy)
+            return packed.transpose(tuple(axes.index(axis) for axis in range(len(axes))))
+        case "torch":
+            torch = _module("torch")
+            steps = tuple(stride // dtype.nbytes for stride in strides)
+            with _on_stream(torch.cuda, stream, device):
+                return torch.empty_strided(extents, steps, dtype=getattr(torch, dtype.name), device=f"cuda:{device}")
+        case "numba":
+            numba_cuda = sys.modules["numba.cuda"]
+            with numba_cuda.gpus[device]:
+                return numba_cuda.device_array(extents, dtype.numpy, strides, stream=numba_cuda.external_stream(stream))
+        case "jax" | "fusec":
+            return memory.empty(extents, dtype, axes, device, stream)
+        case _:
+            assert_never(library)
+
+
+def deliver(like: object, array: object) -> object:
+    """The array as `like`'s library shows it to the user, after the launch that writes it was enqueued."""
+    if library_of(like) == "jax" and isinstance(array, CudaArray):
+        return _module("jax").dlpack.from_dlpack(array)
+    return array
+
+
+def _module(name: str) -> Any:
+    """A library that must be loaded, since an array of it was given."""
+    module: ModuleType = sys.modules[name]
+    return module
+
+
+def _on_stream(cuda: Any, stream: int, device: int) -> AbstractContextManager[object]:
+    """Make a stream current in CuPy or PyTorch, so that the memory's next user waits for the kernel on it."""
+    is_torch = hasattr(cuda, "current_stream")
+    current = cuda.current_stream(device) if is_torch else cuda.get_current_stream()
+    if streams.handle(current) == stream:
+        return nullcontext()
+    context: AbstractContextManager[object]
+    if is_torch:
+        legacy = stream == streams.LEGACY
+        context = cuda.stream(cuda.default_stream(device) if legacy else cuda.ExternalStream(stream, device=device))
+    else:
+        context = cuda.ExternalStream(stream, device)
+    return context

@@ -1,0 +1,183 @@
+"""Device memory of fusec's own: CudaArray, from the driver's stream-ordered pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fusec import dtypes
+from fusec.dtypes import DType
+from fusec.errors.targets import DeviceDtypeUnsupported, DeviceMemoryExhausted
+from fusec.runtime.cuda import driver, streams
+from fusec.runtime.cuda.libraries import cuda_core, driver_api
+
+
+class CudaArray:
+    """An array in device memory that any library takes by DLPack or ``__cuda_array_interface__`` version 3.
+
+    row: its fusec dtype; `dtype` is NumPy's. strides: in bytes. device: ordinal. pointer: address of the first element.
+    stream: handle of the stream on which it was last written; the memory goes back to the pool in order of it.
+    """
+
+    def __init__(
+        self, buffer: Any, shape: tuple[int, ...], strides: tuple[int, ...], row: DType, device: int, stream: int
+    ) -> None:
+        self._buffer = buffer
+        self.pointer = int(buffer.handle)
+        self.shape, self.strides, self.row = shape, strides, row
+        self.device, self.stream = device, stream
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements."""
+        return self.row.numpy
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "strides": self.strides,
+            "stream": self.stream,
+            "version": 3,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, self.device)  # kDLCUDA
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule; `stream`, the consumer's, is made to wait for this array's. Raises BufferError if it cannot be."""
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("fusec.CudaArray is shared in place on its own device, without copying")
+        if stream != -1:  # -1: the consumer sees to the order itself
+            streams.wait(streams.handle(stream), self.stream, self.device)
+        steps = tuple(stride // self.row.nbytes for stride in self.strides)
+        view = cuda_core().utils.StridedMemoryView.from_buffer(self._buffer, self.shape, steps, dtype=self.dtype)
+        capsule: object = view.__dlpack__(max_version=max_version)
+        return capsule
+
+    def numpy(self) -> NDArray[Any]:
+        """A copy in host memory, after waiting for the array's stream."""
+        span = _span(self.shape, self.strides, self.row.nbytes)
+        host = np.empty(span, np.uint8)
+        entered = driver.enter(driver.device(self.device))
+        try:
+            api = driver_api()
+            if span:
+                result = api.cuMemcpyDtoHAsync(host.ctypes.data, self.pointer, span, api.CUstream(self.stream))
+                driver.check(result, "copy an array to the host")
+            driver.check(api.cuStreamSynchronize(api.CUstream(self.stream)), "finish the work on a stream")
+        finally:
+            driver.leave(entered)
+        return np.ndarray(self.shape, self.dtype, host.data, 0, self.strides)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]:
+        raise TypeError("a fusec.CudaArray is not converted to NumPy silently: call .numpy()")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<CudaArray {self.row}{list(self.shape)} on device {self.device}>"
+
+
+def empty(
+    shape: Sequence[int], row: DType, order: Sequence[int] | None = None, device: int = 0, stream: int = streams.LEGACY
+) -> CudaArray:
+    """A new array with arbitrary content, ready for use on `stream`.
+
+    order: axes from outermost to innermost in memory; None is C order. Raises DeviceMemoryExhausted, NoCudaDriver,
+    NoCudaDevice, CudaExtraMissing.
+    """
+    extents = tuple(int(extent) for extent in shape)
+    strides = strides_in_order(extents, range(len(extents)) if order is None else order, row.nbytes)
+    return CudaArray(_buffer(prod(extents) * row.nbytes, device, stream), extents, strides, row, device, stream)
+
+
+def from_numpy(values: ArrayLike, device: int = 0, stream: object = None) -> CudaArray:
+    """A copy of a host array on a device, its axes in the same order. Raises DeviceDtypeUnsupported and as `empty`."""
+    host = np.asarray(values)
+    row = dtypes.from_numpy(host.dtype)
+    if row is None:
+        raise DeviceDtypeUnsupported(str(host.dtype)).at()
+    order = sorted(range(host.ndim), key=lambda axis: -abs(host.strides[axis]))
+    made = empty(host.shape, row, order, device, streams.handle(stream))
+    packed = np.ascontiguousarray(host.transpose(order))
+    entered = driver.enter(driver.device(device))
+    try:
+        api = driver_api()
+        if packed.size:  # pageable memory: the call returns when the source may be reused
+            target = api.CUstream(made.stream)
+            driver.check(
+                api.cuMemcpyHtoDAsync(made.pointer, packed.ctypes.data, packed.nbytes, target),
+                "copy an array to a device",
+            )
+            driver.check(api.cuStreamSynchronize(target), "finish the work on a stream")
+    finally:
+        driver.leave(entered)
+    return made
+
+
+def strides_in_order(shape: Sequence[int], order: Sequence[int], nbytes: int) -> tuple[int, ...]:
+    """Strides in bytes of a dense array whose axes lie in `order` from outermost to innermost."""
+    strides = [0] * len(shape)
+    for axis in reversed(order):
+        strides[axis] = nbytes
+        nbytes *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+@cache
+def _pool(device: int) -> Any:
+    """The driver's stream-ordered pool of a device; cuda.core makes it keep freed memory instead of returning it."""
+    entered = driver.enter(driver.device(device))
+    try:
+        core = cuda_core()
+        core.Device(device).set_current()
+        return core.DeviceMemoryResource(device)
+    finally:
+        driver.leave(entered)
+
+
+def _buffer(nbytes: int, device: int, stream: int) -> Any:
+    on, core = driver.device(device), cuda_core()
+    pool = _pool(device)
+    entered = driver.enter(on)
+    try:
+        return pool.allocate(max(nbytes, 1), stream=core.Stream.from_handle(stream))
+    except Exception as reason:  # cuda.core raises a class of its own, which derives from Exception alone
+        raise DeviceMemoryExhausted(device, nbytes, str(reason)).at() from reason
+    finally:
+        driver.leave(entered)
+
+
+def _span(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> int:
+    """Bytes from the first element to the end of the last; arrays of fusec have no negative strides."""
+    if 0 in shape:
+        return 0
+    return nbytes + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))

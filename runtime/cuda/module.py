@@ -1,0 +1,117 @@
+"""A kernel compiled for CUDA: text to image through the cache, image to function through the driver."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fusec import debug
+from fusec.errors.targets import CudaCallFailed, DriverTooOld
+from fusec.kernel import Kernel
+from fusec.runtime.cuda import driver, nvrtc
+from fusec.runtime.cuda.libraries import driver_api
+from fusec.runtime.cuda.nvrtc import Goal, Image
+
+_MAX_THREADS_PER_BLOCK = 0  # CUfunction_attribute
+
+
+class Store(Protocol):
+    """Where images outlive the process; fusec.cache.Cache is one."""
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The payload kept under kind and key, unchanged, or None."""
+
+    def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
+        """Keep a payload if possible."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A kernel in the driver: its handle as the CUfunction that launches take, and its thread limit by device."""
+
+    function: Any
+    handle: Any
+    limits: dict[int, int] = field(default_factory=dict)
+
+
+class Module:
+    """A compiled kernel; the driver loads it at the first launch, for all devices, until the process ends.
+
+    image: the machine code, or PTX. kernel: what it was made from.
+    """
+
+    def __init__(self, kernel: Kernel, image: Image) -> None:
+        self.kernel = kernel
+        self.image = image
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+
+    def load(self) -> Loaded:
+        """The kernel in the driver. Raises NoCudaDriver, NoCudaDevice, DriverTooOld, CudaCallFailed."""
+        if self._loaded is None:
+            driver.initialise()
+            with self._lock:
+                if self._loaded is None:
+                    self._loaded = _load(self.kernel.name, self.image)
+        return self._loaded
+
+    def threads_per_block(self, device: int) -> int:
+        """The most threads a block of this kernel may have on a device: less than 1024 if it needs many registers."""
+        loaded = self.load()
+        limit = loaded.limits.get(device)
+        if limit is None:
+            api = driver_api()
+            kind = api.CUfunction_attribute(_MAX_THREADS_PER_BLOCK)
+            limit = int(driver.check(api.cuKernelGetAttribute(kind, loaded.handle, device), "query a kernel"))
+            loaded.limits[device] = limit
+        return limit
+
+    def __repr__(self) -> str:
+        return f"<Module {self.kernel.name} {self.image.goal.arch} {self.image.goal.form}>"
+
+
+def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = None) -> Module:  # noqa: A001 - a stage
+    """Compile a kernel for an architecture, e.g. ``"sm_90"``; without one, for the current device.
+
+    Needs a driver only if `arch` is None. Raises CudaCompileFailed (a bug of fusec), DeviceUnsupported, NvrtcMissing,
+    CudaExtraMissing, and without `arch` NoCudaDriver and NoCudaDevice.
+    """
+    assert kernel.target == "cuda", f"kernel {kernel.name} was generated for {kernel.target}"
+    goal = nvrtc.goal(arch or driver.device(driver.current_ordinal()).arch)
+    key = _key(kernel, goal)
+    code = store.get(goal.form, key) if store is not None else None
+    if code is not None:
+        return Module(kernel, Image(code, goal, ""))
+    started = time.perf_counter()
+    image = nvrtc.compile_text(kernel.source, kernel.name, goal)
+    took = (time.perf_counter() - started) * 1e3
+    title = f"{kernel.name} {kernel.digest[:12]} {kernel.layout.key} compiled for {goal.arch} in {took:.0f} ms"
+    debug.show(1, f"{title}, {len(image.code)} bytes", "")
+    debug.show(5, f"{title}: NVRTC says", image.log.strip())
+    if store is not None:
+        store.put(goal.form, key, image.code, f"{kernel.name} {goal.arch}")
+    return Module(kernel, image)
+
+
+def _key(kernel: Kernel, goal: Goal) -> str:
+    """Names all that an image depends on."""
+    parts = (kernel.name, kernel.digest, *nvrtc.options(goal), *(str(part) for part in nvrtc.version()))
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _load(name: str, image: Image) -> Loaded:
+    api = driver_api()
+    code = image.code if image.goal.form == "cubin" else image.code.rstrip(b"\0") + b"\0"
+    try:
+        library = driver.check(api.cuLibraryLoadData(code, [], [], 0, [], [], 0), f"load kernel '{name}'")
+    except CudaCallFailed.exception as reason:
+        has = int(driver.check(api.cuDriverGetVersion(), "tell its version"))
+        needs = nvrtc.version()
+        if has // 1000 < needs[0]:
+            raise DriverTooOld(f"{has // 1000}.{has % 1000 // 10}", f"{needs[0]}.{needs[1]}").at() from reason
+        raise
+    handle = driver.check(api.cuLibraryGetKernel(library, name.encode()), f"find kernel '{name}' in its image")
+    return Loaded(api.CUfunction(int(handle)), handle)
