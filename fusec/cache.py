@@ -1,0 +1,311 @@
+"""The object cache on disk: plain bytes under a content key, verified whenever they are read, never needed to be right.
+
+Anything wrong with an entry, its folder or the disk is a miss, not an error. Settings: FUSEC_CACHE=0 turns the cache
+off, FUSEC_CACHE_DIR places it, FUSEC_CACHE_BYTES bounds it (512 MiB).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import struct
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from fusec import debug, dtypes
+from fusec.kernel import Kernel, Layout, Slot, SlotKind, Step, Target
+
+MAGIC = b"\x93FUSEC\r\n"  # the line end shows a transfer in text mode
+FORMAT = 1
+# magic, format, bytes of the label, bytes of the payload, sha256 of kind and key, sha256 of label and payload
+HEADER = struct.Struct("<8sIIQ32s32s")
+SUFFIX = ".entry"
+USUAL_BYTES = 512 << 20
+PUTS_BETWEEN_PRUNINGS = 64
+DAY = 86400.0  # seconds; a use is noted in the file's time at most this often
+ABANDONED = 3600.0  # seconds after which a temporary file has lost its writer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the cache; `label` says what it holds, mtime (seconds since 1970) when it was last of use."""
+
+    kind: str
+    label: str
+    size: int
+    mtime: float
+    path: Path
+
+
+class Cache:
+    """A folder of entries shared by all processes of one user."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._puts = 0
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The payload put under this kind and key, or None; an entry found damaged is removed."""
+        file = self._file(kind, key)
+        try:
+            data = file.read_bytes()
+        except OSError:
+            return None
+        found = _open_envelope(data, _digest(kind, key))
+        if found is None:
+            debug.show(1, f"cache: removed the damaged entry {file.name}", "")
+            with suppress(OSError):
+                file.unlink()
+            return None
+        with suppress(OSError):
+            if time.time() - file.stat().st_mtime > DAY:
+                os.utime(file)
+        return found[1]
+
+    def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
+        """Keep a payload; whatever prevents it is passed over in silence.
+
+        label: what `list` shows for it.
+        """
+        file = self._file(kind, key)
+        temporary = file.with_name(f".{file.stem}.{os.getpid()}.{threading.get_ident()}.tmp")
+        try:
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            _write_new(temporary, _envelope(payload, label, _digest(kind, key)))
+            os.replace(temporary, file)
+        except OSError as error:  # full, read-only or gone
+            debug.show(1, f"cache: not written, {error}", "")
+            with suppress(OSError):
+                temporary.unlink()
+            return
+        with self._lock:
+            self._puts += 1
+            due = self._puts % PUTS_BETWEEN_PRUNINGS == 0
+        if due:
+            self.prune(max_bytes=_bound())
+
+    def list(self) -> list[Entry]:
+        """All entries, those of use longest ago first."""
+        return sorted(self._entries(), key=lambda entry: entry.mtime)
+
+    def prune(self, max_bytes: int | None = None, older_than: float | None = None) -> int:
+        """Remove entries not used for `older_than` seconds, then the oldest until `max_bytes` remain; the number removed."""
+        now = time.time()
+        entries = self.list()
+        total = sum(entry.size for entry in entries)
+        removed = 0
+        for entry in entries:
+            stale = older_than is not None and now - entry.mtime > older_than
+            if stale or (max_bytes is not None and total > max_bytes):
+                total -= entry.size
+                removed += _remove(entry.path)
+        for file in self._files(".*.tmp"):
+            with suppress(OSError):
+                if now - file.stat().st_mtime > ABANDONED:
+                    file.unlink()
+        return removed
+
+    def clear(self) -> int:
+        """Remove every entry; the number removed."""
+        return sum(_remove(file) for file in self._files("*" + SUFFIX))
+
+    def _file(self, kind: str, key: str) -> Path:
+        assert kind.isidentifier(), f"{kind!r} does not name a folder"
+        return self.path / kind / (_digest(kind, key).hex()[:40] + SUFFIX)
+
+    def _files(self, pattern: str) -> Iterator[Path]:
+        with suppress(OSError):
+            yield from self.path.glob("*/" + pattern)
+
+    def _entries(self) -> Iterator[Entry]:
+        for file in self._files("*" + SUFFIX):
+            with suppress(OSError, ValueError, struct.error):
+                about = file.stat()
+                with file.open("rb") as stream:
+                    label_bytes = HEADER.unpack(stream.read(HEADER.size))[2]
+                    label = stream.read(min(label_bytes, 4096)).decode(errors="replace")
+                yield Entry(file.parent.name, label, about.st_size, about.st_mtime, file)
+
+
+def default_cache() -> Cache | None:
+    """The user's cache; None if it is turned off, or its folder cannot be had or is open to others."""
+    if os.environ.get("FUSEC_CACHE", "").strip().lower() in ("0", "off", "no", "false"):
+        return None
+    folder = _folder()
+    return None if folder is None else _cache_at(folder)
+
+
+@cache
+def _cache_at(path: Path) -> Cache | None:
+    """One Cache per folder and process, after a look at the folder; says so once if it cannot be used."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reason = _objection(path.stat())
+    except OSError as error:
+        reason = str(error)
+    if reason:
+        debug.show(1, f"cache: {path} is not used, {reason}", "")
+        return None
+    return Cache(path)
+
+
+def _objection(about: os.stat_result) -> str:
+    """Why a folder must not be trusted with machine code; empty if it may."""
+    if not stat.S_ISDIR(about.st_mode):
+        return "it is not a folder"
+    if os.name == "nt":  # access there is governed by lists that the mode does not show; the profile is private
+        return ""
+    if about.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "others may write to it"
+    return ""
+
+
+def _folder() -> Path | None:
+    """FUSEC_CACHE_DIR, or ``fusec`` where the system keeps caches; None without a home."""
+    asked = os.environ.get("FUSEC_CACHE_DIR")
+    if asked:
+        return Path(asked).absolute()
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "fusec" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "fusec"
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return (base if base.is_absolute() else home / ".cache") / "fusec"  # relative ones are to be ignored, says XDG
+
+
+def digest(text: str) -> str:
+    """The digest of a text, for keys."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+# --- kernels as bytes ------------------------------------------------------------------------------------------------
+
+LENGTHS = struct.Struct("<II")  # bytes of the JSON record and of the deflated source, which the object follows
+
+
+def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
+    """A kernel with its machine code as bytes, for `unpack_kernel`."""
+    layout = kernel.layout
+    record = {
+        "name": kernel.name,
+        "target": kernel.target,
+        "slots": [[slot.kind, slot.param, slot.axis, slot.dtype.name] for slot in kernel.slots],
+        "layout": {
+            "ndim": layout.ndim,
+            "steps": [[name, "".join(step.value for step in row)] for name, row in layout.steps],
+            "raw": layout.raw,
+            "c_order": layout.c_order,
+            "wide": layout.wide,
+            "aligned": layout.aligned,
+            "streaming": layout.streaming,
+        },
+        "lanes": kernel.lanes,
+        "cost": kernel.cost,
+        "notes": kernel.notes,
+        "fills": kernel.fills,
+    }
+    head = json.dumps(record).encode()
+    source = zlib.compress(kernel.source.encode(), 1)
+    return LENGTHS.pack(len(head), len(source)) + head + source + object_bytes
+
+
+def unpack_kernel(data: bytes) -> tuple[Kernel, bytes] | None:
+    """The kernel and machine code of `pack_kernel`; None if the bytes are not a record of this version."""
+    try:
+        head_bytes, source_bytes = LENGTHS.unpack_from(data)
+        start = LENGTHS.size + head_bytes
+        end = start + source_bytes
+        if end > len(data):
+            return None
+        record = json.loads(data[LENGTHS.size : start])
+        source = zlib.decompress(data[start:end]).decode()
+        return _kernel(record, source), data[end:]
+    except (struct.error, zlib.error, ValueError, KeyError, TypeError):
+        return None
+
+
+def _kernel(record: dict[str, Any], source: str) -> Kernel:
+    """Raises one of the errors above for anything a Kernel cannot be made of."""
+    layout = dict(record["layout"])
+    layout["steps"] = tuple((str(name), tuple(Step(step) for step in row)) for name, row in layout["steps"])
+    layout["raw"] = tuple((str(name), (int(ndim), bool(contiguous))) for name, (ndim, contiguous) in layout["raw"])
+    slots = tuple(
+        Slot(kind, str(param), int(axis), dtypes.BY_NAME[name]) for kind, param, axis, name in record["slots"]
+    )
+    if record["target"] not in get_args(Target) or any(slot.kind not in get_args(SlotKind) for slot in slots):
+        raise ValueError("a kernel of another version")
+    return Kernel(
+        name=str(record["name"]),
+        target=record["target"],
+        slots=slots,
+        source=source,
+        layout=Layout(**layout),
+        lanes=int(record["lanes"]),
+        cost=int(record["cost"]),
+        notes=tuple(record["notes"]),
+        fills=tuple(record["fills"]),
+    )
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _bound() -> int:
+    text = os.environ.get("FUSEC_CACHE_BYTES", "")
+    return int(text) if text.isdecimal() else USUAL_BYTES
+
+
+def _digest(kind: str, key: str) -> bytes:
+    return hashlib.sha256(f"{kind}\0{key}".encode(errors="surrogatepass")).digest()
+
+
+def _envelope(payload: bytes, label: str, digest: bytes) -> bytes:
+    """The bytes of a file."""
+    name = label.encode(errors="replace")
+    checksum = hashlib.sha256(name + payload).digest()
+    return HEADER.pack(MAGIC, FORMAT, len(name), len(payload), digest, checksum) + name + payload
+
+
+def _open_envelope(data: bytes, digest: bytes) -> tuple[str, bytes] | None:
+    """(label, payload) of a file's bytes; None unless every part is as `_envelope` made it for this digest."""
+    if len(data) < HEADER.size:
+        return None
+    magic, version, label_bytes, payload_bytes, found, checksum = HEADER.unpack_from(data)
+    body = data[HEADER.size :]
+    if (magic, version, found) != (MAGIC, FORMAT, digest) or len(body) != label_bytes + payload_bytes:
+        return None
+    if hashlib.sha256(body).digest() != checksum:
+        return None
+    return body[:label_bytes].decode(), body[label_bytes:]
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a file that does not exist yet, readable by its owner alone."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags, 0o600), "wb") as stream:
+        stream.write(data)
+
+
+def _remove(path: Path) -> int:
+    try:
+        path.unlink()
+    except OSError:
+        return 0
+    return 1

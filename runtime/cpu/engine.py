@@ -1,0 +1,80 @@
+"""Kernels become executables: compiled or loaded from bytes, and run over the pool of threads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from fusec.kernel import Kernel
+from fusec.runtime.cpu import jit, threads
+from fusec.runtime.cpu.grain import Grain, grain_of
+from fusec.runtime.cpu.jit import Store
+
+_SERIAL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, eq=False)
+class Executable:
+    """A kernel in memory, for as long as the process lives.
+
+    address: of ``void (i64 lo, i64 hi, ptr slots)``. object_bytes: what `load` takes. store: where code that serves
+    all kernels (threads, calls) is kept.
+    """
+
+    kernel: Kernel
+    address: int
+    object_bytes: bytes = field(repr=False)
+    grain: Grain = field(repr=False)
+    store: Store | None = field(default=None, repr=False)
+
+    def run(self, slots: int, size: int) -> None:
+        """Run all positions 0 to `size`, without the interpreter lock; returns when they are done.
+
+        slots: address of the arguments, one int64 for each of `kernel.slots`; numbers lie in the low bytes.
+        """
+        if size > self.grain.serial_below:
+            pool = threads.pool(self.store)
+            if pool is not None:
+                pool.run(self.address, slots, size, self.grain)
+                return
+        self._alone(0, size, slots)
+
+    @cached_property
+    def _alone(self) -> Callable[[int, int, int], None]:
+        return _SERIAL(self.address)
+
+
+def compile(kernel: Kernel, *, store: Store | None = None) -> Executable:  # noqa: A001 - the word of the trade
+    """The executable of a kernel for the LLVM target, from the store if it was compiled before."""
+    assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
+    return _executable(kernel, jit.compile_text(kernel.name, kernel.source, store), store)
+
+
+def compile_object(kernel: Kernel) -> bytes:
+    """The object of a kernel, which `load` turns into an executable, in this process or another."""
+    assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
+    return jit.emit(kernel.name, kernel.source)
+
+
+def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> Executable:
+    """The executable of a kernel whose object was compiled earlier; compiles again if the object is for another target."""
+    found = jit.load_object(kernel.name, kernel.source, object_bytes)
+    if found is None:
+        return compile(kernel, store=store)
+    return _executable(kernel, found, store)
+
+
+def assembly(kernel: Kernel) -> str:
+    """The assembly of a kernel for this machine."""
+    return jit.assembly(kernel.name, kernel.source)
+
+
+def fingerprint() -> str:
+    """Names the compiler and the processor: objects are for one fingerprint, which belongs in the keys of caches."""
+    return jit.target_id()
+
+
+def _executable(kernel: Kernel, found: jit.Loaded, store: Store | None) -> Executable:
+    return Executable(kernel, found.address, found.object_bytes, grain_of(kernel), store)

@@ -1,0 +1,63 @@
+"""How much work a kernel is: when threads pay, and into which chunks they divide it."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+
+from fusec.kernel import Kernel
+from fusec.runtime.cpu.machine import thread_count
+
+SERIAL_NS = 10_000.0  # waking a thread costs 2 to 5 us, so that less work is not worth sharing
+LEAST_CHUNK_NS = 5_000.0  # a chunk costs one atomic operation on a shared cache line, some 0.1 us
+OPERATION_NS = 0.4  # one scalar operation; vectors divide it
+BYTE_NS = 0.03  # memory traffic of one core from its caches, 33 GB/s
+WIDEST = 16  # lanes that work at once; more are unrolled ones
+MOST_ELEMENTS = 1 << 18  # of a chunk; more would leave threads idle at the end of long loops
+UNIT = 64  # chunks are multiples of this many elements, so that all but the first store are aligned alike
+HEAVY_OPERATIONS = 64  # from here on the cost of elements may differ much, as in loops that end by data
+
+
+@dataclass(frozen=True)
+class Grain:
+    """How to divide an iteration space, in elements.
+
+    serial_below: up to here one thread does it all. least, most: bounds of a chunk. share: chunks that each thread
+    should get if the bounds allow.
+    """
+
+    serial_below: int
+    least: int
+    most: int
+    share: int
+
+    @property
+    def address(self) -> int:
+        """The address of the four numbers as int64, for native code; valid as long as this object."""
+        return ctypes.addressof(self._words)
+
+    @cached_property
+    def _words(self) -> ctypes.Array[ctypes.c_int64]:
+        return (ctypes.c_int64 * 4)(self.serial_below, self.least, self.most, self.share)
+
+
+def nanoseconds_per_element(kernel: Kernel) -> float:
+    """Estimated time of one element on one core, its data in cache; right to a factor of three or so."""
+    lanes = max(1, min(kernel.lanes, WIDEST))
+    traffic = sum(slot.dtype.nbytes for slot in kernel.slots if slot.kind == "pointer")
+    return kernel.cost / lanes * OPERATION_NS + traffic * BYTE_NS + 0.01
+
+
+def grain_of(kernel: Kernel) -> Grain:
+    """The grain of a kernel for the threads of this process."""
+    each = nanoseconds_per_element(kernel)
+    least = _whole_units(LEAST_CHUNK_NS / each)
+    most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each)))
+    share = 16 if kernel.cost >= HEAVY_OPERATIONS else 4
+    serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
+    return Grain(serial_below, least, most, share)
+
+
+def _whole_units(elements: float) -> int:
+    return max(1, int(elements / UNIT)) * UNIT

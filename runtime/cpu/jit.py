@@ -1,0 +1,186 @@
+"""LLVM at work: IR text to an object, an object to an address, behind one lock.
+
+LLVM aborts the process on internal errors, so every module is verified and emitted once. No process-wide option of
+LLVM is touched: other users of llvmlite share the library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+from fusec import debug
+from fusec.errors.targets import JitForbidden
+from fusec.runtime.cpu.processor import Processor, processor
+
+PIPELINE = 1  # raise it when passes or options change: it is part of the keys of cached code
+KIND = "object"
+
+
+class Store(Protocol):
+    """Where objects outlive the process; fusec.cache.Cache is one."""
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """The payload kept under kind and key, unchanged, or None."""
+
+    def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
+        """Keep a payload if possible."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Code in memory, for as long as the process lives: the entry's address, and the object it came from."""
+
+    address: int
+    object_bytes: bytes
+
+
+# Note [One lock]: llvmlite lets one thread at a time into LLVM, by a lock of its own, and a fork would copy that lock
+# in whatever state another thread holds it. So all our use of llvmlite happens under this lock, and forks wait for it.
+_lock = threading.RLock()
+_loaded: dict[str, Loaded] = {}  # by symbol, which names source and target
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+def target_id() -> str:
+    """Names all that an object depends on besides its source; a part of every key of cached code."""
+    import llvmlite
+
+    host = processor()
+    return "|".join((llvmlite.__version__, str(PIPELINE), host.triple, host.name, host.features))
+
+
+def compile_text(name: str, source: str, store: Store | None = None, *, quick: bool = False) -> Loaded:
+    """The function `name` of a module given as IR text; compiled at most once in a process, and kept in the store.
+
+    quick: without optimisation, in a fifth of the time; for code that waits more than it works.
+    """
+    with _lock:
+        symbol = symbol_of(name, source)
+        if symbol in _loaded:
+            return _loaded[symbol]
+        kept = store.get(KIND, symbol) if store is not None else None
+        found = load_object(name, source, kept) if kept is not None else None
+        if found is not None:
+            return found
+        data = emit(name, source, quick=quick)
+        if store is not None:
+            store.put(KIND, symbol, data, name)
+        found = load_object(name, source, data)
+        assert found is not None, f"the object of {name} does not define {symbol}"
+        return found
+
+
+def load_object(name: str, source: str, data: bytes) -> Loaded | None:
+    """The function `name` of an object emitted from `source` for this target; None if the object is not that.
+
+    LLVM would end the process if asked for a symbol that is not there, so the object is searched for it first.
+    """
+    with _lock:
+        symbol = symbol_of(name, source)
+        if symbol not in _loaded:
+            if symbol.encode() not in data:
+                return None
+            _loaded[symbol] = Loaded(_machine(processor()).load(symbol, data), data)
+        return _loaded[symbol]
+
+
+def emit(name: str, source: str, *, quick: bool = False) -> bytes:
+    """The object of a module; only the function `name` is visible in it, as `symbol_of` calls it."""
+    with _lock:
+        machine = _machine(processor())
+        module = machine.parse(source, name, symbol_of(name, source))
+        if quick:
+            return bytes(machine.quick_target.emit_object(module))
+        machine.optimise(module)
+        return bytes(machine.target.emit_object(module))
+
+
+def symbol_of(name: str, source: str) -> str:
+    """The symbol under which an object exports its entry: unique for name, source and target."""
+    digest = hashlib.sha256(f"{name}|{target_id()}|{source}".encode()).hexdigest()
+    return f"{name}.{digest[:32]}"
+
+
+def assembly(name: str, source: str) -> str:
+    """The assembly text of a module, for people to read."""
+    with _lock:
+        machine = _machine(processor())
+        module = machine.parse(source, name, name)
+        machine.optimise(module)
+        return str(machine.target.emit_assembly(module))
+
+
+@cache
+def _machine(host: Processor) -> Machine:
+    return Machine(host)
+
+
+class Machine:
+    """LLVM's objects for one processor: a target machine, and the one engine that holds all loaded code.
+
+    Both live as long as the process: worker threads may be inside the code at any time, the end included.
+    """
+
+    def __init__(self, host: Processor) -> None:
+        import llvmlite.binding as llvm
+
+        self._llvm: Any = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_triple(host.triple)
+        chosen = {"cpu": host.name, "features": host.features, "codemodel": "jitdefault", "jit": True}
+        self.target: Any = target.create_target_machine(opt=3, **chosen)
+        self.quick_target: Any = target.create_target_machine(opt=0, **chosen)
+        self._layout = str(self.target.target_data)
+        self._triple = self.target.triple
+        try:
+            llvm.check_jit_execution()
+        except OSError as error:
+            raise JitForbidden(str(error)).at() from error
+        self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target)
+
+    def parse(self, source: str, name: str, symbol: str) -> Any:
+        """The module of a text, its entry renamed to `symbol`, all else hidden. A bad text is a bug of ours."""
+        llvm = self._llvm
+        try:
+            module = llvm.parse_assembly(source, llvm.create_context())
+            module.triple, module.data_layout = self._triple, self._layout
+            _export_only(module, name, symbol)
+            module.verify()
+        except (RuntimeError, NameError) as error:
+            debug.show(1, f"LLVM refuses the module of {name}", source)
+            raise AssertionError(f"LLVM refuses the module of {name}: {error}") from error
+        return module
+
+    def optimise(self, module: Any) -> None:
+        """Run the passes in place."""
+        llvm = self._llvm
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = True
+        options.slp_vectorization = False
+        builder = llvm.create_pass_builder(self.target, options)
+        builder.getModulePassManager().run(module, builder)
+
+    def load(self, symbol: str, data: bytes) -> int:
+        """Add an object to the engine; the address of one of its functions."""
+        self._engine.add_object_file(self._llvm.ObjectFileRef.from_data(data))
+        self._engine.finalize_object()
+        address: int = self._engine.get_function_address(symbol)
+        assert address, f"{symbol} was not found in its object"
+        return address
+
+
+def _export_only(module: Any, name: str, symbol: str) -> None:
+    """Rename the entry, and make every other definition internal, so that objects never clash in the engine."""
+    entry = module.get_function(name)
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != name:
+            value.linkage = "internal"
+    entry.name = symbol
+    entry.linkage = "external"

@@ -1,0 +1,56 @@
+"""The processor that kernels are compiled for: the host's, or a lesser one that FUSEC_CPU names.
+
+FUSEC_CPU: "native" (the default), "generic" (any processor of the architecture), on x86-64 also "sse2" (the same as
+generic) and "avx2" (x86-64-v3: with FMA and F16C).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+from fusec.errors.targets import JitMissing, SettingNotUnderstood
+
+AVX2_LEVEL = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")  # what x86-64-v3 adds to v2
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A code generation target: LLVM's triple, CPU name and feature string, and the width of its vectors."""
+
+    triple: str
+    name: str
+    features: str
+    vector_bits: int
+
+    @property
+    def architecture(self) -> str:
+        """The first part of the triple, e.g. ``x86_64`` or ``aarch64``."""
+        return self.triple.split("-", 1)[0]
+
+
+def processor() -> Processor:
+    """The processor in force. Raises SettingNotUnderstood for a FUSEC_CPU that this machine cannot run."""
+    return _processor(os.environ.get("FUSEC_CPU", "").strip().lower() or "native")
+
+
+@cache
+def _processor(level: str) -> Processor:
+    try:
+        import llvmlite.binding as llvm  # 25 ms: only where something is compiled or loaded
+    except (ImportError, OSError) as error:
+        raise JitMissing(str(error)).at() from error
+    triple = llvm.get_process_triple()
+    x86 = triple.startswith("x86_64")
+    features = llvm.get_host_cpu_features()
+    avx2 = x86 and all(features.get(name, False) for name in AVX2_LEVEL)
+    allowed = ["native", "generic"] + ["sse2"] * x86 + ["avx2"] * avx2
+    if level not in allowed:
+        raise SettingNotUnderstood("FUSEC_CPU", level, "one of " + ", ".join(allowed)).at()
+    if level == "avx2":
+        return Processor(triple, "x86-64-v3", "", 256)
+    if level != "native":
+        return Processor(triple, "x86-64" if x86 else "generic", "", 128)
+    bits = 512 if features.get("avx512f", False) else 256 if features.get("avx2", False) else 128
+    return Processor(triple, llvm.get_host_cpu_name(), features.flatten(), bits)
