@@ -100,7 +100,10 @@ class Cache:
         return sorted(self._entries(), key=lambda entry: entry.mtime)
 
     def prune(self, max_bytes: int | None = None, older_than: float | None = None) -> int:
-        """Remove entries not used for `older_than` seconds, then the oldest until `max_bytes` remain; the number removed."""
+        """Remove what was not used for `older_than` seconds, then the oldest until `max_bytes` remain.
+
+        Returns how many were removed.
+        """
         now = time.time()
         entries = self.list()
         total = sum(entry.size for entry in entries)

@@ -7,6 +7,43 @@ from typing import ClassVar
 
 from fusec.errors.base import FusecError, FusecRuntimeError, FusecTypeError, UserError
 
+# --- settings and the CPU runtime: F300-F319 --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SettingNotUnderstood(UserError):
+    """An environment variable holds a value that means nothing."""
+
+    code: ClassVar[str] = "F300"
+    message: ClassVar[str] = "{variable} is {value!r}, but must be {expected}"
+    hint: ClassVar[str] = "correct it, or unset it to get the default"
+    variable: str
+    value: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class JitMissing(UserError):
+    """The package that compiles for the CPU cannot be imported."""
+
+    code: ClassVar[str] = "F301"
+    message: ClassVar[str] = "the CPU target needs the package 'llvmlite', which cannot be imported: {reason}"
+    hint: ClassVar[str] = "pip install 'llvmlite>=0.48'"
+    exception: ClassVar[type[FusecError]] = FusecRuntimeError
+    reason: str
+
+
+@dataclass(frozen=True)
+class JitForbidden(UserError):
+    """The system does not let a process make memory executable."""
+
+    code: ClassVar[str] = "F302"
+    message: ClassVar[str] = "this system does not let a process run code it has compiled: {reason}"
+    hint: ClassVar[str] = "a security policy (SELinux, a hardened run time) must allow executable memory"
+    exception: ClassVar[type[FusecError]] = FusecRuntimeError
+    reason: str
+
+
 # --- the CUDA runtime: F350-F379 --------------------------------------------------------------------------------
 
 

@@ -59,7 +59,7 @@ def compile_object(kernel: Kernel) -> bytes:
 
 
 def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> Executable:
-    """The executable of a kernel whose object was compiled earlier; compiles again if the object is for another target."""
+    """The executable of a kernel compiled earlier; compiles it again if the object is for another target."""
     found = jit.load_object(kernel.name, kernel.source, object_bytes)
     if found is None:
         return compile(kernel, store=store)

@@ -26,7 +26,8 @@ PAUSES = {
 _TEXT = """\
 %Job = type { ptr, ptr, i64, i64, i64, [3 x i64] }        ; function, slots, size, chunk, number of chunks
 %State = type { i64, [7 x i64], %Job, i64, [7 x i64], i64, [7 x i64], i64, i64, i64, i64, [4 x i64],
-                [16 x i64], [16 x i64] }  ; ticket 0, job 2, done 3, sleepers 5, busy 7, started, workers, spin, mutex 12, condition
+                [16 x i64], [16 x i64] }
+; ticket at 0, job 2, done 3, sleepers 5, busy 7, started 8, workers 9, spins 10, mutex 12, condition 13
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
