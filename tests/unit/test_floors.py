@@ -11,16 +11,20 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FLOORS = (
     {"cli"},
-    {"array_api", "kernels"},
-    {"pipeline"},
+    {"kernels"},
+    {"explain", "device_calls"},
+    {"calls"},
+    {"pipeline", "plans"},
     {"frontends", "codegen", "runtime", "cache"},
     {"passes"},
     {"math"},
-    {"ir", "layouts"},
+    {"ir", "operands"},
+    {"layouts", "scalars", "signature"},
     {"errors", "kernel"},
     {"diagnostics", "ops"},
-    {"source", "dtypes", "debug", "grammar"},
+    {"source", "dtypes", "debug", "grammar", "version"},
 )
+ONE_OBJECT = {"kernels", "explain", "device_calls", "calls"}  # parts of ElementwiseKernel, may name it in annotations
 SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 FILLED_WHILE_CLASSES_ARE_DEFINED = {"fusec.errors.base"}
@@ -62,10 +66,17 @@ def imported_packages(tree: ast.Module) -> set[str]:
     return {name.split(".")[1] for name in names if name.startswith("fusec.")}
 
 
+def without_annotation_imports(tree: ast.Module) -> ast.Module:
+    """The module less its `if TYPE_CHECKING` blocks."""
+    body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))]
+    return ast.Module(body, [])
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "fusec"])
 def test_imports_point_down(name: str) -> None:
     own = name.split(".")[1]
-    for other in imported_packages(TREES[name]) - {own}:
+    tree = without_annotation_imports(TREES[name]) if own in ONE_OBJECT else TREES[name]
+    for other in imported_packages(tree) - {own}:
         assert floor_of(other) > floor_of(own), f"{name} imports fusec.{other}, which does not lie below it"
         assert own != "runtime" or other in SEEN_BY_RUNTIME, f"a runtime sees only kernels, not fusec.{other}"
 

@@ -1,0 +1,91 @@
+"""Kernel strings, called through the public object as a user calls it."""
+
+from __future__ import annotations
+
+import numpy as np
+from workloads import ITERATIONS, Arrays, Workload
+
+import fusec
+from peers import Prepared
+
+PAIR = "float32 x, float32 y"
+SAXPY = (PAIR, "float32 z", "z = 2.5f * x + y")
+GELU = ("float32 x", "float32 z", "z = 0.5f * x * (1.0f + tanh(0.7978845608028654f * (x + 0.044715f * x * x * x)))")
+ADD = (PAIR, "float32 z", "z = x + y")
+CHAIN = (PAIR, "float32 z", "float d = x - y, s = x + y; z = (d * d + s * s) * 0.5f - x * y")
+BLACK_SCHOLES = """
+float root = sqrt(t);
+float d1 = (log(s / k) + 0.065f * t) / (0.3f * root);
+float d2 = d1 - 0.3f * root;
+float n1 = 0.5f + 0.5f * erf(d1 * 0.7071067811865476f);
+float n2 = 0.5f + 0.5f * erf(d2 * 0.7071067811865476f);
+float discounted = k * exp(-0.02f * t);
+call = s * n1 - discounted * n2;
+put = call - s + discounted;
+"""
+MANDELBROT = f"""
+float zx = 0, zy = 0;
+int steps = 0;
+while (steps < {ITERATIONS} && zx * zx + zy * zy <= 4) {{
+    float next = zx * zx - zy * zy + cx;
+    zy = 2 * zx * zy + cy;
+    zx = next;
+    ++steps;
+}}
+count = steps;
+"""
+KERNELS = {
+    "saxpy": SAXPY,
+    "chain": CHAIN,
+    "sigmoid": ("float32 x", "float32 z", "z = 1.0f / (1.0f + exp(-x))"),
+    "gelu": GELU,
+    "rbf": (PAIR, "float32 z", "float d = x - y; z = exp(-(d * d))"),
+    "black_scholes": ("float32 s, float32 k, float32 t", "float32 call, float32 put", BLACK_SCHOLES),
+    "mandelbrot": ("float32 cx, float32 cy", "int32 count", MANDELBROT),
+    "call_add": ADD,
+    "call_gelu": GELU,
+}
+
+
+class Library:
+    """fusec."""
+
+    def __init__(self, threads: int, out: bool) -> None:
+        self.version = fusec.__version__  # the number of threads comes from FUSEC_NUM_THREADS
+        self.out = out
+
+    def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
+        """See peers.Peer."""
+        ins, outs, operation = KERNELS.get(work.name, SAXPY)
+        kernel = fusec.ElementwiseKernel(ins, outs, operation, work.name)
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        given = tuple(np.empty(shape, np.int32 if work.integer else np.float32) for _ in range(work.outputs))
+        if self.out:
+            match (*operands, *given):  # a call with a fixed number of arguments, as a user writes it
+                case (a, b):
+                    return lambda: kernel(a, b), lambda: given
+                case (a, b, c):
+                    return lambda: kernel(a, b, c), lambda: given
+                case arguments:
+                    return lambda: kernel(*arguments), lambda: given
+        return allocating(kernel, operands)
+
+
+def allocating(kernel: fusec.ElementwiseKernel, operands: Arrays) -> Prepared:
+    """Calls without outputs; the latest results are kept until the next, as `z = kernel(x, y)` does."""
+    last: list[object] = [None]
+    match operands:
+        case (a,):
+
+            def call() -> None:
+                last[0] = kernel(a)
+        case (a, b):
+
+            def call() -> None:
+                last[0] = kernel(a, b)
+        case _:
+
+            def call() -> None:
+                last[0] = kernel(*operands)
+
+    return call, lambda: last[0] if isinstance(last[0], tuple) else (last[0],)  # type: ignore[return-value]

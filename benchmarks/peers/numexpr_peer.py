@@ -1,0 +1,41 @@
+"""numexpr, with float32 constants as operands (a literal would make everything float64)."""
+
+from __future__ import annotations
+
+import numexpr
+import numpy as np
+from workloads import Arrays, Workload
+
+from peers import Prepared
+from peers.expression import texts
+
+FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh"})
+
+
+class Library:
+    """numexpr."""
+
+    def __init__(self, threads: int) -> None:
+        self.version = numexpr.__version__
+        numexpr.set_num_threads(threads)
+
+    def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
+        """See peers.Peer."""
+        names: dict[str, object] = {f"x{at}": operand for at, operand in enumerate(operands)}
+
+        def constant(value: float) -> str:
+            name = f"c{len(names)}"
+            names[name] = np.float32(value)
+            return name
+
+        found = texts(work, len(operands), FUNCTIONS, constant)
+        if found is None:
+            return None
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        jobs = [(text, np.empty(shape, np.float32)) for text in found]
+
+        def call() -> None:
+            for text, out in jobs:
+                numexpr.evaluate(text, local_dict=names, global_dict={}, out=out)
+
+        return call, lambda: tuple(out for _, out in jobs)
