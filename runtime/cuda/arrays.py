@@ -183,10 +183,10 @@ def _from_interface(value: object, interface: dict[str, Any]) -> DeviceArray:
     if interface.get("mask") is not None:
         raise DeviceArrayRefused(_name(value), "it has a mask, which would be lost").at()
     try:
-        pointer, readonly, shape, given = _interface_layout(interface)
-        dtype = _interface_dtype(value, str(interface["typestr"]))
+        pointer, readonly, shape, given, typestr = _interface_layout(interface)
     except (KeyError, TypeError) as wrong:
         raise DeviceArrayRefused(_name(value), f"its __cuda_array_interface__ is malformed ({wrong!r})").at() from wrong
+    dtype = _interface_dtype(value, typestr)
     strides = dlpack.c_strides(shape, dtype.nbytes) if given is None else given
     if len(strides) != len(shape):
         raise DeviceArrayRefused(_name(value), f"it has {len(shape)} extents but {len(strides)} strides").at()
@@ -206,8 +206,8 @@ def _from_interface(value: object, interface: dict[str, Any]) -> DeviceArray:
 
 def _interface_layout(
     interface: dict[str, Any],
-) -> tuple[int, bool, tuple[int, ...], tuple[int, ...] | None]:
-    """Pointer (0 for none), read-only flag, shape and strides, as plain values."""
+) -> tuple[int, bool, tuple[int, ...], tuple[int, ...] | None, str]:
+    """Pointer (0 for none), read-only flag, shape, strides and typestr, as plain values."""
     pointer, readonly = interface["data"]
     strides = interface.get("strides")
     return (
@@ -215,6 +215,7 @@ def _interface_layout(
         bool(readonly),
         tuple(int(extent) for extent in interface["shape"]),
         None if strides is None else tuple(int(stride) for stride in strides),
+        str(interface["typestr"]),
     )
 
 

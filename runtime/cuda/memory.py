@@ -21,7 +21,8 @@ class CudaArray:
     """An array in device memory that any library takes by DLPack or ``__cuda_array_interface__`` version 3.
 
     row: its fusec dtype; `dtype` is NumPy's. strides: in bytes. device: ordinal. pointer: address of the first element.
-    stream: handle of the stream on which it was last written; the memory goes back to the pool in order of it.
+    stream: handle of the stream on which it was last written; the memory goes back to the pool in order of it, so that
+    stream must live as long as the array does.
     """
 
     def __init__(
@@ -30,7 +31,19 @@ class CudaArray:
         self._buffer = buffer
         self.pointer = int(buffer.handle)
         self.shape, self.strides, self.row = shape, strides, row
-        self.device, self.stream = device, stream
+        self.device, self._stream = device, stream
+
+    @property
+    def stream(self) -> int:
+        """Handle of the stream on which the array was last written."""
+        return self._stream
+
+    @stream.setter
+    def stream(self, handle: int) -> None:
+        """The memory will go back to the pool in order of the new stream."""
+        if handle != self._stream:
+            self._buffer.set_deallocation_stream(cuda_core().Stream.from_handle(handle))
+            self._stream = handle
 
     @property
     def dtype(self) -> np.dtype[Any]:

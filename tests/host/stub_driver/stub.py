@@ -1,0 +1,46 @@
+"""Builds the stand-in driver, and shared objects that it runs in place of cubins."""
+
+import os
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def build_driver(folder: Path) -> Path:
+    """Compile libcuda.so.1 into a folder, to be put first on LD_LIBRARY_PATH of a subprocess."""
+    out = folder / "libcuda.so.1"
+    command = ["gcc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", str(HERE / "stub_driver.c")]
+    subprocess.run([*command, "-o", str(out), "-ldl", "-lpthread"], check=True)
+    return out
+
+
+def environment(folder: Path, **settings: str) -> dict[str, str]:
+    """The environment of a subprocess that finds the stand-in of `folder` as its driver."""
+    env = {**os.environ, "LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    return {**env, "FUSEC_STUB_KERNELS": str(folder), "FUSEC_CACHE": "0", **settings}
+
+
+def image_hash(image: bytes) -> str:
+    """The FNV-1a hash by which the stand-in knows an image."""
+    found = 0xCBF29CE484222325
+    for byte in image:
+        found = ((found ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{found:016x}"
+
+
+def host_twin(image: bytes, source: str, name: str) -> None:
+    """Compile a simple kernel's CUDA text for the host, where the stand-in finds it when it is given `image`."""
+    out = Path(os.environ["FUSEC_STUB_KERNELS"]) / f"{image_hash(image)}.so"
+    options = [
+        "-std=c++17",
+        "-O1",
+        "-shared",
+        "-fPIC",
+        "-fwrapv",
+        "-ffp-contract=off",
+        "-include",
+        str(HERE / "host_kernel.hpp"),
+    ]
+    text = f"{source}\nHOST_ENTRY({name})\n"
+    subprocess.run(["g++", *options, "-x", "c++", "-", "-o", str(out)], input=text.encode(), check=True)

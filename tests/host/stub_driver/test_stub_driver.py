@@ -1,0 +1,65 @@
+"""The CUDA runtime, end to end, against a stand-in for libcuda (stub_driver.c) in processes of its own."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import stub
+
+HERE = Path(__file__).parent
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the stand-in is an ELF library"),
+    pytest.mark.skipif(
+        shutil.which("gcc") is None or shutil.which("g++") is None, reason="gcc and g++ build the stand-in"
+    ),
+    pytest.mark.skipif(importlib.util.find_spec("cuda") is None, reason="the extra fusec[cuda] is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("driver")
+    stub.build_driver(folder)
+    return folder
+
+
+def python(code: str, env: dict[str, str]) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+
+
+def test_the_runtime_works_end_to_end_on_the_stand_in(driver):
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--import-mode=importlib",
+        str(HERE / "under_stub.py"),
+    ]
+    done = subprocess.run(command, env=stub.environment(driver, FUSEC_STUB_DEVICES="2"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+    assert "skipped" not in done.stdout
+
+
+def test_without_a_device_the_error_says_so(driver):
+    done = python("from fusec.runtime import cuda; cuda.device(0)", stub.environment(driver, FUSEC_STUB_DEVICES="0"))
+    assert "no CUDA device 0: the driver reports 0 device(s) [F352]" in done.stderr
+
+
+def test_without_a_driver_the_error_names_library_and_cure(driver):
+    (driver / "empty").mkdir()
+    (driver / "empty" / "libcuda.so.1").write_text("not a library")
+    done = python("from fusec.runtime import cuda; cuda.device(0)", stub.environment(driver / "empty"))
+    assert "no CUDA driver found: libcuda.so.1 could not be loaded [F351]" in done.stderr
+    assert "hint: install the NVIDIA driver" in done.stderr
+
+
+def test_importing_the_runtime_imports_no_nvidia_package(driver):
+    code = "import sys, fusec.runtime.cuda; sys.exit(any(name.split('.')[0] == 'cuda' for name in sys.modules))"
+    assert python(code, stub.environment(driver)).returncode == 0
