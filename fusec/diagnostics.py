@@ -18,20 +18,23 @@ def render(code: str, message: str, span: Span | None, label: str = "", hint: st
     """
     lines = [f"{message} [{code}]" if code else message]
     if span is not None:
-        number, column = span.line, span.column
-        text = span.file.line(number)
-        width = max(1, min(span.end - span.start, len(text) - column + 1))
-        margin = " " * len(str(number))
-        pad = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
-        lines.append(f"{margin}--> {span.file.name}, line {number}, column {column}")
-        lines.append(f"{margin} |")
-        lines.append(f"{number} | {text}")
-        lines.append(f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}")
+        lines.append(f"{' ' * len(str(span.line))}--> {span.file.name}, line {span.line}, column {span.column}")
+        lines += excerpt(span, label)
     elif label:
         lines.append(f"  {label}")
     if hint:
         lines.append(f"hint: {hint}")
     return "\n".join(lines)
+
+
+def excerpt(span: Span, label: str = "") -> list[str]:
+    """The line a span starts in, between a margin and carets."""
+    number, column = span.line, span.column
+    text = span.file.line(number)
+    width = max(1, min(span.end - span.start, len(text) - column + 1))
+    margin = " " * len(str(number))
+    pad = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
+    return [f"{margin} |", f"{number} | {text}", f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}"]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

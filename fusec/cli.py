@@ -1,0 +1,314 @@
+"""The command `fusec`: compile kernels to text, explain errors, examine the installation, tend the cache.
+
+Exit codes: 0 all went well; 1 the user's kernel (or the machine) has a fault; 2 the command line has one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fusec.diagnostics import did_you_mean, excerpt
+from fusec.errors.base import CATALOGUE, FusecError, UserError
+from fusec.version import VERSION
+
+if TYPE_CHECKING:
+    from fusec.cache import Cache
+    from fusec.kernels import ElementwiseKernel
+
+OK, FAULT, USAGE = 0, 1, 2
+COMMENT = {"cuda": "//", "metal": "//", "llvm": ";", "asm": "#", "ir": "#"}
+SECONDS_PER_DAY = 86400.0
+SHELLS_CODE_FOR_INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """A fault of the command line that argparse cannot see."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (default: the process's) and return its exit code."""
+    options = _parser().parse_args(argv)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except FusecError as error:
+        print(report(error, is_coloured(sys.stderr.isatty())), file=sys.stderr)
+        return FAULT
+    except UsageError as error:
+        print(f"fusec: {error}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        # The reader has seen enough. Python flushes standard output once more at exit, which must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return SHELLS_CODE_FOR_INTERRUPTED
+    return code
+
+
+# --- errors as compilers print them --------------------------------------------------------------------------------
+
+
+def is_coloured(terminal: bool) -> bool:
+    """Whether to use colours: on a terminal that knows them, unless NO_COLOR is set (https://no-color.org)."""
+    return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def report(error: FusecError, coloured: bool) -> str:
+    """The error as ``file:line:column: error: message [code]``, the line with a caret, and the hint."""
+
+    def paint(text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if coloured else text
+
+    value, span = error.error, error.span
+    head = f"{paint('error:', '1;31')} {paint(value.text(), '1')} [{value.code}]"
+    label, hint = value.text("label"), value.text("hint")
+    if span is None:
+        lines = [f"fusec: {head}", *([f"  {label}"] if label else [])]
+    else:
+        lines = [f"{span.file.name}:{span.line}:{span.column}: {head}"]
+        margin, line, caret = excerpt(span, label)
+        lines += [margin, line, paint(caret, "32")]
+    return "\n".join([*lines, *([f"{paint('hint:', '1;36')} {hint}"] if hint else [])])
+
+
+# --- compile -------------------------------------------------------------------------------------------------------
+
+
+def _compile(options: argparse.Namespace) -> int:
+    texts = list(_texts(options))
+    whole = texts[0][1] if len(texts) == 1 else "\n".join(
+        f"{COMMENT[options.target]} kernel {name}\n{text}" for name, text in texts
+    )  # fmt: skip
+    whole = whole if whole.endswith("\n") else whole + "\n"
+    if options.out is None:
+        sys.stdout.write(whole)
+        return OK
+    try:
+        options.out.write_text(whole)
+    except OSError as error:
+        raise UsageError(f"cannot write {options.out}: {error.strerror}") from error
+    return OK
+
+
+def _texts(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """(name, text for the target) of every kernel asked for."""
+    types = _types(options.types)
+    if options.expr is not None:
+        yield _from_expression(options, types)
+    elif options.what is None:
+        raise UsageError("compile: give a kernel file, MODULE:KERNEL, or --expr with --inputs and --outputs")
+    elif Path(options.what).suffix == ".toml" or Path(options.what).is_file():
+        yield from _from_file(options, types)
+    elif ":" in options.what:
+        kernel = _imported(options.what)
+        yield kernel.name, kernel.source(options.target, types or None, scalars=options.scalars)
+    else:
+        raise UsageError(f"compile: there is no file {options.what}, and no ':' as in MODULE:KERNEL")
+
+
+def _from_expression(options: argparse.Namespace, types: dict[str, str]) -> tuple[str, str]:
+    from fusec.kernels import ElementwiseKernel
+
+    if options.what is not None:
+        raise UsageError("compile: give either a file or --expr, not both")
+    if options.outputs is None:
+        raise UsageError("compile: --expr needs --outputs, as in -o 'float32 z'")
+    kernel = ElementwiseKernel(
+        options.inputs, options.outputs, options.expr, options.name or "kernel", preamble=options.preamble
+    )
+    return kernel.name, kernel.source(options.target, types, scalars=options.scalars)
+
+
+def _from_file(options: argparse.Namespace, types: dict[str, str]) -> Iterator[tuple[str, str]]:
+    from fusec import kernel_files
+    from fusec.kernels import ElementwiseKernel
+
+    try:
+        file, entries = kernel_files.read(Path(options.what))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {options.what}: {error}") from error
+    names = [entry.name for entry in entries]
+    if options.name is not None and options.name not in names:
+        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
+        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
+    for entry in entries:
+        if options.name in (None, entry.name):
+            try:
+                kernel = ElementwiseKernel(**entry.arguments)
+                yield entry.name, kernel.source(options.target, entry.types | types, scalars=options.scalars)
+            except FusecError as error:
+                raise kernel_files.place_in_file(error, file) from None
+
+
+def _imported(name: str) -> ElementwiseKernel:
+    """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
+    from importlib import import_module
+
+    from fusec.kernels import ElementwiseKernel
+
+    module, _, path = name.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: object = import_module(module)
+    except ImportError as error:
+        raise UsageError(f"cannot import {module}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    for part in path.split("."):
+        if not hasattr(found, part):
+            cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
+            raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
+        found = getattr(found, part)
+    if not isinstance(found, ElementwiseKernel):
+        raise UsageError(f"{name} is a {type(found).__name__}, not a kernel")
+    return found
+
+
+def _types(text: str) -> dict[str, str]:
+    """``T=float32,U=int8`` as a mapping."""
+    types = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, dtype = (word.strip() for word in part.partition("="))
+        if not (name and equals and dtype):
+            raise UsageError(f"--types takes PLACEHOLDER=DTYPE pairs, not '{part}'")
+        types[name] = dtype
+    return types
+
+
+# --- explain -------------------------------------------------------------------------------------------------------
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    from fusec import errors
+
+    for module in iter_modules(errors.__path__):
+        import_module(f"fusec.errors.{module.name}")  # fills the catalogue
+    if options.code is None:
+        for code in sorted(CATALOGUE):
+            print(code, " ", _summary(CATALOGUE[code]))
+        return OK
+    code = options.code.upper()
+    if code not in CATALOGUE:
+        cure = did_you_mean(code, sorted(CATALOGUE)) or "`fusec explain` lists them all"
+        raise UsageError(f"no error has the code {options.code}; {cure}")
+    print(_explanation(CATALOGUE[code]))
+    return OK
+
+
+def _summary(error: type[UserError]) -> str:
+    return " ".join((error.__doc__ or error.message).split())
+
+
+def _explanation(error: type[UserError]) -> str:
+    builtin = next(base for base in error.exception.__mro__ if base.__module__ == "builtins")
+    parts = [
+        f"{error.code} {error.__name__} (raised as {error.exception.__name__}, a {builtin.__name__})",
+        _summary(error),
+        f"message: {error.message}",
+    ]
+    parts += [f"marked:  {error.label}"] if error.label else []
+    parts += [f"hint:    {error.hint}"] if error.hint else []
+    return "\n".join(parts) + (f"\n\n{error.about}" if error.about else "")
+
+
+# --- doctor and cache ----------------------------------------------------------------------------------------------
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from fusec import doctor
+
+    findings = doctor.examine()
+    width = max(len(finding.topic) for finding in findings)
+    for finding in findings:
+        print(f"{finding.topic.ljust(width)}  {finding.text}")
+    return FAULT if any(finding.is_fault for finding in findings) else OK
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from fusec.cache import default_cache
+
+    store = default_cache()
+    if store is None:
+        print("the cache is off: FUSEC_CACHE=0, or its folder cannot be used (FUSEC_DEBUG=1 says why)")
+        return OK
+    match options.action:
+        case "path":
+            print(store.path)
+        case "ls":
+            _list(store)
+        case "prune":
+            days = None if options.days is None else options.days * SECONDS_PER_DAY
+            megabytes = None if options.megabytes is None else int(options.megabytes * 1e6)
+            if days is None and megabytes is None:
+                raise UsageError("cache prune: give --days or --megabytes")
+            print(f"removed {store.prune(max_bytes=megabytes, older_than=days)} entries")
+        case "clear":
+            print(f"removed {store.clear()} entries")
+    return OK
+
+
+def _list(store: Cache) -> None:
+    from time import localtime, strftime
+
+    entries = store.list()
+    for entry in entries:
+        when = strftime("%Y-%m-%d", localtime(entry.mtime))
+        print(f"{entry.size:>10,}  {when}  {entry.kind:<12}{entry.label or entry.path.stem[:12]}")
+    print(f"{sum(entry.size for entry in entries):>10,}  bytes in {len(entries)} entries")
+
+
+# --- the command line ----------------------------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fusec", description=__doc__.partition("\n")[0])
+    parser.add_argument("--version", action="version", version=f"fusec {VERSION}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_compile(commands.add_parser("compile", help="print a kernel's text for a target"))
+
+    explain = commands.add_parser("explain", help="explain an error code, or list all codes")
+    explain.add_argument("code", nargs="?", metavar="CODE", help="as in F110")
+    explain.set_defaults(run=_explain)
+
+    doctor = commands.add_parser("doctor", help="show what this installation can do, and compile a kernel to prove it")
+    doctor.set_defaults(run=_doctor)
+
+    cache = commands.add_parser("cache", help="list, prune, clear or locate the cache of compiled kernels")
+    cache.add_argument("action", choices=("ls", "prune", "clear", "path"))
+    cache.add_argument("--days", type=float, help="prune what was not used for so long")
+    cache.add_argument("--megabytes", type=float, help="prune the oldest until so much remains")
+    cache.set_defaults(run=_cache)
+    return parser
+
+
+def _add_compile(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print the text of kernels for a target. Kernels come from a TOML file with a table [kernel.NAME] for each"
+        " (in_params, out_params, operation), from a Python module (MODULE:KERNEL), or from --expr."
+    )
+    parser.add_argument("what", nargs="?", metavar="FILE|MODULE:KERNEL")
+    parser.add_argument("-e", "--expr", metavar="TEXT", help="the operation, as in 'z = x*y + w'")
+    parser.add_argument("-i", "--inputs", default="", metavar="PARAMS", help="with -e, as in 'float32 x, raw T y'")
+    parser.add_argument("-o", "--outputs", metavar="PARAMS", help="with -e, as in 'float32 z'")
+    parser.add_argument("--preamble", default="", metavar="TEXT", help="with -e: device functions")
+    parser.add_argument("--name", help="of the kernel: to choose one of a file, or to name the one of -e")
+    parser.add_argument("--target", choices=tuple(COMMENT), default="cuda", help="default: cuda")
+    parser.add_argument("--types", default="", metavar="T=DTYPE,...", help="what placeholders stand for")
+    parser.add_argument(
+        "--scalars", type=lambda text: text.split(","), default=[], metavar="NAME,...", help="inputs passed by value"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+    parser.set_defaults(run=_compile)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

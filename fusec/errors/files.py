@@ -1,0 +1,41 @@
+"""Errors of the command line and of kernel files (codes F400 to F499)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fusec.errors.base import UserError
+
+
+@dataclass(frozen=True)
+class NotToml(UserError):
+    """A kernel file that is not TOML."""
+
+    code: ClassVar[str] = "F400"
+    message: ClassVar[str] = "not a TOML file: {problem}"
+    hint: ClassVar[str] = "a kernel file holds one table [kernel.NAME] for each kernel"
+    problem: str
+
+
+@dataclass(frozen=True)
+class NoKernels(UserError):
+    """A TOML file without kernels."""
+
+    code: ClassVar[str] = "F401"
+    message: ClassVar[str] = "{file} defines no kernel"
+    hint: ClassVar[str] = "add a table [kernel.NAME] with in_params, out_params and operation"
+    file: str
+
+
+@dataclass(frozen=True)
+class BadKernelTable(UserError):
+    """A kernel's table with a missing, unknown or mistyped key."""
+
+    code: ClassVar[str] = "F402"
+    message: ClassVar[str] = "kernel '{kernel}': {problem}"
+    hint: ClassVar[str] = (
+        "keys: in_params, out_params, operation; optional: preamble, loop_prep, after_loop, options, types"
+    )
+    kernel: str
+    problem: str

@@ -1,0 +1,94 @@
+"""Kernel files: TOML with one table for each kernel, so that kernels can live outside of Python.
+
+    [kernel.saxpy]
+    in_params = "T a, T x, T y"
+    out_params = "T z"
+    operation = '''
+    z = a * x + y;
+    '''
+    types = { T = "float32" }   # what the placeholders are where nothing else says so
+
+Further keys: `preamble`, `loop_prep`, `after_loop`, `options`. An error in a text is reported at its line and column
+of the file, which works for texts without escapes; TOML's '''literal''' strings are made for that.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fusec.errors.base import FusecError, UserError
+from fusec.errors.files import BadKernelTable, NoKernels, NotToml
+from fusec.source import SourceFile, Span
+
+TEXTS = ("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop")
+KEYS = (*TEXTS, "options", "types")
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """One kernel of a file: its name, the keyword arguments of ElementwiseKernel, and the usual placeholder types."""
+
+    name: str
+    arguments: dict[str, Any]
+    types: dict[str, str]
+
+
+def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:
+    """The file and its kernels in order. Raises NotToml, NoKernels or BadKernelTable, and OSError."""
+    file = SourceFile(str(path), path.read_text())
+    try:
+        document = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise NotToml(str(error)).at(_span_of_decode_error(file, str(error))) from error
+    tables = document.get("kernel")
+    if not isinstance(tables, dict) or not tables:
+        raise NoKernels(str(path)).at(Span(file, 0, 0))
+    return file, [_entry(file, name, table) for name, table in tables.items()]
+
+
+def _entry(file: SourceFile, name: str, table: object) -> KernelEntry:
+    def refuse(problem: str) -> FusecError:
+        start = max(0, file.text.find(name))
+        return BadKernelTable(name, problem).at(Span(file, start, start + len(name)))
+
+    if not isinstance(table, dict):
+        raise refuse("it is not a table")
+    for key, value in table.items():
+        if key not in KEYS:
+            raise refuse(f"unknown key '{key}'")
+        if key in TEXTS and not isinstance(value, str):
+            raise refuse(f"'{key}' is not a string")
+    for key in TEXTS[:3]:
+        if key not in table:
+            raise refuse(f"'{key}' is missing")
+    types = table.get("types", {})
+    if not isinstance(types, dict) or not all(isinstance(value, str) for value in types.values()):
+        raise refuse("'types' is not a table of strings")
+    options = table.get("options", [])
+    if not isinstance(options, list) or not all(isinstance(value, str) for value in options):
+        raise refuse("'options' is not a list of strings")
+    arguments = {key: table[key] for key in TEXTS if key in table}
+    return KernelEntry(name, {**arguments, "name": name, "options": tuple(options)}, types)
+
+
+def _span_of_decode_error(file: SourceFile, message: str) -> Span:
+    """The place that tomllib names at the end of its message, ``(at line 3, column 7)``; else the end of the file."""
+    words = message.replace(",", " ").replace(")", " ").split()
+    if "line" in words and "column" in words:
+        line, column = (int(words[words.index(word) + 1]) for word in ("line", "column"))
+        start = file.line_starts[line - 1] + column - 1
+        return Span(file, start, start + 1)
+    return Span(file, len(file.text), len(file.text))
+
+
+def place_in_file(error: FusecError, file: SourceFile) -> FusecError:
+    """The error with its span moved from a kernel's text to the file that holds the text, if it is found there once."""
+    span = error.span
+    if span is None or span.file is file or not span.file.text or file.text.count(span.file.text) != 1:
+        return error
+    start = file.text.index(span.file.text)
+    value: UserError = error.error
+    return value.at(Span(file, start + span.start, start + span.end))

@@ -1,0 +1,232 @@
+"""The command line: what it prints, where errors point, and its exit codes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fusec import cli
+from fusec.errors.base import CATALOGUE
+
+SAXPY = ["compile", "-e", "z = 2.5f * x + y", "-i", "T x, T y", "-o", "T z", "--name", "saxpy", "--types", "T=float32"]
+FILE = """
+[kernel.double]
+in_params = "T x"
+out_params = "T z"
+operation = "z = x + x"
+types = { T = "float32" }
+
+[kernel.halve]
+in_params = "float64 x"
+out_params = "float64 z"
+operation = '''
+double half = 0.5;
+z = half * x
+'''
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels.toml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("target", "mark"),
+    [("cuda", "__global__"), ("metal", "kernel void"), ("llvm", "define"), ("asm", "saxpy"), ("ir", "saxpy")],
+)
+def test_every_target_has_a_text(target: str, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*SAXPY, "--target", target]) == 0
+    text = capsys.readouterr().out
+    assert mark in text
+    assert text.endswith("\n")
+
+
+def test_out_writes_the_same_text_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(SAXPY) == 0
+    shown = capsys.readouterr().out
+    assert cli.main([*SAXPY, "--out", str(tmp_path / "saxpy.cu")]) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "saxpy.cu").read_text() == shown
+
+
+def test_a_file_gives_all_its_kernels_or_the_one_named(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compile", str(kernels)]) == 0
+    both = capsys.readouterr().out
+    assert both.index("// kernel double") < both.index("// kernel halve")
+    assert cli.main(["compile", str(kernels), "--name", "halve"]) == 0
+    one = capsys.readouterr().out
+    assert one in both
+    assert "double half" in one or "double" in one
+
+
+def test_types_on_the_command_line_override_those_of_the_file(
+    kernels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["compile", str(kernels), "--name", "double"]) == 0
+    single = capsys.readouterr().out
+    assert cli.main(["compile", str(kernels), "--name", "double", "--types", "T=float64"]) == 0
+    assert capsys.readouterr().out != single
+
+
+def test_a_kernel_of_a_module_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = "import fusec\nclass box:\n    k = fusec.ElementwiseKernel('float32 x', 'float32 z', 'z = -x', 'minus')\n"
+    (tmp_path / "module_of_kernels.py").write_text(module)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["compile", "module_of_kernels:box.k"]) == 0
+    assert "minus" in capsys.readouterr().out
+    assert cli.main(["compile", "module_of_kernels:bax.k"]) == 2
+    assert "did you mean 'box'" in capsys.readouterr().err
+    assert cli.main(["compile", "module_of_kernels:box"]) == 2
+    assert "not a kernel" in capsys.readouterr().err
+
+
+def test_an_error_in_a_file_points_at_its_line_and_column(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernels.write_text(FILE.replace("z = half * x", "z = halve * x"))
+    line = next(at for at, text in enumerate(kernels.read_text().splitlines(), 1) if "halve *" in text)
+    assert cli.main(["compile", str(kernels), "--name", "halve"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"{kernels}:{line}:5: error: ")
+    source, caret = said.splitlines()[2:4]
+    assert source.endswith("z = halve * x")
+    assert caret.index("^") == source.index("halve")
+    assert "half" in said.splitlines()[-1]
+
+
+def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compile", "-e", "z = x +* 2", "-i", "float32 x", "-o", "float32 z"]) == 1
+    assert ":1:" in capsys.readouterr().err.partition(" error: ")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("[kernel.a]\nin_params = \n", "F400", 2),
+        ("title = 'nothing'\n", "F401", 1),
+        ("[kernel.a]\nin_params = ''\nout_params = 'float32 z'\n", "F402", 1),
+        ("[kernel.a]\noperations = ''\n", "F402", 1),
+        ("[kernel.a]\nin_params = 3\nout_params = ''\noperation = ''\n", "F402", 1),
+        ("\n[kernel]\nab = 1\n", "F402", 3),
+    ],
+)
+def test_a_malformed_file_is_the_users_error(
+    text: str, code: str, line: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    assert cli.main(["compile", str(path)]) == 1
+    said = capsys.readouterr().err.splitlines()[0]
+    assert f"[{code}]" in said
+    assert said.startswith(f"{path}:{line}:")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compile"],
+        ["compile", "no/such/file"],
+        ["compile", "no_such_module_anywhere:kernel"],
+        ["compile", "-e", "z = x", "-i", "float32 x"],
+        [*SAXPY[:-1], "T"],
+        ["explain", "F9999"],
+        ["cache", "prune"],
+    ],
+)
+def test_a_fault_of_the_command_line_exits_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err.startswith("fusec: ")
+
+
+def test_argparse_faults_exit_with_two_as_well() -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["compile", "--target", "fortran"])
+    assert exit_.value.code == 2
+
+
+def test_every_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == sorted(CATALOGUE)
+    for code in sorted(CATALOGUE):
+        assert cli.main(["explain", code.lower()]) == 0
+        assert capsys.readouterr().out.startswith(code)
+
+
+def test_an_unknown_code_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "F4000"]) == 2
+    assert "did you mean 'F400'?" in capsys.readouterr().err
+
+
+def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert cli.is_coloured(terminal=True)
+    assert not cli.is_coloured(terminal=False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert not cli.is_coloured(terminal=True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not cli.is_coloured(terminal=True)
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    error = CATALOGUE["F401"]("kernels.toml").at()  # type: ignore[call-arg]
+    coloured = cli.report(error, coloured=True)
+    for style in ("0", "1", "1;31", "1;36"):
+        coloured = coloured.replace(f"\x1b[{style}m", "")
+    assert coloured == cli.report(error, coloured=False)
+
+
+def test_the_cache_commands_see_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fusec.cache import default_cache
+
+    monkeypatch.delenv("FUSEC_CACHE", raising=False)
+    monkeypatch.setenv("FUSEC_CACHE_DIR", str(tmp_path / "cache"))
+    store = default_cache()
+    assert store is not None
+    store.put("kernel", "a", b"1", label="first")
+    store.put("kernel", "b", b"2", label="second")
+    assert cli.main(["cache", "path"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'cache'}\n"
+    assert cli.main(["cache", "ls"]) == 0
+    assert "in 2 entries" in capsys.readouterr().out
+    assert cli.main(["cache", "prune", "--days", "1"]) == 0
+    assert capsys.readouterr().out == "removed 0 entries\n"
+    assert cli.main(["cache", "prune", "--megabytes", "0"]) == 0
+    assert capsys.readouterr().out == "removed 2 entries\n"
+    store.put("kernel", "a", b"1")
+    assert cli.main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == "removed 1 entries\n"
+    monkeypatch.setenv("FUSEC_CACHE", "0")
+    assert cli.main(["cache", "ls"]) == 0
+    assert "off" in capsys.readouterr().out
+
+
+def test_the_doctor_runs_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "gave NumPy's result" in said
+    assert "Metal" in said
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    listing = [sys.executable, "-m", "fusec.cli", "explain"]
+    reading, writing = os.pipe()
+    os.close(reading)  # nobody reads: the first write fails
+    with os.fdopen(writing, "wb") as pipe:
+        run = subprocess.run(listing, stdout=pipe, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
+def test_errors_are_explained_without_heavy_libraries() -> None:
+    program = "import sys; from fusec import cli; cli.main(['explain']); print({'lark', 'llvmlite'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.endswith("set()\n")
