@@ -1,0 +1,97 @@
+"""Text to syntax tree: scanning, macros, classification and the LALR parser, with errors in the user's words."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fusec.diagnostics import did_you_mean
+from fusec.errors.base import FusecError
+from fusec.errors.language import UnexpectedEnd, UnexpectedToken, UnknownType
+from fusec.frontends import constants, tables
+from fusec.frontends import syntax as s
+from fusec.frontends.build import Builder
+from fusec.frontends.classify import TYPES, Classifier
+from fusec.frontends.preprocess import Preprocessor
+from fusec.frontends.tables import Callback, Tables, Unexpected
+from fusec.frontends.tokens import Token
+from fusec.source import SourceFile, Span
+
+STARTS = ("body", "preamble", "condition")
+SHOWN = {"RPAR": ")", "RSQB": "]", "RBRACE": "}", "SEMICOLON": ";", "COLON": ":", "LPAR": "(", "LBRACE": "{", "MORE": ">", "WHILE": "while"}
+
+
+class Reader:
+    """Reads the texts of one kernel in turn; macros, type names and templates carry over from one to the next."""
+
+    def __init__(self, placeholders: frozenset[str], names: frozenset[str], options: tuple[str, ...]) -> None:
+        self.tables: Tables = tables.load("kernel", STARTS)
+        self.preprocessor = Preprocessor(self._condition)
+        self.classifier = Classifier(self.tables.words, set((TYPES | placeholders) - names))
+        self.single = self.preprocessor.define_options(options)
+
+    def preamble(self, file: SourceFile) -> tuple[s.External, ...]:
+        """The functions, structs, aliases and constants of a preamble."""
+        tokens = self.classifier.classify(self.preprocessor.read(file), file)
+        found: tuple[s.External, ...] = self._parse(tokens, file, "preamble")
+        return found
+
+    def body(self, file: SourceFile) -> tuple[s.Statement, ...]:
+        """The statements of a text; the last semicolon may be missing."""
+        tokens = self.classifier.classify(self.preprocessor.read(file), file)
+        if not tokens:
+            return ()
+        end = len(file.text.rstrip())
+        tokens.append(Token("SEMICOLON", "", end, end))
+        found: tuple[s.Statement, ...] = self._parse(tokens, file, "body")
+        return found
+
+    def _condition(self, tokens: list[Token], file: SourceFile) -> int:
+        tree: s.Expression = self._parse(self.classifier.classify(tokens, file), file, "condition")
+        return constants.evaluate(tree, lambda name: 0)
+
+    def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> object:
+        try:
+            return self.tables.parse(tokens, start, _callbacks(), Builder(file))
+        except Unexpected as error:
+            raise self._explain(tokens, error, file) from None
+
+    def _explain(self, tokens: list[Token], error: Unexpected, file: SourceFile) -> FusecError:
+        token: Token | None = error.token
+        expected = _expected(error.expected)
+        if token is None or not token.text:
+            end = len(file.text.rstrip())
+            return UnexpectedEnd(expected).at(Span(file, max(end - 1, 0), max(end, 1)))
+        at = next(i for i, each in enumerate(tokens) if each is token)
+        before = tokens[at - 1] if at else None
+        if before is not None and before.type == "NAME" and token.type == "NAME":
+            known = did_you_mean(before.text, self.classifier.types | set(self.tables.words))
+            cure = known or "one-letter placeholders are types only if a parameter declares them"
+            return UnknownType(before.text, cure).at(Span(file, before.start, before.end))
+        cure = ""
+        if before is not None and "SEMICOLON" in error.expected and "\n" in file.text[before.end : token.start]:
+            cure = f"is a ';' missing after '{before.text}' on the line before?"
+        elif token.text == "else":
+            cure = "an 'if' body of several statements needs braces"
+        elif token.text == "<" or (before is not None and before.text == "<"):
+            cure = "is this a template? declare it in the preamble before its use"
+        elif token.type in ("TYPE", "CTYPE") and before is not None and before.type not in ("SEMICOLON", "LBRACE", "RBRACE"):
+            cure = f"'{token.text}' is a type"
+        return UnexpectedToken(token.text, expected, cure).at(Span(file, token.start, token.end))
+
+
+def _expected(terminals: frozenset[str]) -> str:
+    if {"NAME", "NUMBER"} <= terminals:
+        return "expected an expression" if "IF" not in terminals else "expected a statement"
+    for terminal in ("SEMICOLON", "RPAR", "RSQB", "RBRACE", "LPAR", "LBRACE", "MORE", "COLON", "WHILE"):
+        if terminal in terminals:
+            return f"expected '{SHOWN[terminal]}'"
+    if "NAME" in terminals:
+        return "expected a name"
+    if {"TYPE", "CTYPE"} & terminals:
+        return "expected a type"
+    return "not allowed here"
+
+
+@cache
+def _callbacks() -> tuple[Callback, ...]:
+    return tables.load("kernel", STARTS).bind(Builder)
