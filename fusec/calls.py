@@ -154,9 +154,7 @@ def make_plan(kernel: ElementwiseKernel, call: Call) -> Plan:
     views, orders = _views(kernel, call, types, shape)
     space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims)
     if _exceeds_cache(kernel, views):
-        space = make_space(
-            shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True
-        )
+        space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True)
     spec = Specialisation(tuple(types.items()), call.numbers, space.layout)
     executable = pipeline.executable(kernel.definition, spec)
     return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
@@ -228,12 +226,12 @@ def _protect(kernel: ElementwiseKernel, call: Call) -> None:
         for other, array, seen in outputs[:position]:
             if may_overlap(view, seen) and shares_memory(outputs[position][1], array):
                 raise OutputsOverlap(kernel.name, other.name, param.name).at()
-    for position, array in enumerate(call.arrays[: kernel.nin]):
+    for position, given in enumerate(call.arrays[: kernel.nin]):
         dtype = call.dtypes[position]
-        if array is None or dtype is None:
+        if given is None or dtype is None:
             continue
-        if any(_disturbs(kernel.params[position], array, view_of(array, dtype), output) for output in outputs):
-            call.arrays[position] = array.copy(order="K")
+        if any(_disturbs(kernel.params[position], given, view_of(given, dtype), output) for output in outputs):
+            call.arrays[position] = given.copy(order="K")
             call.key = None  # strides changed: make the key anew
     if call.key is None:
         call.key = _key(call)
@@ -251,7 +249,12 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
     out_param, out_array, out_view = output
     if not may_overlap(view, out_view):
         return False
-    if not param.raw and not out_param.raw and is_same_memory(view, out_view) and view.dtype.bits == out_view.dtype.bits:
+    if (
+        not param.raw
+        and not out_param.raw
+        and is_same_memory(view, out_view)
+        and view.dtype.bits == out_view.dtype.bits
+    ):
         return False
     return shares_memory(array, out_array)
 
@@ -260,7 +263,7 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
 
 
 def fast_entry(kernel: ElementwiseKernel, plan: Plan, fallback: Callable[..., object]) -> Callable[..., object] | None:
-    """A native function for calls like this one, or None if the kernel needs more than contiguous arrays and numbers."""
+    """A native function for calls like this one, or None unless all that is needed are contiguous arrays and numbers."""
     layout = plan.space.layout
     contiguous = layout.ndim == 1 and not layout.streaming and not layout.raw and layout.aligned > 1
     if not contiguous or any(steps != (Step.UNIT,) for _, steps in layout.steps) or plan.executable.kernel.fills:

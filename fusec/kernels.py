@@ -34,11 +34,13 @@ MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 MAX_FAST = 4  # combinations of dtypes with a native entry
 
 KEYWORDS = frozenset(
-    "alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue default"
-    " delete device do double else enum explicit extern false float for friend goto half if inline int kernel long"
-    " mutable namespace new not nullptr operator or private protected public register return short signed sizeof"
-    " static struct switch template this thread threadgroup true try typedef typename union unsigned using vertex"
-    " virtual void volatile while xor __global__ __device__ __shared__ __constant__ __host__".split()
+    """
+    alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
+    default delete device do double else enum explicit extern false float for friend goto half if inline int kernel
+    long mutable namespace new not nullptr operator or private protected public register return short signed sizeof
+    static struct switch template this thread threadgroup true try typedef typename union unsigned using vertex
+    virtual void volatile while xor __global__ __device__ __shared__ __constant__ __host__
+    """.split()
 )
 
 

@@ -64,9 +64,7 @@ def common_shape(left: Shape, right: Shape) -> Shape | int:
 def broadcast_strides(view: View, shape: Shape) -> Shape:
     """Strides of `view` seen with `shape`, to which it broadcasts: 0 along every axis that repeats."""
     lead = len(shape) - len(view.shape)
-    inner = (
-        0 if extent == 1 else stride for extent, stride in zip(view.shape, view.strides, strict=True)
-    )
+    inner = (0 if extent == 1 else stride for extent, stride in zip(view.shape, view.strides, strict=True))
     return (0,) * lead + tuple(inner)
 
 

@@ -43,7 +43,7 @@ def host_array(value: object, param: str, kernel: str) -> Array:
         return value
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         try:
-            return np.from_dlpack(value)  # type: ignore[arg-type]
+            return np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError) as problem:
             raise UnsupportedArgument(kernel, param, type(value).__name__, str(problem)).at() from problem
     if hasattr(value, "__array_interface__"):
@@ -92,7 +92,7 @@ def view_of(array: Array, dtype: DType) -> View:
 
 
 def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:
-    """The axes of a new array from outermost to innermost in memory, after the first operand that fixes them (NumPy's K)."""
+    """Axes of a new array, outermost in memory first, after the first operand that fixes them (NumPy's order K)."""
     for row in strides:
         if len(row) > 1 and all(row):
             return tuple(sorted(range(len(shape)), key=lambda axis: -abs(row[axis])))
@@ -114,6 +114,6 @@ def may_overlap(left: View, right: View) -> bool:
 def shares_memory(left: Array, right: Array) -> bool:
     """True if two arrays whose ranges meet really share an element, or if that is too hard to tell."""
     try:
-        return np.shares_memory(left, right, max_work=1000)
+        return np.shares_memory(left, right, max_work=1000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True

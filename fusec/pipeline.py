@@ -78,7 +78,9 @@ def check(definition: Definition) -> None:
         store.put("definition", key, definition.name.encode())
 
 
-def lower(definition: Definition, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+def lower(
+    definition: Definition, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
+) -> Program:
     """The typed program after all passes: only primitive ops and calls are left."""
     from fusec import passes
     from fusec.frontends import text

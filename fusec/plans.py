@@ -1,5 +1,6 @@
 """A plan: everything about a call that follows from dtypes, shapes and strides, so that a repeated call only fills in
-addresses and numbers."""
+addresses and numbers.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +61,7 @@ def make_space(
     strides = [layouts.broadcast_strides(view, shape) for _, view in operands]
     nest = layouts.nest(shape, strides, reorder=not uses_index, merge=reduce_dims or not uses_index)
     named, named_raw = ([(param.name, view) for param, view in group] for group in (operands, raw))
-    layout = layouts.make_layout(
-        nest, named, named_raw, c_order=uses_index, streaming=streaming, vectors=vectors
-    )
+    layout = layouts.make_layout(nest, named, named_raw, c_order=uses_index, streaming=streaming, vectors=vectors)
     return Space(shape, nest, operands, raw, layout)
 
 
@@ -78,7 +77,9 @@ class Arguments:
     pointers: tuple[tuple[int, int, int], ...]
     scalars: tuple[tuple[int, int, DType, int], ...]
 
-    def fill(self, addresses: Sequence[int], values: Sequence[object], params: Sequence[Parameter], kernel: str) -> array[int]:
+    def fill(
+        self, addresses: Sequence[int], values: Sequence[object], params: Sequence[Parameter], kernel: str
+    ) -> array[int]:
         """The slots of one call; raises if a number does not fit its parameter."""
         slots = self.template[:]
         for slot, argument, offset in self.pointers:
@@ -139,7 +140,9 @@ class Plan:
     types: Mapping[str, DType]
     orders: Mapping[str, tuple[int, ...]]
 
-    def launch(self, arrays: Sequence[Array | None], values: Sequence[object], params: Sequence[Parameter], name: str) -> None:
+    def launch(
+        self, arrays: Sequence[Array | None], values: Sequence[object], params: Sequence[Parameter], name: str
+    ) -> None:
         """Run on these arguments: arrays, and None where the value is a number."""
         addresses = [0 if each is None else each.__array_interface__["data"][0] for each in arrays]
         slots = self.arguments.fill(addresses, values, params, name)

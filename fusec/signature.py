@@ -69,9 +69,7 @@ class Signature:
         known, by = bound.setdefault(param.type_name, (dtype, param.name))
         if known != dtype:
             reason = f"'{by}' has made {param.type_name} {known}"
-            raise TypeMismatch(
-                self.name, param.name, dtype.name, known.name, reason, f" {param.type_name}"
-            ).at()
+            raise TypeMismatch(self.name, param.name, dtype.name, known.name, reason, f" {param.type_name}").at()
 
     def _unbound(self, param: Parameter) -> PlaceholderUnbound:
         if any(param.type_name == other.type_name for other in self.inputs):

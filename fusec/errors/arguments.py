@@ -131,7 +131,9 @@ class OutShapeMismatch(UserError):
 
     code: ClassVar[str] = "F213"
     message: ClassVar[str] = "Out shape is mismatched"
-    label: ClassVar[str] = "output '{param}' of kernel '{name}' has shape {given}; the arguments broadcast to {expected}"
+    label: ClassVar[str] = (
+        "output '{param}' of kernel '{name}' has shape {given}; the arguments broadcast to {expected}"
+    )
     hint: ClassVar[str] = "give it shape {expected}, or leave outputs out to have them allocated"
     name: str
     param: str

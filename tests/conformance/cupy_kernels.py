@@ -184,7 +184,9 @@ def main() -> int:
         print(f"--- listed as not portable, but it is: {key}")
     complaints = check_texts(outcomes, options.nvrtc, options.clang)
     done = len(outcomes) - len(failed)
-    print(f"{len(outcomes)} kernels: {done} portable to CPU and CUDA, {done - len(metal)} to Metal, {len(failed)} refused")
+    print(
+        f"{len(outcomes)} kernels: {done} portable to CPU and CUDA, {done - len(metal)} to Metal, {len(failed)} refused"
+    )
     return 1 if unlisted or unlisted_metal or stale or complaints else 0
 
 

@@ -24,7 +24,7 @@ def test_a_mismatch_names_parameter_dtypes_and_reason():
     with pytest.raises(FusecTypeError, match=r"Type is mismatched. x float64 float32 T") as caught:
         SIGNATURE.bind([FLOAT32, FLOAT64, None, None, FLOAT32])
     assert "'a' has made T float32" in str(caught.value)
-    with pytest.raises(TypeError, match="Type is mismatched. k float64 int32"):
+    with pytest.raises(TypeError, match=r"Type is mismatched\. k float64 int32"):
         SIGNATURE.bind([FLOAT32, FLOAT32, FLOAT64, None, FLOAT32])
 
 
@@ -68,7 +68,8 @@ def test_a_number_out_of_range_is_refused(value, name):
 
 
 @pytest.mark.parametrize(
-    ("value", "name"), [(2.5, "int32"), (1j, "float32"), (np.nan, "int64"), (np.inf, "uint8"), (np.str_("a"), "float32")]
+    ("value", "name"),
+    [(2.5, "int32"), (1j, "float32"), (np.nan, "int64"), (np.inf, "uint8"), (np.str_("a"), "float32")],
 )
 def test_a_number_of_another_kind_is_refused(value, name):
     from fusec.dtypes import BY_NAME

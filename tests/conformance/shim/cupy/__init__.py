@@ -1,6 +1,6 @@
 """Stands in for CuPy while its own tests run against fusec: NumPy arrays, fusec's kernels."""
 
-import numpy
+import numpy as np
 from numpy import *  # noqa: F403
 from numpy import bool_, float32, float64, ndarray, random  # noqa: F401
 
@@ -25,4 +25,4 @@ def get_default_memory_pool():
     return Pool()
 
 
-asnumpy = numpy.asarray
+asnumpy = np.asarray

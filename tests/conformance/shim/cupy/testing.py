@@ -4,10 +4,10 @@ import functools
 import itertools
 import sys
 
-import numpy
+import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal  # noqa: F401
 
-ALL_DTYPES = [numpy.dtype(code).type for code in "?bhilqBHILQefdFD"]
+ALL_DTYPES = [np.dtype(code).type for code in "?bhilqBHILQefdFD"]
 
 
 def product(options):
@@ -23,7 +23,7 @@ def parameterize(*cases):
         for number, case in enumerate(cases):
             name = f"{cls.__name__}_{number}"
             setattr(module, name, type(name, (cls,), {**case, "__module__": cls.__module__}))
-        return None
+        return
 
     return decorate
 
@@ -35,13 +35,13 @@ def for_all_dtypes(name="dtype", no_float16=False, no_bool=False, no_complex=Fal
         @functools.wraps(test)
         def run(self, *args, **kwargs):
             for dtype in ALL_DTYPES:
-                kind = numpy.dtype(dtype).kind
-                if (no_float16 and dtype is numpy.float16) or (no_bool and kind == "b") or (no_complex and kind == "c"):
+                kind = np.dtype(dtype).kind
+                if (no_float16 and dtype is np.float16) or (no_bool and kind == "b") or (no_complex and kind == "c"):
                     continue
                 try:
                     test(self, *args, **{**kwargs, name: dtype})
                 except Exception:
-                    print(f"dtype {numpy.dtype(dtype)}")
+                    print(f"dtype {np.dtype(dtype)}")
                     raise
 
         del run.__wrapped__  # pytest must not look for a fixture called dtype
@@ -58,10 +58,10 @@ def numpy_cupy_array_equal():
         def run(self, *args, **kwargs):
             import cupy
 
-            with numpy.errstate(all="ignore"):
-                expected = test(self, *args, xp=numpy, **kwargs)
+            with np.errstate(all="ignore"):
+                expected = test(self, *args, xp=np, **kwargs)
                 found = test(self, *args, xp=cupy, **kwargs)
-            assert numpy.asarray(found).dtype == numpy.asarray(expected).dtype
+            assert np.asarray(found).dtype == np.asarray(expected).dtype
             assert_array_equal(found, expected)
 
         del run.__wrapped__
@@ -70,10 +70,10 @@ def numpy_cupy_array_equal():
     return decorate
 
 
-def shaped_arange(shape, xp=numpy, dtype=numpy.float32, order="C"):
+def shaped_arange(shape, xp=np, dtype=np.float32, order="C"):
     """1, 2, 3 … in the given shape."""
-    dtype = numpy.dtype(dtype)
-    values = numpy.arange(1, int(numpy.prod(shape)) + 1)
+    dtype = np.dtype(dtype)
+    values = np.arange(1, int(np.prod(shape)) + 1)
     if dtype.kind == "b":
         values = values % 2 == 0
     elif dtype.kind == "c":
