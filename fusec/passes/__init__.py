@@ -1,1 +1,49 @@
-"""Passes: one verb-named module each; the order is one flat tuple."""
+"""The passes, one module each, and the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fusec import debug
+from fusec.ir.loops import Program
+from fusec.passes import fold, narrow, prune, share, simplify
+
+Pass = Callable[[Program], Program]
+
+BEFORE_EXPANSION: tuple[Pass, ...] = (fold.fold_constants, simplify.simplify_expressions, narrow.narrow_types)
+PASSES: tuple[Pass, ...] = (*BEFORE_EXPANSION, prune.prune_dead, share.name_shared)
+
+
+def run(program: Program, check: bool = False) -> Program:
+    """All passes in order: what remains are primitive ops, loads, stores and calls.
+
+    check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 does too; an AssertionError
+    then names the pass that broke it.
+    """
+    watched = debug.level() >= 3
+    check = check or watched
+    if check:
+        _verify(program, "the front end")
+    for step in PASSES:
+        program = step(program)
+        if check:
+            _verify(program, step.__name__)
+        if watched:
+            _show(program, step.__name__)
+    return program
+
+
+def _verify(program: Program, culprit: str) -> None:
+    """Verify, blaming the pass that ran last."""
+    from fusec.ir.verify import verify  # needed only where programs are checked
+
+    try:
+        verify(program)
+    except AssertionError as error:
+        raise AssertionError(f"after {culprit}: {error}") from error
+
+
+def _show(program: Program, name: str) -> None:
+    from fusec.ir.text import print_program  # needed only where programs are shown
+
+    debug.show(3, f"{program.name} after {name}", print_program(program))

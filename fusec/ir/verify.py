@@ -1,0 +1,336 @@
+"""The checker of both IRs: a violation is a bug of the pass or front end before it, and the message says where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fusec.dtypes import BOOL, INT64, STORAGE_FLOATS, DType
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
+from fusec.ir.graph import Graph, Input
+from fusec.ir.loops import (
+    ArrayParam,
+    Assign,
+    At,
+    Atomic,
+    Break,
+    Call,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    Element,
+    Field,
+    Function,
+    If,
+    Load,
+    Local,
+    LocalArray,
+    Make,
+    Offset,
+    Param,
+    Program,
+    Query,
+    Return,
+    ScalarParam,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.walk import operands
+from fusec.ops import TABLE, result_type
+
+EXPRESSION_DEPTH = 200
+STATEMENT_DEPTH = 64
+STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floats take part in
+
+
+def verify(program: Program, primitive: bool = False) -> None:
+    """Raise AssertionError naming the first statement that breaks a rule of the IR.
+
+    primitive: also refuse ops that `fusec.math` defines and complex arithmetic, which no code generator knows.
+    """
+    names = [param.name for param in program.params]
+    _require(len(set(names)) == len(names), f"two parameters of {program.name} share a name")
+    _check_params(program.params)
+    arrays = {param.name: param for param in program.arrays}
+    functions: dict[str, Function] = {}
+    for function in program.functions:
+        _require(function.name not in functions, f"two functions are called {function.name}")
+        scope = _Scope(function.name, {}, functions, dict(function.params), function.result, primitive=primitive)
+        _require(len(scope.locals) == len(function.params), f"two parameters of {function.name} share a name")
+        scope.block(function.body, 0, False)
+        functions[function.name] = function
+    scalars: dict[str, Type] = {param.name: param.dtype for param in program.params if isinstance(param, ScalarParam)}
+    kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive)
+    kernel.taken.update(names)
+    kernel.block(program.body, 0, False)
+
+
+def verify_graph(graph: Graph) -> None:
+    """Raise AssertionError unless outputs are well-typed scalar expressions over the graph's own inputs."""
+    names = [value.name for value in graph.inputs]
+    _require(len(set(names)) == len(names), f"two inputs of {graph.name} share a name")
+    outputs = [name for name, _ in graph.outputs]
+    _require(len(set(outputs)) == len(outputs), f"two outputs of {graph.name} share a name")
+    depths: dict[Expr, int] = {}
+    for name, value in graph.outputs:
+        try:
+            _check_graph_value(value, frozenset(graph.inputs), depths)
+        except AssertionError as error:
+            raise AssertionError(f"output {name} of {graph.name}: {error}") from None
+
+
+def _check_graph_value(value: Expr, inputs: frozenset[Input], depths: dict[Expr, int]) -> None:
+    if value in depths:
+        return
+    depths[value] = 0
+    for child in value.children:
+        _check_graph_value(child, inputs, depths)
+    match value:
+        case Const():
+            _check_const(value)
+        case Apply():
+            _check_apply(value, primitive=False)
+        case Input():
+            _require(value in inputs, f"{value.name} is not an input")
+        case _:
+            raise AssertionError(f"{type(value).__name__} is no node of a graph")
+
+
+def _check_params(params: Sequence[Param]) -> None:
+    """The marks of a parameter must not contradict each other."""
+    for param in params:
+        if isinstance(param, ArrayParam):
+            _require(param.raw or param.ndim == 0, f"{param.name} is not raw, so its axes belong to the space")
+            _require(param.read or param.written, f"{param.name} is neither read nor written")
+
+
+def _require(holds: bool, reason: str) -> None:
+    if not holds:
+        raise AssertionError(reason)
+
+
+def _check_const(value: Const) -> None:
+    _require(0 <= value.bits < 1 << value.type.bits, f"constant {value.bits:#x} does not fit {value.type}")
+    _require(value.type != BOOL or value.bits < 2, "a bool constant is 0 or 1")
+
+
+def _check_apply(value: Apply, primitive: bool) -> None:
+    """Arity, kinds, equal operand dtypes and the result rule, by the op's row."""
+    op = TABLE.get(value.op)
+    if op is None:
+        raise AssertionError(f"unknown op {value.op}")
+    _require(len(value.args) == op.arity, f"{op.name} takes {op.arity} operands, got {len(value.args)}")
+    types = [_scalar(arg) for arg in value.args]
+    shown = ", ".join(map(repr, types))
+    if op.name == "where":
+        _require(types[0] == BOOL and types[1] == types[2], f"where of ({shown})")
+    elif op.second is not None:
+        _require(types[0].kind in op.accepts and types[1].kind in op.second, f"{op.name} of ({shown})")
+    else:
+        _require(len(set(types)) == 1 and types[0].kind in op.accepts, f"{op.name} of ({shown})")
+    if op.name not in STORAGE_OPS:
+        _require(not set(types) & set(STORAGE_FLOATS), f"{op.name} of the storage type ({shown})")
+    _require(result_type(op, tuple(types), value.type) == value.type, f"{op.name} of ({shown}) is not {value.type}")
+    if op.name == "bitcast":
+        _require(value.type.bits == types[0].bits and not value.type.is_complex, f"bitcast of {shown} to {value.type}")
+    if primitive:
+        _require(op.primitive, f"op {op.name} is not primitive")
+        simple = op.name in ("complex", "real", "imag", "where")
+        involved = value.type.is_complex or types[0].is_complex
+        _require(simple or not involved, f"complex {op.name} is not primitive")
+
+
+def _scalar(value: Expr) -> DType:
+    found = type_of(value)
+    if not isinstance(found, DType):
+        raise AssertionError(f"expected a scalar, got {found}")
+    return found
+
+
+def _fits(found: Type, wanted: Type) -> bool:
+    """Equal types, or a pointer that may be written given where one that may not is wanted."""
+    if isinstance(found, Pointer) and isinstance(wanted, Pointer) and wanted.const:
+        return (found.element, found.space) == (wanted.element, wanted.space)
+    return found == wanted
+
+
+@dataclass
+class _Scope:
+    """The names visible while a function, or the kernel, is checked; `taken` are all names it has used so far."""
+
+    owner: str
+    params: Mapping[str, ArrayParam]
+    functions: Mapping[str, Function]
+    locals: dict[str, Type]
+    result: Type | None
+    primitive: bool
+    arrays: dict[str, DType] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    depths: dict[Expr, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.taken.update(self.locals)
+
+    # --- statements ----------------------------------------------------------------------------------------------
+
+    def block(self, body: Sequence[Stmt], depth: int, in_loop: bool) -> None:
+        """Check statements in order; names declared inside end with the block."""
+        outer_locals, outer_arrays = dict(self.locals), dict(self.arrays)
+        for number, stmt in enumerate(body):
+            try:
+                _require(depth <= STATEMENT_DEPTH, f"statements are nested more than {STATEMENT_DEPTH} deep")
+                self._own(stmt, in_loop)
+            except AssertionError as error:
+                place = f"{self.owner}, statement {number} at depth {depth} ({type(stmt).__name__}, line {stmt.line})"
+                raise AssertionError(f"{place}: {error}") from None
+            match stmt:
+                case If(_, then, orelse):
+                    self.block(then, depth + 1, in_loop)
+                    self.block(orelse, depth + 1, in_loop)
+                case While(_, inner, step):
+                    self.block(inner, depth + 1, True)
+                    self.block(step, depth + 1, False)
+        self.locals, self.arrays = outer_locals, outer_arrays
+        self.depths = {}  # an expression checked in this block may name what is out of scope now
+
+    def _own(self, stmt: Stmt, in_loop: bool) -> None:
+        """Check a statement without those nested in it, and enter what it declares."""
+        for operand in operands(stmt):
+            self.expression(operand)
+        match stmt:
+            case Declare(name, kind, value):
+                self._enter(name)
+                self.locals[name] = kind
+                _require(value is None or _fits(type_of(value), kind), f"{name} is {kind}, its value is not")
+            case DeclareArray(name, element, length, values):
+                self._enter(name)
+                self.arrays[name] = element
+                _require(length >= max(len(values), 1), f"{len(values)} values for {length} elements of {name}")
+                _require(all(type_of(part) == element for part in values), f"a value of {name} is not {element}")
+            case Assign(name, value):
+                self._receive(name, type_of(value))
+            case SetField(name, part, value):
+                struct = self.locals.get(name)
+                known = isinstance(struct, Struct) and dict(struct.fields).get(part) == type_of(value)
+                _require(known, f"{name} is {struct}, which has no {type_of(value)} {part}")
+            case Store(pointer, value):
+                _require(self._target(pointer) == type_of(value), f"a {type_of(value)} stored to {type_of(pointer)}")
+            case Atomic():
+                self._atomic(stmt)
+            case CallStatement(call, result):
+                if result:
+                    self._receive(result, call.type)
+            case If(condition) | While(condition):
+                _require(type_of(condition) == BOOL, f"the condition is {type_of(condition)}")
+            case Break() | Continue():
+                _require(in_loop, "outside a loop")
+            case Return(returned):
+                found = None if returned is None else type_of(returned)
+                _require(found == self.result, f"returns {found}, declared {self.result}")
+            case _:
+                raise AssertionError("unknown statement")
+
+    def _enter(self, name: str) -> None:
+        _require(name not in self.taken, f"{name} is declared twice")
+        _require(name not in self.functions, f"{name} is the name of a function")
+        self.taken.add(name)
+
+    def _receive(self, name: str, found: Type) -> None:
+        _require(name in self.locals, f"{name} is not declared")
+        _require(_fits(found, self.locals[name]), f"{name} is {self.locals[name]}, its new value is {found}")
+
+    def _target(self, pointer: Expr) -> DType:
+        """The dtype stored through a pointer; argument arrays must be outputs."""
+        kind = type_of(pointer)
+        _require(isinstance(kind, Pointer), f"{kind} is no pointer")
+        assert isinstance(kind, Pointer)
+        _require(not kind.const, f"{kind} is constant")
+        if isinstance(pointer, Element | At):
+            _require(self.params[pointer.param].written, f"{pointer.param} is no output")
+        return kind.element
+
+    def _atomic(self, stmt: Atomic) -> None:
+        element = self._target(stmt.pointer)
+        wanted = 2 if stmt.op == "compare_exchange" else 1
+        _require(len(stmt.values) == wanted, f"{stmt.op} takes {wanted} operands")
+        _require(all(type_of(value) == element for value in stmt.values), f"an operand of {stmt.op} is not {element}")
+        _require(stmt.op not in ("and", "or", "xor") or element.is_integer, f"atomic {stmt.op} of {element}")
+        if stmt.result:
+            self._receive(stmt.result, element)
+
+    # --- expressions ---------------------------------------------------------------------------------------------
+
+    def expression(self, value: Expr) -> int:
+        """Check an expression and return its depth."""
+        known = self.depths.get(value)
+        if known is not None:
+            return known
+        depth = 1 + max(map(self.expression, value.children), default=0)
+        _require(depth <= EXPRESSION_DEPTH, f"an expression is more than {EXPRESSION_DEPTH} deep")
+        self._node(value)
+        self.depths[value] = depth
+        return depth
+
+    def _node(self, value: Expr) -> None:
+        """Check a node whose operands are good."""
+        match value:
+            case Const():
+                _check_const(value)
+            case Apply():
+                _check_apply(value, self.primitive)
+            case Local(name, kind):
+                _require(self.locals.get(name) == kind, f"{name} read as {kind}, declared {self.locals.get(name)}")
+            case Element(param, kind) | At(param, _, kind):
+                self._address(param, kind, isinstance(value, At))
+                if isinstance(value, At):
+                    _require(all(type_of(part) == INT64 for part in value.index), f"an index of {param} is not int64")
+                    _require(len(value.index) in (1, self.params[param].ndim), f"{param} has other axes")
+            case LocalArray(name, kind):
+                _require(self.arrays.get(name) == kind.element and kind.space == "local", f"{name} is no such array")
+            case Offset(pointer, distance, kind):
+                _require(type_of(distance) == INT64, "a distance is not int64")
+                _require(type_of(pointer) == kind, f"{type_of(pointer)} moved becomes {kind}")
+            case Load(pointer, dtype):
+                kind = type_of(pointer)
+                _require(isinstance(kind, Pointer) and kind.element == dtype, f"a {dtype} loaded from {kind}")
+            case Query():
+                self._query(value)
+            case Call():
+                self._call(value)
+            case Field(struct, name, dtype):
+                kind = type_of(struct)
+                _require(isinstance(kind, Struct) and dict(kind.fields).get(name) == dtype, f"{kind} has no {name}")
+            case Make(parts, kind):
+                _require([type_of(part) for part in parts] == [d for _, d in kind.fields], f"wrong values for {kind}")
+            case _:
+                raise AssertionError(f"{type(value).__name__} is no node of a program")
+
+    def _address(self, param: str, kind: Pointer, raw: bool) -> None:
+        _require(param in self.params, f"{param} is no array parameter here")
+        found = self.params[param]
+        _require(found.raw == raw, f"{param} is {'' if found.raw else 'not '}raw")
+        _require(kind.element == found.dtype and kind.space == "global", f"{param} addressed as {kind}")
+
+    def _query(self, value: Query) -> None:
+        _require(value.type == INT64, "a query is int64")
+        _require((value.axis is None) == (value.what in ("size", "ndim", "index")), f"axis of {value.what}")
+        _require(value.axis is None or type_of(value.axis) == INT64, "an axis is not int64")
+        if value.param:
+            _require(value.param in self.params and self.params[value.param].raw, f"{value.param} is no raw array")
+            _require(value.what not in ("index", "coordinate"), f"{value.what} belongs to the iteration space")
+        else:
+            _require(value.what != "stride", "the iteration space has no strides")
+
+    def _call(self, value: Call) -> None:
+        """Only functions before this one are known, so none can recurse."""
+        function = self.functions.get(value.function)
+        if function is None:
+            raise AssertionError(f"function {value.function} is not defined before its use")
+        expected = [kind for _, kind in function.params]
+        found = [type_of(arg) for arg in value.args]
+        good = len(found) == len(expected) and all(map(_fits, found, expected))
+        _require(good, f"{value.function} takes {expected}, got {found}")
+        _require(function.result is None or function.result == value.type, f"{value.function} is not {value.type}")

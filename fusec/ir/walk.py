@@ -1,0 +1,164 @@
+"""Uniform access to the parts of statements and expressions, for passes that treat most nodes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from fusec.ir.expr import Expr
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Break,
+    Call,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    Function,
+    If,
+    Program,
+    Return,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+
+Body = tuple[Stmt, ...]
+
+
+def operands(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions a statement itself evaluates, in order; those of nested statements are not among them."""
+    match stmt:
+        case Declare(_, _, value) | Return(value):
+            return () if value is None else (value,)
+        case DeclareArray(_, _, _, values):
+            return values
+        case Assign(_, value) | SetField(_, _, value):
+            return (value,)
+        case Store(pointer, value):
+            return (pointer, value)
+        case Atomic(_, pointer, values):
+            return (pointer, *values)
+        case CallStatement(call):
+            return (call,)
+        case If(condition) | While(condition):
+            return (condition,)
+        case _:
+            return ()
+
+
+def blocks(stmt: Stmt) -> tuple[Body, ...]:
+    """The statement lists nested directly in a statement."""
+    match stmt:
+        case If(_, then, orelse):
+            return (then, orelse)
+        case While(_, body, step):
+            return (body, step)
+        case _:
+            return ()
+
+
+def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> Stmt:
+    """The same statement over other operands and nested lists, given in the order of `operands` and `blocks`."""
+    line = stmt.line
+    match stmt:
+        case Declare(name, kind):
+            return Declare(name, kind, exprs[0] if exprs else None, line=line)
+        case DeclareArray(name, element, length):
+            return DeclareArray(name, element, length, exprs, line=line)
+        case Assign(name):
+            return Assign(name, exprs[0], line=line)
+        case SetField(name, part):
+            return SetField(name, part, exprs[0], line=line)
+        case Store():
+            return Store(exprs[0], exprs[1], line=line)
+        case Atomic(op, _, _, result):
+            return Atomic(op, exprs[0], exprs[1:], result, line=line)
+        case CallStatement(_, result):
+            assert isinstance(exprs[0], Call), "a call statement needs a call"
+            return CallStatement(exprs[0], result, line=line)
+        case If():
+            return If(exprs[0], nested[0], nested[1], line=line)
+        case While():
+            return While(exprs[0], nested[0], nested[1], stmt.test_first, line=line)
+        case Return():
+            return Return(exprs[0] if exprs else None, line=line)
+        case Break() | Continue():
+            return stmt
+        case _:
+            raise AssertionError(f"unknown statement {stmt}")
+
+
+def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
+    """The statements with every operand replaced by `change` of it; the same object if nothing changed."""
+    result: list[Stmt] = []
+    changed = False
+    for stmt in body:
+        old = operands(stmt)
+        new = tuple(map(change, old))
+        old_nested = blocks(stmt)
+        new_nested = tuple(map_expressions(block, change) for block in old_nested)
+        same = all(map(_is, new, old)) and all(map(_is, new_nested, old_nested))
+        changed = changed or not same
+        result.append(stmt if same else rebuild(stmt, new, new_nested))
+    return tuple(result) if changed else body
+
+
+def _is(left: object, right: object) -> bool:
+    return left is right
+
+
+def with_bodies(program: Program, change: Callable[[Body], Body]) -> Program:
+    """The program with the body of the kernel and of every function replaced by `change` of it."""
+    functions = tuple(with_body(function, change(function.body)) for function in program.functions)
+    body = change(program.body)
+    if body is program.body and all(map(_is, functions, program.functions)):
+        return program
+    return Program(program.name, program.params, body, functions, program.source)
+
+
+def with_body(function: Function, body: Body) -> Function:
+    """The function with another body; the same object if it is the same body."""
+    if body is function.body:
+        return function
+    return Function(function.name, function.params, function.result, body)
+
+
+def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Every statement, nested ones included, in textual order."""
+    for stmt in body:
+        yield stmt
+        for block in blocks(stmt):
+            yield from statements(block)
+
+
+def expressions(roots: Iterable[Expr], seen: set[Expr] | None = None) -> Iterator[Expr]:
+    """Every distinct expression below the roots, each before its operands; `seen` ones are left out and added."""
+    seen = set() if seen is None else seen
+    stack = list(roots)
+    while stack:
+        expr = stack.pop()
+        if expr not in seen:
+            seen.add(expr)
+            yield expr
+            stack.extend(expr.children)
+
+
+def rewriter(change: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """A function that applies `change` to every node of an expression, operands first, and remembers the results."""
+    known: dict[Expr, Expr] = {}
+
+    def rewrite(expr: Expr) -> Expr:
+        found = known.get(expr)
+        if found is None:
+            old = expr.children
+            if old:
+                new = tuple(map(rewrite, old))
+                found = change(expr if all(map(_is, new, old)) else expr.rebuild(new))
+            else:
+                found = change(expr)
+            known[expr] = found
+        return found
+
+    return rewrite

@@ -1,0 +1,134 @@
+"""Fold: compute what is constant, choose branches whose condition is, and read constant locals as their value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from fusec.dtypes import DType
+from fusec.ir.arithmetic import evaluate
+from fusec.ir.expr import Apply, Const, Expr
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Break,
+    CallStatement,
+    Continue,
+    Declare,
+    If,
+    Local,
+    Program,
+    Return,
+    SetField,
+    Stmt,
+    While,
+)
+from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements, with_bodies
+from fusec.ops import TABLE
+
+KEEPS_BITS = frozenset({"bitcast", "where", "negative", "absolute", "complex", "real", "imag"})
+
+
+def fold_constants(program: Program) -> Program:
+    """Replace constant expressions, and locals that are constant, by constants and drop branches never taken.
+
+    Requires: a verified program.
+    Ensures: no primitive op has only constant operands; no If tests a constant; nothing follows a jump in its block.
+    """
+    return with_bodies(program, _fold_body)
+
+
+def fold_expression(expr: Expr) -> Expr:
+    """One node whose operands are folded."""
+    match expr:
+        case Apply("where", (Const() as condition, then, orelse)):
+            return then if condition.bits else orelse
+        case Apply("logical_and", (Const() as first, second)):
+            return second if first.bits else first
+        case Apply("logical_or", (Const() as first, second)):
+            return first if first.bits else second
+        case Apply("logical_and" | "logical_or" as op, (_, Const() as second)):
+            return expr.args[0] if bool(second.bits) == (op == "logical_and") else second
+        case Apply(op, args) if TABLE[op].primitive and all(isinstance(arg, Const) for arg in args):
+            return _evaluate(expr)
+        case _:
+            return expr
+
+
+@lru_cache(maxsize=4096)
+def _evaluate(expr: Apply) -> Const:
+    """The value of an op of constants; the sign and payload of a nan that arithmetic makes are fixed as NumPy's nan."""
+    lanes = [np.asarray(arg.value).reshape(1) for arg in expr.args if isinstance(arg, Const)]
+    result = evaluate(expr.op, lanes, expr.type)
+    if expr.op not in KEEPS_BITS and expr.type.is_float and (result != result).any():
+        result = np.full(1, np.nan).astype(expr.type.numpy)
+    return Const(int.from_bytes(result.tobytes(), "little"), expr.type)
+
+
+# --- statements --------------------------------------------------------------------------------------------------
+
+
+def _fold_body(body: Body) -> Body:
+    """Fold a function's body in textual order.
+
+    A local that is never assigned keeps the value of its declaration, which precedes every use; so what is known when
+    an expression is met stays true.
+    """
+    assigned = assigned_names(body)
+    fixed: dict[str, Const] = {}
+
+    def change(expr: Expr) -> Expr:
+        return fixed.get(expr.name, expr) if isinstance(expr, Local) else fold_expression(expr)
+
+    rewrite = rewriter(change)
+
+    def fold_block(block: Body) -> Body:
+        result: list[Stmt] = []
+        for stmt in block:
+            old = operands(stmt)
+            new = tuple(map(rewrite, old))
+            same = all(left is right for left, right in zip(new, old, strict=True))
+            result.extend(_choose(stmt if same else rebuild(stmt, new, blocks(stmt)), fold_block))
+            if isinstance(stmt, Declare) and stmt.name not in assigned and isinstance(stmt.type, DType):
+                value = new[0] if new else Const(0, stmt.type)
+                if isinstance(value, Const):
+                    fixed[stmt.name] = value
+            if result and isinstance(result[-1], Break | Continue | Return):
+                break
+        unchanged = len(result) == len(block) and all(left is right for left, right in zip(result, block, strict=True))
+        return block if unchanged else tuple(result)
+
+    return fold_block(body)
+
+
+def assigned_names(body: Body) -> set[str]:
+    """Locals that get a new value after their declaration."""
+    names: set[str] = set()
+    for stmt in statements(body):
+        match stmt:
+            case Assign(name) | SetField(name) | Atomic(_, _, _, name) | CallStatement(_, name):
+                names.add(name)
+    return names
+
+
+def _choose(stmt: Stmt, fold_block: Callable[[Body], Body]) -> Body:
+    """The statement over folded blocks; the branch taken instead of an If of a constant; no loop never entered."""
+    match stmt:
+        case If(Const() as condition, then, orelse):
+            return fold_block(then if condition.bits else orelse)
+        case If(condition, then, orelse):
+            kept, other = fold_block(then), fold_block(orelse)
+            if not kept and not other:
+                return ()
+            same = kept is then and other is orelse
+            return (stmt if same else If(condition, kept, other, line=stmt.line),)
+        case While(Const(bits), _, _, True) if not bits:
+            return ()
+        case While(condition, inner, step, test_first):
+            kept, other = fold_block(inner), fold_block(step)
+            same = kept is inner and other is step
+            return (stmt if same else While(condition, kept, other, test_first, line=stmt.line),)
+        case _:
+            return (stmt,)
