@@ -121,7 +121,7 @@ def is_state(node: ast.AST, containers: set[str]) -> bool:
 
 
 def decorators() -> set[str]:
-    """Functions that are applied as decorators somewhere: they fill tables while modules are imported, under its lock."""
+    """Functions that are applied as decorators somewhere: they fill tables at import, under its lock."""
     marks = [mark for tree in TREES.values() for node in ast.walk(tree) for mark in getattr(node, "decorator_list", [])]
     functions = [mark.func if isinstance(mark, ast.Call) else mark for mark in marks]
     return {ast.unparse(function).rpartition(".")[2] for function in functions}

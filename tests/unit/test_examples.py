@@ -1,0 +1,53 @@
+"""The examples run, and print and write what they promise."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_no_example_is_left_out() -> None:
+    named = {name for name in globals() if name.startswith("test_") and name[5:7].isdigit()}
+    assert {name[5:] for name in named} == {path.stem for path in EXAMPLES.glob("*.py")}
+
+
+def test_01_edges(tmp_path: Path) -> None:
+    pytest.importorskip("skimage", reason="the photograph is scikit-image's")
+    image = pytest.importorskip("PIL.Image")
+    printed = run("01_edges.py", tmp_path)
+    assert "__global__" in printed
+    assert re.search(r"fusec [\d.]+ ms   NumPy [\d.]+ ms", printed)
+    edges = np.asarray(image.open(tmp_path / "edges.png"))
+    assert edges.shape == (512, 512)
+    assert edges.max() == 255
+    assert not edges[0].any()
+
+
+def test_02_black_scholes(tmp_path: Path) -> None:
+    printed = run("02_black_scholes.py", tmp_path)
+    assert "1,001,000 options" in printed
+    at_the_money = re.search(r"^ +100 call +([\d.]+)", printed, re.MULTILINE)
+    assert at_the_money is not None
+    assert float(at_the_money[1]) == pytest.approx(3.5349, abs=1e-4)  # by the formula in 50 digits
+
+
+def test_03_mandelbrot(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    printed = run("03_mandelbrot.py", tmp_path)
+    assert re.search(r"\d+ points do not escape", printed)
+    picture = np.asarray(image.open(tmp_path / "mandelbrot.png"))
+    assert picture.shape == (1024, 1024)
+    assert len(np.unique(picture)) > 50
