@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fusec import layouts, pipeline
 from fusec.dtypes import DType
@@ -19,7 +19,6 @@ from fusec.errors.arguments import (
     SizeNotAllowed,
     SizeUndecided,
 )
-from fusec.kernel import Step
 from fusec.layouts import Shape, View
 from fusec.operands import (
     Array,
@@ -201,13 +200,10 @@ def _allocate(kernel: ElementwiseKernel, call: Call, plan: Plan) -> None:
     from fusec.runtime.cpu import memory
 
     for position, param in enumerate(kernel.out_params, kernel.nin):
-        order = plan.orders[param.name]
         make = memory.zeros if param.raw or param.name in plan.executable.kernel.fills else memory.empty
-        shape = plan.space.shape
-        array = make(tuple(shape[axis] for axis in order), plan.types[param.name].numpy)
-        if order != tuple(range(len(order))):
-            array = array.transpose([order.index(axis) for axis in range(len(order))])
-        call.arrays[position] = array
+        order = plan.orders[param.name]
+        axes = None if order == tuple(range(len(order))) else order
+        call.arrays[position] = make(plan.space.shape, plan.types[param.name].numpy, axes)
 
 
 # --- memory that overlaps --------------------------------------------------------------------------------------------
@@ -262,14 +258,27 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
 # --- the native entry ----------------------------------------------------------------------------------------------
 
 
-def fast_entry(kernel: ElementwiseKernel, plan: Plan, fallback: Callable[..., object]) -> Callable[..., object] | None:
-    """A native function for calls like this one, or None unless all that is needed are contiguous arrays and numbers."""
-    layout = plan.space.layout
-    contiguous = layout.ndim == 1 and not layout.streaming and not layout.raw and layout.aligned > 1
-    if not contiguous or any(steps != (Step.UNIT,) for _, steps in layout.steps) or plan.executable.kernel.fills:
-        return None
-    if plan.space.size < 2 or not plan.space.operands:
-        return None
-    from fusec.runtime.cpu import fastcall
+def fast_entry(
+    kernel: ElementwiseKernel, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
+) -> Callable[..., object]:
+    """A native function in front of `fallback` for calls like this one; `fallback` itself if the kernel needs more."""
+    from fusec.runtime.cpu import fastcall, machine
+    from fusec.runtime.cpu.fastcall import ArgSpec
 
-    return fastcall.for_kernel(kernel.params, plan, fallback, kernel.name)
+    if plan.executable.kernel.fills or plan.space.layout.streaming or any(param.raw for param in kernel.out_params):
+        return fallback
+    arguments = [
+        ArgSpec(param.name, plan.types[param.name], param in kernel.out_params, param.name in numbers)
+        for param in kernel.params
+    ]
+    limit = machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output)
+    returns: Literal["outputs", "tuple", "nothing"] = "tuple" if kernel.return_tuple else "outputs"
+    return fastcall.make(
+        plan.executable,
+        arguments,
+        fallback,
+        kernel.name,
+        limit=limit,
+        ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
+        returns="nothing" if kernel.no_return else returns,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,7 +92,7 @@ class ElementwiseKernel:
         self._uses_index = _uses_index(self.definition, self.signature)
         self._plans: dict[object, Plan] = {}
         self._last: Specialisation | None = None
-        self._fast = self._from_python
+        self._fast: Callable[..., object] = self._from_python
         self._fast_types: set[object] = set()
         self._lock = threading.Lock()
 
@@ -105,26 +105,25 @@ class ElementwiseKernel:
         are raw. out: the output array, or a tuple of them. stream, block_size: for arrays on a GPU.
         Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
         """
+        return self._fast(*args, **kwargs)
+
+    def _from_python(self, *args: object, **kwargs: object) -> object:
         if kwargs:
             return self._from_keywords(args, **kwargs)
-        return self._fast(*args)
-
-    def _from_python(self, *args: object) -> object:
-        return self._run(args, -1, None, 128)
+        return self._run(args, -1, None, None)
 
     def _from_keywords(
         self,
         args: tuple[object, ...],
         size: object = -1,
         stream: object = None,
-        block_size: object = 128,
+        block_size: object = None,
         out: object = None,
         **unknown: object,
     ) -> object:
         for keyword in unknown:
             raise UnknownKeyword(self.name, keyword).at()
-        if isinstance(block_size, bool) or not isinstance(block_size, (int, np.integer)) or not 0 < block_size <= 1024:
-            raise BadBlockSize(repr(block_size)).at()
+        threads = None if block_size is None else _block_size(block_size)
         if size is None:
             size = -1
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < -1:
@@ -136,9 +135,9 @@ class ElementwiseKernel:
             if len(outputs) != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, len(outputs), join(self.out_params)).at()
             args = (*args, *outputs)
-        return self._run(args, int(size), stream, int(block_size))
+        return self._run(args, int(size), stream, threads)
 
-    def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int) -> object:
+    def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
             raise self._wrong_number(len(args)).at()
         if any(is_on_device(arg) for arg in args):
@@ -173,17 +172,21 @@ class ElementwiseKernel:
                     self._plans.clear()
                 self._plans[call.key] = found
             self._add_fast(found, call.numbers)
-        self._last = Specialisation(tuple(found.types.items()), call.numbers, found.space.layout)
+        self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout))
         return found
+
+    def remember(self, spec: Specialisation) -> None:
+        """Note what was called last: source() without types shows it."""
+        self._last = spec
 
     def _add_fast(self, plan: Plan, numbers: frozenset[str]) -> None:
         """Put a native entry for these dtypes in front, falling back on the one that was there."""
         key = (numbers, *plan.types.items())
         with self._lock:
-            if key in self._fast_types or len(self._fast_types) >= MAX_FAST or self.no_return or self.return_tuple:
+            if key in self._fast_types or len(self._fast_types) >= MAX_FAST:
                 return
-            entry = calls.fast_entry(self, plan, self._fast)
-            if entry is not None:
+            entry = calls.fast_entry(self, plan, numbers, self._fast)
+            if entry is not self._fast:
                 self._fast_types.add(key)
                 self._fast = entry
 
@@ -249,6 +252,13 @@ def _restore(
 ) -> ElementwiseKernel:
     """Rebuild a pickled kernel from its texts."""
     return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options)
+
+
+def _block_size(given: object) -> int:
+    """Threads of a block, the same limits on every device; raises BadBlockSize."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
+        raise BadBlockSize(repr(given)).at()
+    return int(given)
 
 
 def _parameters(text: str, which: str) -> tuple[Parameter, ...]:

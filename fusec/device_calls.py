@@ -1,0 +1,175 @@
+"""A call with arrays on a CUDA device: the host's rules for shapes and types, the device's for memory and streams."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fusec import cache, calls, layouts, pipeline
+from fusec.dtypes import DType
+from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
+from fusec.layouts import Shape, View
+from fusec.operands import is_number, is_same_memory, may_overlap, memory_order
+from fusec.pipeline import Specialisation
+from fusec.plans import arrange, make_space
+from fusec.runtime import cuda
+from fusec.signature import Parameter
+
+if TYPE_CHECKING:
+    from fusec.kernels import ElementwiseKernel
+    from fusec.pipeline import Definition
+    from fusec.runtime.cuda import DeviceArray, Module
+
+MODULES = 512  # compiled kernels kept in memory
+
+_lock = threading.Lock()
+
+
+def run(
+    kernel: ElementwiseKernel, args: tuple[object, ...], size: int, stream: object, block_size: int | None
+) -> tuple[object, ...]:
+    """Enqueue a kernel on a stream of the arrays' device and return all outputs; does not wait.
+
+    Raises what calls.run raises, and the errors of `fusec.errors.targets` for drivers, devices and streams.
+    """
+    handle = cuda.stream_for(args, stream)
+    arrays = _describe(kernel, args, handle)
+    device = cuda.same_device(each for each in arrays if each is not None)
+    types = kernel.signature.bind([None if each is None else each.dtype for each in arrays])
+    shapes = [None if each is None else each.shape for each in arrays]
+    shape = calls.loop_shape(kernel, shapes, size)
+    calls.check_outputs(kernel, shapes, shape, size)
+    given = len(args) > kernel.nin
+    outputs = list(args[kernel.nin :])
+    if given:
+        arrays = _protect(kernel, args, arrays, handle)
+    else:
+        outputs = _allocate(kernel, args, arrays, types, shape, device, handle)
+        arrays[kernel.nin :] = [cuda.describe(each, handle) for each in outputs]
+    _launch(kernel, args, arrays, types, shape, (handle, device, block_size), given)
+    like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
+    return tuple(outputs) if given else tuple(cuda.deliver(like, each) for each in outputs)
+
+
+def _describe(kernel: ElementwiseKernel, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
+    arrays: list[DeviceArray | None] = []
+    for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
+        if is_number(arg) or arg is None:
+            if position >= kernel.nin or arg is None:
+                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg)).at()
+            arrays.append(None)
+            continue
+        arrays.append(cuda.describe(arg, stream))
+        if position >= kernel.nin:
+            cuda.check_writable(arrays[-1])  # type: ignore[arg-type]
+    return arrays + [None] * (kernel.nargs - len(arrays))
+
+
+def _view(array: DeviceArray) -> View:
+    return View(array.pointer, array.shape, array.strides, array.dtype)
+
+
+def _allocate(
+    kernel: ElementwiseKernel,
+    args: tuple[object, ...],
+    arrays: Sequence[DeviceArray | None],
+    types: dict[str, DType],
+    shape: Shape,
+    device: int,
+    stream: int,
+) -> list[object]:
+    """New outputs in the library of the first array, laid out like the inputs; the launch clears them if it must."""
+    like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
+    inputs = zip(kernel.in_params, arrays, strict=False)
+    rows = [
+        layouts.broadcast_strides(_view(each), shape) for param, each in inputs if each is not None and not param.raw
+    ]
+    made = []
+    for param in kernel.out_params:
+        order = tuple(range(len(shape))) if param.raw else memory_order(shape, rows)
+        array = cuda.allocate(like, shape, types[param.name], order, device=device, stream=stream)
+        made.append(array)
+    return made
+
+
+def _protect(
+    kernel: ElementwiseKernel, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
+) -> list[DeviceArray | None]:
+    """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
+    outputs = [(param, _view(each)) for param, each in _pairs(kernel, arrays)[kernel.nin :] if each is not None]
+    for position, (param, view) in enumerate(outputs):
+        if not param.raw and layouts.has_internal_overlap(view):
+            raise OutputOverlapsItself(kernel.name, param.name).at()
+        for other, seen in outputs[:position]:
+            if may_overlap(view, seen):
+                raise OutputsOverlap(kernel.name, other.name, param.name).at()
+    protected = list(arrays)
+    for position, (param, each) in enumerate(_pairs(kernel, arrays)[: kernel.nin]):
+        if each is not None and any(_disturbs(param, _view(each), *output) for output in outputs):
+            (copy,) = run(_copier(), (args[position],), -1, stream, None)
+            protected[position] = cuda.describe(copy, stream)
+    return protected
+
+
+def _pairs(
+    kernel: ElementwiseKernel, arrays: Sequence[DeviceArray | None]
+) -> list[tuple[Parameter, DeviceArray | None]]:
+    return list(zip(kernel.params, arrays, strict=True))
+
+
+def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View) -> bool:
+    if not may_overlap(view, out_view):
+        return False
+    return param.raw or out_param.raw or not is_same_memory(view, out_view) or view.dtype.bits != out_view.dtype.bits
+
+
+@lru_cache(maxsize=1)
+def _copier() -> ElementwiseKernel:
+    from fusec.kernels import ElementwiseKernel
+
+    return ElementwiseKernel("T x", "T y", "y = x", "copy")
+
+
+def _launch(
+    kernel: ElementwiseKernel,
+    args: tuple[object, ...],
+    arrays: Sequence[DeviceArray | None],
+    types: dict[str, DType],
+    shape: Shape,
+    where: tuple[int, int, int | None],
+    given: bool,
+) -> None:
+    stream, device, block_size = where
+    views = [(param, _view(each)) for param, each in _pairs(kernel, arrays) if each is not None]
+    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
+    if not space.size:
+        return
+    numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
+    spec = Specialisation(tuple(types.items()), numbers, space.layout)
+    kernel.remember(spec)
+    module = _module(kernel.definition, spec, cuda.device(device).arch)
+    arguments = arrange(module.kernel, space, kernel.params)
+    addresses = [0 if each is None else each.pointer for each in arrays]
+    words = arguments.fill(addresses, args, kernel.params, kernel.name)
+    present = [each for each in arrays if each is not None]
+    cuda.acquire(present, stream, device)
+    if not given:
+        for param, each in _pairs(kernel, arrays)[kernel.nin :]:
+            if each is not None and (param.raw or param.name in module.kernel.fills):
+                cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
+    cuda.launch(module, words, space.size, stream, block_size, device=device)
+    cuda.release([each for each in arrays[kernel.nin :] if each is not None], stream, device)
+
+
+@lru_cache(maxsize=MODULES)
+def _generated(definition: Definition, spec: Specialisation, arch: str) -> Module:
+    kernel = pipeline.generate(definition, spec, "cuda")
+    return cuda.compile(kernel, arch, store=cache.default_cache())
+
+
+def _module(definition: Definition, spec: Specialisation, arch: str) -> Module:
+    """The compiled kernel; one thread compiles, the others wait."""
+    with _lock:
+        return _generated(definition, spec, arch)
