@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 Kind = Literal["bool", "signed", "unsigned", "float", "complex"]
 
 
-@dataclass(frozen=True, slots=True)
+_ROWS: dict[tuple[str, Kind, int, int], DType] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
     """A scalar type: its Array API name, kind, storage width, and for floats the stored mantissa width.
+
+    Equal types are one object, so they compare and hash by identity, also after pickling.
 
     bits: storage width; a complex type counts both parts, a bool is stored in 8.
     mantissa: explicitly stored significand bits of the float (or of each complex part), else 0.
@@ -54,6 +59,12 @@ class DType:
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype of the storage."""
         return _numpy_dtype(self.name)
+
+    def __new__(cls, name: str, kind: Kind, bits: int, mantissa: int = 0) -> DType:
+        return _ROWS.setdefault((name, kind, bits, mantissa), object.__new__(cls))
+
+    def __reduce__(self) -> tuple[type[DType], tuple[str, Kind, int, int]]:
+        return DType, (self.name, self.kind, self.bits, self.mantissa)
 
     def __repr__(self) -> str:
         return self.name

@@ -50,8 +50,14 @@ class _Interned(type):
     _lock = threading.Lock()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        key = (cls, *args)
+        if not kwargs:
+            found = _Interned._nodes.get(key)
+            if found is not None:
+                return found
         node = super().__call__(*args, **kwargs)
-        key = (cls, *(getattr(node, name) for name in node.__dataclass_fields__))
+        if kwargs:
+            key = (cls, *(getattr(node, name) for name in node.__dataclass_fields__))
         with _Interned._lock:
             return _Interned._nodes.setdefault(key, node)
 
