@@ -1,0 +1,119 @@
+"""What the native entry reads about a kernel: `Header.WORDS` words of 64 bits, then `Argument.WORDS` a parameter."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+MOST_ARGUMENTS = 32
+MOST_SLOTS = 63
+NO_SLOT = 63  # a place to write what the kernel does not ask for
+
+
+class Header(IntEnum):
+    """Words at the start of a description."""
+
+    TABLE = 0
+    FALLBACK = 1
+    KERNEL = 2
+    LIMIT = 3  # elements; more go to the fallback
+    ALLOCATE_LIMIT = 4  # elements; more go to the fallback if outputs are to be allocated
+    ALONE_BELOW = 5  # elements; more run without the interpreter lock
+    POOL_RUN = 6  # 0 if there is no pool
+    POOL_STATE = 7
+    GRAIN = 8
+    INPUTS = 9
+    OUTPUTS = 10
+    SIZE_SLOT = 11
+    EXTENT_SLOT = 12
+    NDIM = 13  # axes that arrays must have; 0 for any number
+    RETURNS = 14  # a Returns
+    WORDS = 16
+
+
+class Argument(IntEnum):
+    """Words of one parameter."""
+
+    KIND = 0  # a Kind
+    DTYPE = 1
+    MASK = 2  # flags of the array that matter; for a number, the Accepts that may be given
+    FLAGS = 3  # and what they must be
+    SLOT = 4
+    ITEMSIZE = 5
+    RAW_SIZE_SLOT = 6
+    RAW_EXTENT_SLOT = 7
+    RAW_STRIDE_SLOT = 8
+    FORM = 9  # a Form
+    LEAST = 10
+    MOST = 11
+    WORDS = 12
+
+
+class Kind(IntEnum):
+    """What a parameter takes."""
+
+    ARRAY = 0
+    RAW = 1
+    NUMBER = 2
+
+
+class Form(IntEnum):
+    """How a number lies in its slot."""
+
+    FLOAT32 = 0
+    FLOAT64 = 1
+    INTEGER = 2
+
+
+class Accepts(IntEnum):
+    """Bits: the Python types that convert to a number."""
+
+    FLOAT = 1
+    INT = 2
+    BOOL = 4
+
+
+class Returns(IntEnum):
+    """What a call evaluates to."""
+
+    OUTPUTS = 0  # the output, or a tuple of several
+    TUPLE = 1
+    NOTHING = 2
+
+
+class Table(IntEnum):
+    """Words of the table of addresses."""
+
+    NDARRAY = 0
+    FLOAT = 1
+    INT = 2
+    BOOL = 3
+    TRUE = 4
+    NONE = 5
+    VECTORCALL = 6
+    NEW_ARRAY = 7
+    SAVE_THREAD = 8
+    RESTORE_THREAD = 9
+    NEW_TUPLE = 10
+    SET_ITEM = 11
+    INCREF = 12
+    DECREF = 13
+    AS_LONG_LONG = 14
+    AS_DOUBLE = 15
+    WORDS = 16
+
+
+# Offsets in CPython's and NumPy's objects, on builds with a 16-byte object header; fastcall.py verifies them.
+TYPE = 8
+DATA, NDIM, EXTENTS, DTYPE, FLAGS = 16, 24, 32, 56, 64
+DESCRIPTION = 32  # of the data in a bytes object
+
+
+def fill_in(text: str) -> str:
+    """A text with every ``{Header.KERNEL}``, ``{DATA}`` and so on replaced by its number."""
+    names = {"TYPE": TYPE, "DATA": DATA, "NDIM": NDIM, "EXTENTS": EXTENTS, "DTYPE": DTYPE, "FLAGS": FLAGS}
+    names |= {"DESCRIPTION": DESCRIPTION, "MOST_ARGUMENTS": MOST_ARGUMENTS}
+    for words in (Header, Argument, Kind, Form, Accepts, Returns, Table):
+        names |= {f"{words.__name__}.{word.name}": int(word) for word in words}
+    for name, number in names.items():
+        text = text.replace("{" + name + "}", str(number))
+    return text

@@ -1,0 +1,286 @@
+"""Builtins that call a kernel on contiguous arrays in a fraction of a microsecond, and leave the rest to Python.
+
+The entry is machine code of our own that reads CPython's and NumPy's objects, so it is only used where a look at
+living objects confirms their layout; elsewhere, and on builds without the interpreter lock, `make` gives the fallback.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from fusec import debug
+from fusec.dtypes import FLOAT32, FLOAT64, INT64, DType
+from fusec.kernel import Layout, Step
+from fusec.runtime.cpu import description as d
+from fusec.runtime.cpu import jit, memory, threads
+from fusec.runtime.cpu.description import Accepts, Argument, Form, Header, Kind, Returns, Table
+from fusec.runtime.cpu.engine import Executable
+from fusec.runtime.cpu.fastcall_text import entry_text
+
+Callee = Callable[..., object]
+
+METH_FASTCALL, METH_KEYWORDS = 0x80, 0x02
+C_CONTIGUOUS, ALIGNED, WRITEABLE = 0x0001, 0x0100, 0x0400
+WARN_ON_WRITE = 0x8000_0000  # a result of broadcast_arrays: writing needs NumPy's warning first
+NEW_FROM_DESCR = 94  # PyArray_NewFromDescr in NumPy's table of C functions; 2 is ndarray
+METHOD = struct.Struct("=QQQQ")  # PyMethodDef: name, function, flags, documentation
+
+
+@dataclass(frozen=True)
+class ArgSpec:
+    """One positional parameter of a call: inputs in order, then outputs.
+
+    name: as in the kernel's slots. number: passed by value, else an array. converts: for numbers, that an int or a
+    bool may stand for a float, and a bool for an int; not if the number's own type has chosen the dtype.
+    """
+
+    name: str
+    dtype: DType
+    output: bool = False
+    number: bool = False
+    converts: bool = True
+
+
+def make(
+    executable: Executable,
+    args: Sequence[ArgSpec],
+    fallback: Callee,
+    name: str,
+    *,
+    limit: int | None = None,
+    ndim: int = 0,
+    returns: Literal["outputs", "tuple", "nothing"] = "outputs",
+) -> Callee:
+    """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
+
+    limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
+    have; 0 if any number will do. Gives `fallback` itself if kernel or interpreter do not allow it.
+    """
+    reason = _objection(executable, args)
+    if reason:
+        debug.show(2, f"{name} has no native entry: {reason}", "")
+        return fallback
+    code = jit.compile_text("entry", entry_text(), executable.store)
+    words = _header(executable, args, limit, ndim, Returns[returns.upper()])
+    words[Header.FALLBACK] = id(fallback)
+    for arg in args:
+        words += _argument(executable, arg)
+    packed = struct.pack(f"={len(words)}q", *words)
+    method = METHOD.pack(0, code.address, METH_FASTCALL | METH_KEYWORDS, 0)
+    text = name.encode() + b"\0"
+    self = b"".join((packed, method, text))  # one object, so that the function keeps alive all that it points to
+    at = id(self) + d.DESCRIPTION + len(packed)
+    ctypes.memmove(at, METHOD.pack(at + METHOD.size, code.address, METH_FASTCALL | METH_KEYWORDS, 0), METHOD.size)
+    module = _Module("fusec")
+    module.keeps = (fallback, executable, [arg.dtype.numpy for arg in args])
+    return _new_function(at, self, module)
+
+
+class _Module(str):
+    """The `__module__` of a builtin; keeps alive what its description points to, and shows it to the collector."""
+
+    keeps: object
+
+
+def _new_function(method: int, self: bytes, module: str) -> Callee:
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    function: Callee = create(method, self, module)
+    return function
+
+
+# --- the description -------------------------------------------------------------------------------------------------
+
+
+def _header(
+    executable: Executable, args: Sequence[ArgSpec], limit: int | None, ndim: int, returns: Returns
+) -> list[int]:
+    outputs = [arg for arg in args if arg.output]
+    widest = max(arg.dtype.nbytes for arg in args if not arg.number)
+    narrow = ((1 << 31) - 1) // widest  # elements whose offsets fit 32 bits
+    bound = (1 << 62) if executable.kernel.layout.wide else narrow
+    pool = threads.pool(executable.store)
+    words = [0] * Header.WORDS
+    words[Header.TABLE] = ctypes.addressof(_table())
+    words[Header.KERNEL] = executable.address
+    words[Header.LIMIT] = bound if limit is None else min(limit, bound)
+    small = (memory.LARGE - 1) // max(arg.dtype.nbytes for arg in outputs)  # larger ones are recycled
+    words[Header.ALLOCATE_LIMIT] = 0 if executable.kernel.fills else small
+    words[Header.ALONE_BELOW] = executable.grain.serial_below
+    words[Header.POOL_RUN] = 0 if pool is None else pool.run_address
+    words[Header.POOL_STATE] = 0 if pool is None else pool.state_address
+    words[Header.GRAIN] = executable.grain.address
+    words[Header.INPUTS], words[Header.OUTPUTS] = len(args) - len(outputs), len(outputs)
+    words[Header.SIZE_SLOT] = _slot(executable, "size", "")
+    words[Header.EXTENT_SLOT] = _slot(executable, "extent", "")
+    words[Header.NDIM] = ndim
+    words[Header.RETURNS] = returns
+    return words
+
+
+def _slot(executable: Executable, kind: str, param: str) -> int:
+    """Where a value goes; the place that no kernel reads if this one does not ask for it."""
+    for position, slot in enumerate(executable.kernel.slots):
+        if slot.kind == kind and (slot.param == param or param == ""):
+            return position
+    return d.NO_SLOT
+
+
+def _argument(executable: Executable, arg: ArgSpec) -> list[int]:
+    words = [0] * Argument.WORDS
+    if arg.number:
+        words[Argument.KIND] = Kind.NUMBER
+        words[Argument.SLOT] = _slot(executable, "scalar", arg.name)
+        words[Argument.MASK] = _accepts(arg)
+        words[Argument.FORM] = {FLOAT32: Form.FLOAT32, FLOAT64: Form.FLOAT64}.get(arg.dtype, Form.INTEGER)
+        words[Argument.LEAST], words[Argument.MOST] = _range(arg.dtype)
+        return words
+    raw = arg.name in dict(executable.kernel.layout.raw)
+    flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if arg.output else 0)
+    words[Argument.KIND] = Kind.RAW if raw else Kind.ARRAY
+    words[Argument.DTYPE] = id(arg.dtype.numpy)
+    words[Argument.MASK] = flags | (WARN_ON_WRITE if arg.output else 0)
+    words[Argument.FLAGS] = flags
+    words[Argument.SLOT] = _slot(executable, "pointer", arg.name)
+    words[Argument.ITEMSIZE] = arg.dtype.nbytes
+    words[Argument.RAW_SIZE_SLOT] = _slot(executable, "raw_size", arg.name)
+    words[Argument.RAW_EXTENT_SLOT] = _slot(executable, "raw_extent", arg.name)
+    words[Argument.RAW_STRIDE_SLOT] = _slot(executable, "raw_stride", arg.name)
+    return words
+
+
+def _accepts(arg: ArgSpec) -> int:
+    if arg.dtype.kind == "bool":
+        return Accepts.BOOL
+    if arg.dtype.is_integer:
+        return Accepts.INT | Accepts.BOOL if arg.converts else Accepts.INT
+    return Accepts.FLOAT | Accepts.INT | Accepts.BOOL if arg.converts else Accepts.FLOAT
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    """The integers that a parameter takes here, within int64; larger ones of uint64 go the long way."""
+    if not dtype.is_integer:
+        return 0, 1
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
+    return low, min(low + (1 << dtype.bits) - 1, (1 << 63) - 1)
+
+
+# --- what must be true for it ----------------------------------------------------------------------------------------
+
+
+def _objection(executable: Executable, args: Sequence[ArgSpec]) -> str:
+    """Why a kernel cannot have a native entry; empty if it can."""
+    layout = executable.kernel.layout
+    arrays = {arg.name for arg in args if not arg.number}
+    if not any(arg.output for arg in args) or [arg.output for arg in args] != sorted(arg.output for arg in args):
+        return "it does not have inputs, then outputs"
+    if len(args) > d.MOST_ARGUMENTS or len(executable.kernel.slots) > d.MOST_SLOTS:
+        return "it has too many parameters"
+    if layout.ndim != 1 or any(row != (Step.UNIT,) for _, row in layout.steps):
+        return "its arrays are not contiguous"
+    if arrays != {name for name, _ in (*layout.steps, *layout.raw)} or not layout.steps:
+        return "its arrays are not all parameters of the call"
+    if any(arg.number and not _is_simple(arg.dtype) for arg in args):
+        return "a number is neither real nor an integer"
+    return _objection_to_raw(layout, args) or _objection_to_build()
+
+
+def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec]) -> str:
+    if any(shape != (1, True) for _, shape in layout.raw):
+        return "a raw array is not one-dimensional and contiguous"
+    if any(arg.output for arg in args if arg.name in dict(layout.raw)):
+        return "an output is raw"
+    if layout.aligned > min(arg.dtype.nbytes for arg in args if not arg.number):
+        return "it wants more alignment than arrays have"
+    return ""
+
+
+def _is_simple(dtype: DType) -> bool:
+    return dtype.is_integer or dtype.kind == "bool" or dtype in (FLOAT32, FLOAT64)
+
+
+@cache
+def _objection_to_build() -> str:
+    """Why the interpreter's or NumPy's objects cannot be read; empty if their layout is the expected one."""
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "the interpreter is not CPython with its lock"
+    if (object.__basicsize__, bytes.__basicsize__, struct.calcsize("P")) != (16, d.DESCRIPTION + 1, 8):
+        return "objects have an unknown header"
+    if INT64.numpy.byteorder not in "=<" or sys.byteorder != "little":
+        return "the machine is big-endian"
+    try:
+        api = _numpy_api()
+    except (ImportError, AttributeError, ValueError):
+        return "NumPy hides its C functions"
+    if api[2] != id(np.ndarray):
+        return "NumPy's table of C functions is another"
+    probe = np.zeros((2, 3, 5), FLOAT32.numpy)
+    probe.flags.writeable = False
+    found = tuple(_peek(id(probe) + at, kind) for at, kind in _FIELDS)
+    flags = C_CONTIGUOUS | ALIGNED
+    expected = (id(np.ndarray), probe.ctypes.data, 3, id(FLOAT32.numpy), flags)
+    extents = _peek(id(probe) + d.EXTENTS, ctypes.c_int64)
+    masked = (*found[:4], found[4] & (flags | WRITEABLE))
+    if masked != expected or [_peek(extents + 8 * axis, ctypes.c_int64) for axis in range(3)] != [2, 3, 5]:
+        return "arrays have an unknown layout"
+    return ""
+
+
+_FIELDS: tuple[tuple[int, Any], ...] = (
+    (d.TYPE, ctypes.c_int64),
+    (d.DATA, ctypes.c_int64),
+    (d.NDIM, ctypes.c_int32),
+    (d.DTYPE, ctypes.c_int64),
+    (d.FLAGS, ctypes.c_int32),
+)
+
+
+def _peek(address: int, kind: Any) -> int:
+    value: int = kind.from_address(address).value
+    return value
+
+
+def _numpy_api() -> ctypes.Array[ctypes.c_int64]:
+    """The start of the table that NumPy's C API is."""
+    place = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
+    umath = importlib.import_module(place + "._multiarray_umath")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(umath._ARRAY_API, None)
+    return (ctypes.c_int64 * (NEW_FROM_DESCR + 1)).from_address(address)
+
+
+@cache
+def _table() -> ctypes.Array[ctypes.c_int64]:
+    """Addresses of what the entry calls and compares with; lives as long as the process."""
+    table = (ctypes.c_int64 * Table.WORDS)()
+    objects = {Table.NDARRAY: np.ndarray, Table.FLOAT: float, Table.INT: int, Table.BOOL: bool}
+    for word, value in (objects | {Table.TRUE: True, Table.NONE: None}).items():
+        table[word] = id(value)
+    functions = {
+        Table.VECTORCALL: "PyObject_Vectorcall",
+        Table.SAVE_THREAD: "PyEval_SaveThread",
+        Table.RESTORE_THREAD: "PyEval_RestoreThread",
+        Table.NEW_TUPLE: "PyTuple_New",
+        Table.SET_ITEM: "PyTuple_SetItem",
+        Table.INCREF: "Py_IncRef",
+        Table.DECREF: "Py_DecRef",
+        Table.AS_LONG_LONG: "PyLong_AsLongLongAndOverflow",
+        Table.AS_DOUBLE: "PyFloat_AsDouble",
+    }
+    for word, name in functions.items():
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        assert address, f"the interpreter exports {name}"
+        table[word] = address
+    table[Table.NEW_ARRAY] = _numpy_api()[NEW_FROM_DESCR]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(table))
+    return table

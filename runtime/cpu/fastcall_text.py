@@ -1,0 +1,285 @@
+"""The native entry for calls on contiguous arrays, as LLVM IR text: one function serves all kernels of the process.
+
+It is the method of a builtin whose self is a ``bytes`` object, the description of one kernel (description.py). The
+addresses of the interpreter's and NumPy's functions stand in a table that the description points to, so that the
+object needs no relocation and can be kept on disk. Whatever is not plain goes to the fallback that the description
+names, with the arguments untouched.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fusec.runtime.cpu.description import fill_in
+from fusec.runtime.cpu.fastcall_pieces import PIECES
+
+ENTRY = """\
+define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {
+entry:
+  %slots = alloca [64 x i64], align 16
+  %starts = alloca [{MOST_ARGUMENTS} x i64], align 16
+  %ends = alloca [{MOST_ARGUMENTS} x i64], align 16
+  %results = alloca [{MOST_ARGUMENTS} x ptr], align 16
+  %description = getelementptr i8, ptr %self, i64 {DESCRIPTION}
+  %table = call ptr @address(ptr %description, i64 {Header.TABLE})
+  %ndarray = call ptr @address(ptr %table, i64 {Table.NDARRAY})
+  %inputs = call i64 @word(ptr %description, i64 {Header.INPUTS})
+  %outputs = call i64 @word(ptr %description, i64 {Header.OUTPUTS})
+  %required = call i64 @word(ptr %description, i64 {Header.NDIM})
+  %total = add i64 %inputs, %outputs
+  %no.keywords = icmp eq ptr %keywords, null
+  %is.bare = icmp eq i64 %nargs, %inputs
+  %is.given = icmp eq i64 %nargs, %total
+  %is.either = or i1 %is.bare, %is.given
+  %is.plain = and i1 %no.keywords, %is.either
+  br i1 %is.plain, label %loop, label %fallback
+
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %first = phi ptr [ null, %entry ], [ %first.next, %next ]
+  %size = phi i64 [ 0, %entry ], [ %size.next, %next ]
+  %more = icmp ult i64 %i, %nargs
+  br i1 %more, label %look, label %seen
+look:
+  %argument = call ptr @argument(ptr %description, i64 %i)
+  %object = call ptr @address(ptr %args, i64 %i)
+  %type = call ptr @field(ptr %object, i64 {TYPE})
+  %kind = call i64 @word(ptr %argument, i64 {Argument.KIND})
+  %slot = call i64 @word(ptr %argument, i64 {Argument.SLOT})
+  %is.number = icmp eq i64 %kind, {Kind.NUMBER}
+  br i1 %is.number, label %number, label %array
+
+number:
+  %read = call { i64, i1 } @number(ptr %table, ptr %argument, ptr %object, ptr %type)
+  %bits = extractvalue { i64, i1 } %read, 0
+  %good = extractvalue { i64, i1 } %read, 1
+  br i1 %good, label %number.put, label %fallback
+number.put:
+  br label %next
+
+array:
+  %is.ndarray = icmp eq ptr %type, %ndarray
+  br i1 %is.ndarray, label %dtype, label %fallback
+dtype:
+  %dtype.wanted = call ptr @address(ptr %argument, i64 {Argument.DTYPE})
+  %dtype.found = call ptr @field(ptr %object, i64 {DTYPE})
+  %same.dtype = icmp eq ptr %dtype.found, %dtype.wanted
+  %flags.at = getelementptr i8, ptr %object, i64 {FLAGS}
+  %flags.narrow = load i32, ptr %flags.at
+  %flags = zext i32 %flags.narrow to i64
+  %mask = call i64 @word(ptr %argument, i64 {Argument.MASK})
+  %flags.wanted = call i64 @word(ptr %argument, i64 {Argument.FLAGS})
+  %flags.masked = and i64 %flags, %mask
+  %same.flags = icmp eq i64 %flags.masked, %flags.wanted
+  %ndim.at = getelementptr i8, ptr %object, i64 {NDIM}
+  %ndim.narrow = load i32, ptr %ndim.at
+  %ndim = zext i32 %ndim.narrow to i64
+  %has.axes = icmp ne i64 %ndim, 0
+  %ok.dtype = and i1 %same.dtype, %same.flags
+  %ok.array = and i1 %ok.dtype, %has.axes
+  br i1 %ok.array, label %which, label %fallback
+which:
+  %data.pointer = call ptr @field(ptr %object, i64 {DATA})
+  %data = ptrtoint ptr %data.pointer to i64
+  %itemsize = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
+  %is.raw = icmp eq i64 %kind, {Kind.RAW}
+  br i1 %is.raw, label %raw, label %operand
+
+operand:
+  %is.first = icmp eq ptr %first, null
+  br i1 %is.first, label %measure, label %match
+measure:
+  %any.ndim = icmp eq i64 %required, 0
+  %right.ndim = icmp eq i64 %required, %ndim
+  %ok.ndim = or i1 %any.ndim, %right.ndim
+  %measured = call i64 @size_of(ptr %object)
+  %not.empty = icmp ne i64 %measured, 0
+  %ok.first = and i1 %ok.ndim, %not.empty
+  br i1 %ok.first, label %operand.put, label %fallback
+match:
+  %matches = call i1 @same_shape(ptr %first, ptr %object)
+  br i1 %matches, label %operand.put, label %fallback
+operand.put:
+  %known.first = phi ptr [ %object, %measure ], [ %first, %match ]
+  %known.size = phi i64 [ %measured, %measure ], [ %size, %match ]
+  br label %array.put
+
+raw:
+  %is.flat = icmp eq i64 %ndim, 1
+  br i1 %is.flat, label %raw.size, label %fallback
+raw.size:
+  %raw.extents = call ptr @field(ptr %object, i64 {EXTENTS})
+  %raw.extent = load i64, ptr %raw.extents
+  %raw.not.empty = icmp ne i64 %raw.extent, 0
+  br i1 %raw.not.empty, label %raw.put, label %fallback
+raw.put:
+  %raw.size.slot = call i64 @word(ptr %argument, i64 {Argument.RAW_SIZE_SLOT})
+  %raw.extent.slot = call i64 @word(ptr %argument, i64 {Argument.RAW_EXTENT_SLOT})
+  %raw.stride.slot = call i64 @word(ptr %argument, i64 {Argument.RAW_STRIDE_SLOT})
+  call void @put(ptr %slots, i64 %raw.size.slot, i64 %raw.extent)
+  call void @put(ptr %slots, i64 %raw.extent.slot, i64 %raw.extent)
+  call void @put(ptr %slots, i64 %raw.stride.slot, i64 %itemsize)
+  br label %array.put
+
+array.put:
+  %array.first = phi ptr [ %known.first, %operand.put ], [ %first, %raw.put ]
+  %array.size = phi i64 [ %known.size, %operand.put ], [ %size, %raw.put ]
+  %extent = phi i64 [ %known.size, %operand.put ], [ %raw.extent, %raw.put ]
+  %nbytes = mul i64 %extent, %itemsize
+  %data.end = add i64 %data, %nbytes
+  br label %next
+
+next:
+  %first.next = phi ptr [ %first, %number.put ], [ %array.first, %array.put ]
+  %size.next = phi i64 [ %size, %number.put ], [ %array.size, %array.put ]
+  %value = phi i64 [ %bits, %number.put ], [ %data, %array.put ]
+  %start = phi i64 [ 0, %number.put ], [ %data, %array.put ]
+  %end = phi i64 [ 0, %number.put ], [ %data.end, %array.put ]
+  call void @put(ptr %slots, i64 %slot, i64 %value)
+  call void @put(ptr %starts, i64 %i, i64 %start)
+  call void @put(ptr %ends, i64 %i, i64 %end)
+  %i.next = add i64 %i, 1
+  br label %loop
+
+seen:
+  %some.array = icmp ne ptr %first, null
+  %limit = call i64 @word(ptr %description, i64 {Header.LIMIT})
+  %in.limit = icmp ule i64 %size, %limit
+  %go = and i1 %some.array, %in.limit
+  br i1 %go, label %sizes, label %fallback
+sizes:
+  %size.slot = call i64 @word(ptr %description, i64 {Header.SIZE_SLOT})
+  %extent.slot = call i64 @word(ptr %description, i64 {Header.EXTENT_SLOT})
+  call void @put(ptr %slots, i64 %size.slot, i64 %size)
+  call void @put(ptr %slots, i64 %extent.slot, i64 %size)
+  br i1 %is.given, label %given, label %allocate
+
+given:
+  %is.separate = call i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %inputs, i64 %total)
+  br i1 %is.separate, label %hold, label %fallback
+hold:
+  %incref = call ptr @address(ptr %table, i64 {Table.INCREF})
+  br label %hold.loop
+hold.loop:
+  %h = phi i64 [ 0, %hold ], [ %h.next, %hold.loop ]
+  %h.argument = add i64 %h, %inputs
+  %held = call ptr @address(ptr %args, i64 %h.argument)
+  call void %incref(ptr %held)
+  %held.at = getelementptr ptr, ptr %results, i64 %h
+  store ptr %held, ptr %held.at
+  %h.next = add i64 %h, 1
+  %h.more = icmp ult i64 %h.next, %outputs
+  br i1 %h.more, label %hold.loop, label %launch
+
+allocate:
+  %allocate.limit = call i64 @word(ptr %description, i64 {Header.ALLOCATE_LIMIT})
+  %is.small = icmp ule i64 %size, %allocate.limit
+  br i1 %is.small, label %allocate.start, label %fallback
+allocate.start:
+  %retain = call ptr @address(ptr %table, i64 {Table.INCREF})
+  %new = call ptr @address(ptr %table, i64 {Table.NEW_ARRAY})
+  %first.ndim.at = getelementptr i8, ptr %first, i64 {NDIM}
+  %first.ndim = load i32, ptr %first.ndim.at
+  %first.extents = call ptr @field(ptr %first, i64 {EXTENTS})
+  br label %allocate.loop
+allocate.loop:
+  %a = phi i64 [ 0, %allocate.start ], [ %a.next, %allocate.next ]
+  %a.index = add i64 %a, %inputs
+  %a.argument = call ptr @argument(ptr %description, i64 %a.index)
+  %a.dtype = call ptr @address(ptr %a.argument, i64 {Argument.DTYPE})
+  call void %retain(ptr %a.dtype)
+  %made = call ptr %new(ptr %ndarray, ptr %a.dtype, i32 %first.ndim, ptr %first.extents,
+                        ptr null, ptr null, i32 0, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %allocate.failed, label %allocate.next
+allocate.next:
+  %made.data = call ptr @field(ptr %made, i64 {DATA})
+  %made.address = ptrtoint ptr %made.data to i64
+  %a.slot = call i64 @word(ptr %a.argument, i64 {Argument.SLOT})
+  call void @put(ptr %slots, i64 %a.slot, i64 %made.address)
+  %made.at = getelementptr ptr, ptr %results, i64 %a
+  store ptr %made, ptr %made.at
+  %a.next = add i64 %a, 1
+  %a.more = icmp ult i64 %a.next, %outputs
+  br i1 %a.more, label %allocate.loop, label %launch
+allocate.failed:
+  call void @drop(ptr %table, ptr %results, i64 %a)
+  ret ptr null
+
+launch:
+  %kernel = call ptr @address(ptr %description, i64 {Header.KERNEL})
+  %alone.below = call i64 @word(ptr %description, i64 {Header.ALONE_BELOW})
+  %is.long = icmp ugt i64 %size, %alone.below
+  br i1 %is.long, label %unlock, label %short
+short:
+  call void %kernel(i64 0, i64 %size, ptr %slots)
+  br label %results.ready
+unlock:
+  %save = call ptr @address(ptr %table, i64 {Table.SAVE_THREAD})
+  %state = call ptr %save()
+  %run = call ptr @address(ptr %description, i64 {Header.POOL_RUN})
+  %no.pool = icmp eq ptr %run, null
+  br i1 %no.pool, label %single, label %shared
+single:
+  call void %kernel(i64 0, i64 %size, ptr %slots)
+  br label %relock
+shared:
+  %pool = call ptr @address(ptr %description, i64 {Header.POOL_STATE})
+  %grain = call ptr @address(ptr %description, i64 {Header.GRAIN})
+  call void %run(ptr %pool, ptr %kernel, ptr %slots, i64 %size, ptr %grain)
+  br label %relock
+relock:
+  %restore = call ptr @address(ptr %table, i64 {Table.RESTORE_THREAD})
+  call void %restore(ptr %state)
+  br label %results.ready
+
+results.ready:
+  %returns = call i64 @word(ptr %description, i64 {Header.RETURNS})
+  %one = icmp eq i64 %outputs, 1
+  %wants.outputs = icmp eq i64 %returns, {Returns.OUTPUTS}
+  %is.single = and i1 %one, %wants.outputs
+  br i1 %is.single, label %return.one, label %several
+return.one:
+  %result = load ptr, ptr %results
+  ret ptr %result
+several:
+  %wants.nothing = icmp eq i64 %returns, {Returns.NOTHING}
+  br i1 %wants.nothing, label %return.none, label %pack
+return.none:
+  call void @drop(ptr %table, ptr %results, i64 %outputs)
+  %none = call ptr @address(ptr %table, i64 {Table.NONE})
+  %none.incref = call ptr @address(ptr %table, i64 {Table.INCREF})
+  call void %none.incref(ptr %none)
+  ret ptr %none
+pack:
+  %new.tuple = call ptr @address(ptr %table, i64 {Table.NEW_TUPLE})
+  %set.item = call ptr @address(ptr %table, i64 {Table.SET_ITEM})
+  %tuple = call ptr %new.tuple(i64 %outputs)
+  %no.tuple = icmp eq ptr %tuple, null
+  br i1 %no.tuple, label %pack.failed, label %pack.loop
+pack.failed:
+  call void @drop(ptr %table, ptr %results, i64 %outputs)
+  ret ptr null
+pack.loop:
+  %p = phi i64 [ 0, %pack ], [ %p.next, %pack.loop ]
+  %item = call ptr @address(ptr %results, i64 %p)
+  %set = call i32 %set.item(ptr %tuple, i64 %p, ptr %item)
+  %p.next = add i64 %p, 1
+  %p.more = icmp ult i64 %p.next, %outputs
+  br i1 %p.more, label %pack.loop, label %return.tuple
+return.tuple:
+  ret ptr %tuple
+
+fallback:
+  %vectorcall = call ptr @address(ptr %table, i64 {Table.VECTORCALL})
+  %callable = call ptr @address(ptr %description, i64 {Header.FALLBACK})
+  %answer = call ptr %vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %answer
+}
+"""
+
+
+@cache
+def entry_text() -> str:
+    """The module; its entry is ``PyObject *entry(self, args, nargs, keyword names)``."""
+    return fill_in(PIECES + "\n" + ENTRY)
