@@ -27,7 +27,7 @@ from fusec.runtime.cuda.arrays import (
 from fusec.runtime.cuda.driver import current_ordinal, device
 from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
 from fusec.runtime.cuda.launching import encode, launch
-from fusec.runtime.cuda.memory import CudaArray, empty, from_numpy
+from fusec.runtime.cuda.memory import CudaArray, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.streams import handle, synchronise
 
@@ -45,6 +45,7 @@ __all__ = [
     "device",
     "empty",
     "encode",
+    "fill_with_zeros",
     "from_numpy",
     "handle",
     "is_device_array",

@@ -156,6 +156,18 @@ def from_numpy(values: ArrayLike, device: int = 0, stream: object = None) -> Cud
     return made
 
 
+def fill_with_zeros(pointer: int, nbytes: int, device: int, stream: int) -> None:
+    """Enqueue the clearing of dense memory, such as that of a new array, on a stream."""
+    if not nbytes:
+        return
+    entered = driver.enter(driver.device(device))
+    try:
+        api = driver_api()
+        driver.check(api.cuMemsetD8Async(pointer, 0, nbytes, api.CUstream(stream)), "clear an array")
+    finally:
+        driver.leave(entered)
+
+
 def strides_in_order(shape: Sequence[int], order: Sequence[int], nbytes: int) -> tuple[int, ...]:
     """Strides in bytes of a dense array whose axes lie in `order` from outermost to innermost."""
     strides = [0] * len(shape)

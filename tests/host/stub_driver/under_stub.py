@@ -432,6 +432,13 @@ def test_memory_goes_back_to_the_pool_on_the_stream_of_its_last_use():
     assert calls() == [f"cuMemFreeAsync 0x{stream:x}"]
 
 
+def test_memory_is_cleared_on_the_stream():
+    z = cuda.from_numpy(np.ones(5))
+    cuda.fill_with_zeros(z.pointer, 32, 0, z.stream)
+    cuda.fill_with_zeros(0, 0, 0, z.stream)
+    np.testing.assert_array_equal(z.numpy(), [0, 0, 0, 0, 1])
+
+
 @pytest.mark.parametrize("order", [None, (0, 1), (1, 0)])
 def test_new_arrays_lie_in_the_order_asked_for(order):
     z = cuda.allocate(cuda.empty((1,), dtypes.INT8), (2, 3), dtypes.FLOAT64, order)
