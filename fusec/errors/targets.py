@@ -44,6 +44,57 @@ class JitForbidden(UserError):
     reason: str
 
 
+# --- CUDA C and Metal texts: F320-F349 -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoSuchTypeOnTarget(UserError):
+    """The target has no such type, and emulating it would not be worth having."""
+
+    code: ClassVar[str] = "F320"
+    message: ClassVar[str] = "{where} has dtype {dtype}, which {target} does not have"
+    label: ClassVar[str] = "{dtype} here"
+    hint: ClassVar[str] = (
+        "use float32 arrays and scalars, write literals with the suffix f (0.5f), "
+        "or pass options=('-fsingle-precision-constant',) to make every unsuffixed literal float32"
+    )
+    about: ClassVar[str] = (
+        "Apple's GPUs have no float64 at all. In the language of kernel strings a literal such as 0.5 is float64, as in "
+        "C, and makes every expression around it float64."
+    )
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    where: str
+    dtype: str
+    target: str
+
+
+@dataclass(frozen=True)
+class AtomicUnsupported(UserError):
+    """The target has no such atomic operation."""
+
+    code: ClassVar[str] = "F321"
+    message: ClassVar[str] = "{target} has no atomic {op} on {dtype}"
+    label: ClassVar[str] = "this update"
+    hint: ClassVar[str] = "accumulate in int32, uint32 or float32, or reduce with a ReductionKernel"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    op: str
+    dtype: str
+    target: str
+
+
+@dataclass(frozen=True)
+class TooManyArrays(UserError):
+    """The kernel binds more arrays than the target has places for."""
+
+    code: ClassVar[str] = "F322"
+    message: ClassVar[str] = "kernel '{name}' uses {count} arrays, but {target} binds at most {limit}"
+    hint: ClassVar[str] = "split the kernel, or stack arrays of one dtype into a raw array"
+    name: str
+    count: int
+    limit: int
+    target: str
+
+
 # --- the CUDA runtime: F350-F379 --------------------------------------------------------------------------------
 
 

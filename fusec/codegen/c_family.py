@@ -1,0 +1,178 @@
+"""One printer for all targets whose language descends from C; what differs is in their `Spelling`."""
+
+from __future__ import annotations
+
+from fusec.codegen import c_family_facts as facts
+from fusec.codegen.c_family_expressions import Expressions
+from fusec.codegen.c_family_frame import Frame, Group, struct_texts
+from fusec.codegen.c_family_helpers import needed
+from fusec.codegen.c_family_names import Names
+from fusec.codegen.c_family_pieces import POSTFIX, Piece
+from fusec.codegen.c_family_places import Places
+from fusec.codegen.c_family_spelling import Spelling
+from fusec.codegen.c_family_statements import Statements, line_span
+from fusec.dtypes import DType
+from fusec.errors.targets import NoSuchTypeOnTarget
+from fusec.ir.expr import Expr, Struct
+from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
+from fusec.kernel import Kernel, Layout, Step
+
+VECTOR_BYTES = 16  # the widest load every GPU has
+WORK_LIMIT = 2048  # scalar operations of an unrolled group beyond which a thread had better take one element
+
+
+def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
+    """The kernel of a program for one memory layout.
+
+    Requires: only primitive ops, and calls of the program's own functions.
+    Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
+    """
+    _check_types(program, spelling)
+    names = Names(spelling.reserved)
+    kernel_name = names.fresh(program.name)
+    functions = facts.called_functions(program)
+    structs = _structs(program, functions)
+    for struct in structs:
+        if isinstance(struct, Struct):
+            names.fresh(struct.name)
+    called = {function.name: names.fresh(function.name) for function in functions}
+    printed = [_function(function, called, program, names, spelling) for function in functions]
+    frame = _kernel(program, layout, spelling, kernel_name, names, called)
+    helpers = spelling.helpers | frame.places.helpers
+    frame.above.extend(struct_texts(structs, spelling))
+    body = "\n".join(frame.body)
+    frame.above.extend(needed([body, *printed], helpers))
+    frame.above.extend(printed)
+    source = spelling.frame(frame)
+    return Kernel(
+        name=kernel_name,
+        target=spelling.target,
+        slots=tuple(slot for slot, _ in frame.slots),
+        source=source,
+        layout=layout,
+        lanes=frame.lanes,
+        cost=facts.cost(program),
+        notes=_notes(frame),
+    )
+
+
+def _check_types(program: Program, spelling: Spelling) -> None:
+    for found, where, line in facts.types_of(program):
+        for dtype in facts.parts(found):
+            if dtype not in spelling.types:
+                place = where or (f"line {line} of the kernel" if line else f"kernel '{program.name}'")
+                raise NoSuchTypeOnTarget(place, dtype.name, spelling.target).at(line_span(program.source, line))
+
+
+def _structs(program: Program, functions: list[Function]) -> list[Struct | DType]:
+    """The struct types in use, in order of appearance, complex numbers first."""
+    used: list[Struct | DType] = []
+    names = {function.name for function in functions}
+    kept = Program(program.name, program.params, program.body, tuple(f for f in program.functions if f.name in names))
+    for found, _, _ in facts.types_of(kept):
+        for part in (found, *facts.parts(found)):
+            if (isinstance(part, Struct) or (isinstance(part, DType) and part.is_complex)) and part not in used:
+                used.append(part)
+    return sorted(used, key=lambda struct: isinstance(struct, Struct))
+
+
+def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
+    return frozenset(facts.declared(body)) - facts.assigned(body)
+
+
+def _function(
+    function: Function, called: dict[str, str], program: Program, outer: Names, spelling: Spelling
+) -> str:
+    """The text of a device function."""
+    scope = Names(outer=outer)
+    names = {name: scope.fresh(name) for name, _ in function.params}
+    names |= {name: scope.fresh(name) for name in facts.declared(function.body)}
+    expressions = Expressions(spelling, names, called)
+    statements = Statements(expressions, scope, program.source, constant=_constants(function.body))
+    statements.block(function.body, 1)
+    result = "void" if function.result is None else spelling.type(function.result)
+    if function.result is not None and not facts.always_returns(function.body):
+        statements.write("return {};", 1)  # the end is not reached in a program that means anything
+    pairs = [(spelling.type(dtype), names[name]) for name, dtype in function.params]
+    params = ", ".join(f"{c_type}{'' if c_type.endswith('*') else ' '}{name}" for c_type, name in pairs)
+    lines = "\n".join(statements.lines)
+    return f"{spelling.function}{result} {called[function.name]}({params}) {{\n{lines}\n}}"
+
+
+def _kernel(
+    program: Program, layout: Layout, spelling: Spelling, kernel_name: str, outer: Names, called: dict[str, str]
+) -> Frame:
+    """Print the body and collect what it needs."""
+    scope = Names(outer=outer)
+    body = program.body[:-1] if program.body and isinstance(program.body[-1], Return) else program.body
+    read = {node.name for node in facts.expressions(body) if isinstance(node, Local)} | facts.assigned(body)
+    scalars = [(p, scope.fresh(p.name)) for p in program.params if isinstance(p, ScalarParam) and p.name in read]
+    copied = facts.assigned(body) & {param.name for param, _ in scalars}
+    names = {param.name: name for param, name in scalars}
+    names |= {name: scope.fresh(name) for name in facts.declared(body)}
+    places = Places(program, layout, spelling, scope)
+    places.use("size")
+    for param, name in scalars:
+        places.use_scalar(param, scope.fresh(f"{name}_argument") if param.name in copied else name)
+    lanes, groups = _grouping(program, layout, spelling, scope)
+    for group in groups:
+        places.use("pointer", group.array.name)
+        places.grouped[group.array.name] = Piece(f"{group.name}.v", POSTFIX)
+    for axis in range(1, layout.ndim):
+        places.use("extent", "", axis)
+    label = scope.fresh("next_element")
+    in_loop = f"goto {label}" if spelling.leave == "continue" else spelling.leave
+    expressions = Expressions(spelling, names, called, places)
+    statements = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
+    statements.block(body, 0)
+    jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
+    lines = [*indented_block(statements.lines), f"{label}:;"] if jumps else statements.lines
+    return Frame(
+        program, layout, spelling, kernel_name, scope, places, lines, scalars, frozenset(copied), groups, lanes, jumps, []
+    )
+
+
+def indented_block(lines: list[str]) -> list[str]:
+    """Lines in braces of their own, so that a jump to what follows passes no declaration."""
+    return ["{", *("    " + line if line else line for line in lines), "}"]
+
+
+# --- groups of neighbours --------------------------------------------------------------------------------------
+
+
+def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names) -> tuple[int, list[Group]]:
+    """How many neighbours a thread takes at once, and the arrays it takes them from.
+
+    More than one only where 16-byte loads are possible and nothing but current elements is written: a group reads all
+    its elements before it writes any.
+    """
+    used = {node.param for node in facts.expressions(program.body) if isinstance(node, Element)}
+    arrays = [array for array in program.arrays if array.name in used]
+    sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name) == (Step.UNIT,)]
+    possible = spelling.groups and layout.ndim == 1 and layout.aligned >= VECTOR_BYTES and bool(sizes)
+    if not possible or any(Step.ANY in layout.step(array.name) for array in arrays):
+        return 1, []
+    if facts.updates_beyond_elements(program.body) or facts.has_element_pointers(program.body):
+        return 1, []
+    lanes = max(VECTOR_BYTES // max(sizes), min(4, VECTOR_BYTES // min(sizes)))
+    if lanes == 1 or facts.has_loops(program) or facts.cost(program) * lanes > WORK_LIMIT:
+        return 1, []
+    groups = []
+    for array in arrays:
+        if layout.step(array.name) == (Step.UNIT,):
+            loaded = array.read or not facts.always_stores(program.body, array.name)
+            groups.append(Group(array, names.fresh(f"{array.name}_group"), loaded, _is_stored(array, program.body)))
+    return lanes, groups
+
+
+def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
+    targets: list[Expr] = [root for stmt in facts.statements(body) for root in facts.roots(stmt)[:1]]
+    return array.written and any(isinstance(root, Element) and root.param == array.name for root in targets)
+
+
+def _notes(frame: Frame) -> tuple[str, ...]:
+    """What was specialised."""
+    notes = [f"layout {frame.layout.key}"]
+    notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.lanes > 1 else []
+    notes += ["64-bit positions"] if frame.is_long else ["32-bit positions"]
+    return tuple(notes)

@@ -1,0 +1,329 @@
+"""Expressions of the loops IR as C text, with the meaning fusec gives them.
+
+Note [Overflow]: signed overflow is undefined in C and wraps here. Sums, products and left shifts of signed integers
+print as plain operators where their bounds show that they fit; elsewhere the whole chain is computed in the unsigned
+type of the same width, where C wraps, and cast back once: ``(int)((unsigned)x * 1664525 + 1013904223)``. Division,
+remainder and shifts by something that is not a suitable constant go through small helper functions.
+"""
+
+from __future__ import annotations
+
+from fusec.codegen import c_family_conversions as conversions
+from fusec.codegen.c_family_bounds import BoundsOf
+from fusec.codegen.c_family_literals import literal
+from fusec.codegen.c_family_pieces import (
+    OPERATORS,
+    POSTFIX,
+    PRIMARY,
+    SHIFT,
+    Piece,
+    cast,
+    infix,
+    prefix,
+    ternary,
+)
+from fusec.codegen.c_family_places import Place, Places
+from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
+from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
+from fusec.ir.expr import Apply, Const, Expr, Pointer, scalar_type, type_of
+from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Offset, Query
+
+_WRAPPING = frozenset({"add", "subtract", "multiply", "negative"})
+
+
+class Expressions:
+    """Prints expressions of one function.
+
+    names: C names of locals, by their names in the IR. called: C names of functions. places: None in a function that
+    is not the kernel. named: values that a statement gave a name of their own.
+    """
+
+    def __init__(
+        self,
+        spelling: Spelling,
+        names: dict[str, str],
+        called: dict[str, str],
+        places: Places | None = None,
+    ) -> None:
+        self.spelling, self.names, self.called, self.places = spelling, names, called, places
+        self.bounds = BoundsOf()
+        self.named: dict[Expr, str] = {}
+
+    # --- entry points ----------------------------------------------------------------------------------------
+
+    def text(self, value: Expr) -> str:
+        """A value where C converts it to its own type: an initialiser, an argument, the right side of `=`."""
+        return self.loose(value).text
+
+    def loose(self, value: Expr) -> Piece:
+        """A value whose context converts it to its dtype."""
+        return literal(value, self.spelling, loose=True) if isinstance(value, Const) else self.piece(value)
+
+    def index(self, value: Expr) -> Piece:
+        """An int64 value as a subscript: C widens narrower integers by itself."""
+        match value:
+            case Apply("convert", (source,)) if _widens_to_int64(source):
+                return self.piece(source)
+            case _:
+                return self.loose(value)
+
+    def piece(self, value: Expr) -> Piece:
+        """A value, as a text of its own type (narrow integers: of a type that C promotes to the same value)."""
+        if value in self.named:
+            return Piece(self.named[value], PRIMARY)
+        match value:
+            case Const():
+                return literal(value, self.spelling)
+            case Local():
+                return Piece(self.names[value.name], PRIMARY)
+            case Load():
+                return self.place(value.pointer).value
+            case Query():
+                assert self.places is not None, "a function asks for a fact about the kernel's arrays"
+                return self.places.query(value, self.index)
+            case Call():
+                arguments = ", ".join(self.text(arg) for arg in value.args)
+                return Piece(f"{self.called[value.function]}({arguments})", POSTFIX)
+            case Field():
+                return Piece(f"{self.piece(value.value).at(POSTFIX)}.{value.name}", POSTFIX)
+            case Make():
+                return Piece(f"{value.type.name}{{{', '.join(self.text(each) for each in value.fields)}}}", POSTFIX)
+            case Apply():
+                return self._apply(value)
+            case Element() | At() | LocalArray() | Offset():
+                return self.place(value).address
+            case _:
+                raise AssertionError(f"cannot print {type(value).__name__}")
+
+    def place(self, pointer: Expr) -> Place:
+        """The place an address denotes."""
+        match pointer:
+            case Element(param):
+                assert self.places is not None, "a function addresses an array of the kernel"
+                return self.places.element(param)
+            case At():
+                assert self.places is not None, "a function addresses an array of the kernel"
+                return self.places.at(pointer, self.index)
+            case LocalArray(name):
+                return Place(Piece(self.names[name], PRIMARY), Piece("0", PRIMARY))
+            case Offset(base, distance):
+                return self._offset(base, distance)
+            case _:
+                assert isinstance(type_of(pointer), Pointer), f"expected an address, got {type_of(pointer)}"
+                return Place(self.piece(pointer))
+
+    def _offset(self, base: Expr, distance: Expr) -> Place:
+        inner = self.place(base)
+        index = self.index(distance)
+        if inner.index is None or inner.index.text == "0":
+            return Place(inner.pointer, index)
+        return Place(inner.address, index)
+
+    # --- ops -------------------------------------------------------------------------------------------------
+
+    def _apply(self, value: Apply) -> Piece:
+        source = type_of(value.args[0])
+        assert isinstance(source, DType), f"{value.op} of {source}"
+        template = self.spelling.ops.get((value.op, source))
+        if template is not None:
+            return Piece(template.format(*(self.text(arg) for arg in value.args)), POSTFIX)
+        if source.is_complex:
+            return self._complex(value, source)
+        if source.is_integer and value.op in _INTEGER_OPS:
+            return self._integer(value)
+        if source == BOOL and value.op in _BOOL_OPS:
+            return self._binary(Apply(_BOOL_OPS[value.op], value.args, BOOL))
+        match value.op:
+            case "convert":
+                return conversions.convert(self.piece(value.args[0]), source, value.type, self.spelling)
+            case "bitcast":
+                return conversions.bitcast(self.piece(value.args[0]), source, value.type, self.spelling)
+            case "where":
+                return self._where(value)
+            case "logical_not":
+                return prefix("!", self.piece(value.args[0]))
+            case "bitwise_invert":
+                inverted = prefix("~", self.piece(value.args[0]))
+                return cast(self.spelling.type(source), inverted) if source.bits < 32 else inverted
+            case "negative":
+                return prefix("-", self.piece(value.args[0]))
+            case "complex":
+                parts = ", ".join(self.text(arg) for arg in value.args)
+                return Piece(f"{COMPLEX_STRUCTS[value.type]}{{{parts}}}", POSTFIX)
+            case _:
+                return self._binary(value)
+
+    def _binary(self, value: Apply) -> Piece:
+        """An op that is an operator of C, on operands of one type."""
+        assert value.op in OPERATORS, f"op {value.op} on {type_of(value.args[0])} is not primitive on any C target"
+        symbol, level = OPERATORS[value.op]
+        left, right = value.args
+        return infix(symbol, level, self._operand(left, right), self._operand(right, left))
+
+    def _operand(self, value: Expr, other: Expr) -> Piece:
+        """One operand beside the other, whose C type converts it: casts and suffixes that C implies are left out."""
+        if isinstance(other, Const):
+            return self.piece(value)
+        if isinstance(value, Const):
+            return self.loose(value)
+        match value, other:
+            case Apply("convert"), Apply("convert"):
+                return self.piece(value)
+            case Apply("convert", (source,), target), _ if value not in self.named and _is_implied(source, target):
+                return self.piece(source)
+            case _:
+                return self.piece(value)
+
+    def _where(self, value: Apply) -> Piece:
+        condition, chosen, other = value.args
+        return ternary(self.piece(condition), self._branch(chosen, other), self._branch(other, chosen))
+
+    def _branch(self, value: Expr, other: Expr) -> Piece:
+        return self.piece(value) if isinstance(other, Const) else self.loose(value)
+
+    def _complex(self, value: Apply, source: DType) -> Piece:
+        operands = [self.piece(arg) for arg in value.args]
+        prefix_name = f"fusec_equal_{source}"
+        match value.op:
+            case "real":
+                return Piece(f"{operands[0].at(POSTFIX)}.re", POSTFIX)
+            case "imag":
+                return Piece(f"{operands[0].at(POSTFIX)}.im", POSTFIX)
+            case "convert":
+                return conversions.convert(operands[0], source, value.type, self.spelling)
+            case "equal":
+                return Piece(f"{prefix_name}({operands[0].text}, {operands[1].text})", POSTFIX)
+            case "not_equal":
+                return prefix("!", Piece(f"{prefix_name}({operands[0].text}, {operands[1].text})", POSTFIX))
+            case _:
+                raise AssertionError(f"op {value.op} on {source} should have been expanded by fusec.math")
+
+    # --- integers --------------------------------------------------------------------------------------------
+
+    def _integer(self, value: Apply) -> Piece:
+        dtype = value.type
+        match value.op:
+            case "add" | "subtract" | "multiply" | "negative":
+                return self._wrapping(value)
+            case "left_shift":
+                return self._wrapping(value) if self._is_shift(value.args[1], dtype) else self._helper(value)
+            case "right_shift":
+                return self._shift_right(value) if self._is_shift(value.args[1], dtype) else self._helper(value)
+            case "quotient":
+                return self._division(value) if self._divides(value) else self._helper(value)
+            case "modulo":
+                return self._division(value) if self._divides(value) and self._has_remainder(value) else self._helper(value)
+            case "absolute":
+                return self.piece(value.args[0]) if dtype.kind == "unsigned" else self._helper(value)
+            case _:
+                raise AssertionError(f"{value.op} is not an integer op")
+
+    def _helper(self, value: Apply) -> Piece:
+        arguments = ", ".join(self.text(arg) for arg in value.args)
+        return Piece(f"fusec_{value.op}_{value.type}({arguments})", POSTFIX)
+
+    def _wrapping(self, value: Apply) -> Piece:
+        """See Note [Overflow]."""
+        dtype = value.type
+        if dtype.bits < 32:  # promoted to int, in which only a shift or the product of two uint16 can overflow
+            wide = value.op == "left_shift" or (dtype.bits == 16 and value.op == "multiply")
+            return cast(self.spelling.type(dtype), self._ring(value) if wide else self._plain(value))
+        if dtype.kind == "unsigned" or not self._wraps(value):
+            return self._plain(value)
+        return cast(self.spelling.type(dtype), self._ring(value))
+
+    def _plain(self, value: Apply) -> Piece:
+        match value:
+            case Apply("negative", (operand,)):
+                return prefix("-", self.piece(operand))
+            case Apply("left_shift", (operand, count)):
+                return infix("<<", SHIFT, self.piece(operand), self.loose(count))
+            case _:
+                return self._binary(value)
+
+    def _ring(self, value: Expr) -> Piece:
+        """A signed value in the unsigned type of the same width (at least 32 bits)."""
+        dtype = scalar_type(value)
+        unsigned = self.spelling.integer_type(max(dtype.bits, 32), signed=False)
+        match value:
+            case Const():
+                return literal(Const(value.bits, unsigned_of(dtype.bits)), self.spelling)
+            case Apply("negative", (operand,)) if self._wraps(value):
+                return prefix("-", self._ring(operand))
+            case Apply("left_shift", (operand, count)) if self._wraps(value) and self._is_shift(count, dtype):
+                return infix("<<", SHIFT, self._ring(operand), self.loose(count))
+            case Apply("add" | "subtract" | "multiply", (left, right)) if self._wraps(value):
+                symbol, level = OPERATORS[value.op]
+                return infix(symbol, level, self._ring(left), self._ring_right(right))
+            case Apply("convert", (source,)) if value not in self.named and _is_small_integer(source, dtype):
+                return cast(unsigned, self.piece(source))
+            case _:
+                return cast(unsigned, self.piece(value))
+
+    def _ring_right(self, value: Expr) -> Piece:
+        """The right operand beside an unsigned left one, which converts it."""
+        match value:
+            case Const() if int(value.value) >= 0:
+                return literal(value, self.spelling, loose=True)
+            case Apply("convert", (source,)) if value not in self.named and _is_small_integer(source, scalar_type(value)):
+                return self.piece(source)
+            case Apply(op) if op in ("add", "subtract", "multiply", "negative", "left_shift") and self._wraps(value):
+                return self._ring(value)
+            case Const():
+                return self._ring(value)
+            case _:
+                return self.piece(value)
+
+    def _wraps(self, value: Apply) -> bool:
+        """The op may overflow, and is not the value of a variable already."""
+        if value in self.named or not value.type.is_integer:
+            return False
+        if value.op == "left_shift" and self.bounds(value.args[0])[0] < 0:
+            return True  # undefined for negative numbers before C++20
+        return value.type.bits < 32 or self.bounds.overflows(value)
+
+    def _is_shift(self, count: Expr, dtype: DType) -> bool:
+        """The count is certainly inside the width."""
+        low, high = self.bounds(count)
+        return 0 <= low and high < dtype.bits
+
+    def _shift_right(self, value: Apply) -> Piece:
+        return infix(">>", SHIFT, self.piece(value.args[0]), self.loose(value.args[1]))
+
+    def _divides(self, value: Apply) -> bool:
+        """Neither division by zero nor the least number by -1 can happen."""
+        low, high = self.bounds(value.args[1])
+        least = self.bounds(value.args[0])[0]
+        overflows = value.type.kind == "signed" and least == -(1 << (value.type.bits - 1)) and low <= -1 <= high
+        return (low > 0 or high < 0) and not overflows
+
+    def _has_remainder(self, value: Apply) -> bool:
+        """`%` of C gives what fusec means, on every target."""
+        return self.spelling.signed_remainder or all(self.bounds(arg)[0] >= 0 for arg in value.args)
+
+    def _division(self, value: Apply) -> Piece:
+        quotient = self._binary(value)
+        return quotient if value.type.bits >= 32 else cast(self.spelling.type(value.type), quotient)
+
+
+_INTEGER_OPS = _WRAPPING | {"left_shift", "right_shift", "quotient", "modulo", "absolute"}
+_BOOL_OPS = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "not_equal"}
+
+
+def _is_small_integer(source: Expr, target: DType) -> bool:
+    """C converts the source to the unsigned type of the target's width as the IR's conversion would."""
+    found = type_of(source)
+    return isinstance(found, DType) and (found == BOOL or (found.is_integer and found.bits < target.bits))
+
+
+def _widens_to_int64(source: Expr) -> bool:
+    found = type_of(source)
+    return isinstance(found, DType) and found != INT64 and (found == BOOL or (found.is_integer and found.bits < 64))
+
+
+def _is_implied(source: Expr, target: DType) -> bool:
+    """C's usual conversions would turn the source into the target beside an operand of that type."""
+    found = type_of(source)
+    if not isinstance(found, DType) or found.is_complex or (found.is_float and found not in COMPUTE_FLOATS):
+        return False
+    return target.bits >= 32 and c_common(found, target) == target

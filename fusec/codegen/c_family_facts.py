@@ -1,0 +1,333 @@
+"""Facts about statements that decide how a C text is laid out; all are read off the IR, none guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fusec.dtypes import DType
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
+from fusec.ir.loops import (
+    ArrayParam,
+    Assign,
+    Atomic,
+    Call,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    Element,
+    Function,
+    If,
+    Load,
+    Local,
+    Program,
+    Return,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+
+
+def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Every statement, nested ones included."""
+    for stmt in body:
+        yield stmt
+        for inner in blocks(stmt):
+            yield from statements(inner)
+
+
+def blocks(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The statement lists nested directly in a statement."""
+    match stmt:
+        case If(_, then, orelse):
+            return then, orelse
+        case While(_, body, step):
+            return body, step
+        case _:
+            return ()
+
+
+def roots(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions of a statement itself, in the order they are evaluated."""
+    match stmt:
+        case Declare(_, _, value) | Return(value):
+            return () if value is None else (value,)
+        case DeclareArray(values=values):
+            return values
+        case Assign(_, value) | SetField(_, _, value):
+            return (value,)
+        case Store(pointer, value):
+            return pointer, value
+        case Atomic(_, pointer, values):
+            return pointer, *values
+        case CallStatement(call):
+            return (call,)
+        case If(condition) | While(condition):
+            return (condition,)
+        case _:
+            return ()
+
+
+def nodes(found: Iterable[Expr]) -> Iterator[Expr]:
+    """Every distinct expression node below `found`, operands first."""
+    seen: set[Expr] = set()
+    stack = [(root, False) for root in reversed(list(found))]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))
+
+
+def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:
+    """Every expression node of the statements; nodes of different statements may repeat."""
+    for stmt in statements(body):
+        yield from nodes(roots(stmt))
+
+
+def assigned(body: Iterable[Stmt]) -> set[str]:
+    """Locals that get another value after their declaration."""
+    names: set[str] = set()
+    for stmt in statements(body):
+        match stmt:
+            case Assign(name) | SetField(name):
+                names.add(name)
+            case Atomic(result=name) | CallStatement(result=name) if name:
+                names.add(name)
+            case _:
+                pass
+    return names
+
+
+def declared(body: Iterable[Stmt]) -> list[str]:
+    """Names declared in a body, in order."""
+    return [stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)]
+
+
+def mentions(body: Iterable[Stmt], name: str) -> bool:
+    """The statements read or set a local."""
+    body = tuple(body)
+    if name in assigned(body):
+        return True
+    return any(isinstance(node, Local) and node.name == name for node in expressions(body))
+
+
+def leaves_from_loop(body: Iterable[Stmt]) -> bool:
+    """A Return stands inside a While."""
+    loops = (stmt for stmt in statements(body) if isinstance(stmt, While))
+    return any(isinstance(stmt, Return) for loop in loops for stmt in statements(loop.body + loop.step))
+
+
+def continues(body: Sequence[Stmt]) -> bool:
+    """A Continue of this very loop stands in its body."""
+    for stmt in body:
+        match stmt:
+            case Continue():
+                return True
+            case If(_, then, orelse) if continues(then) or continues(orelse):
+                return True
+            case _:
+                pass
+    return False
+
+
+def always_returns(body: Sequence[Stmt]) -> bool:
+    """The end of the body is certainly not reached."""
+    match body[-1] if body else None:
+        case Return():
+            return True
+        case If(_, then, orelse):
+            return always_returns(then) and always_returns(orelse)
+        case _:
+            return False
+
+
+def always_stores(body: Sequence[Stmt], param: str) -> bool:
+    """The current element of `param` is stored on every path through the body."""
+    done, finished = _stores(body, param)
+    return finished and done
+
+
+def _stores(body: Sequence[Stmt], param: str) -> tuple[bool, bool]:
+    """(stored where the end is reached, stored at every Return)."""
+    stored, returns = False, True
+    for stmt in body:
+        match stmt:
+            case Store(Element(name)) if name == param:
+                stored = True
+            case Return():
+                return True, returns and stored
+            case If(_, then, orelse):
+                first, first_returns = _stores(then, param)
+                second, second_returns = _stores(orelse, param)
+                returns = returns and (stored or (first_returns and second_returns))
+                stored = stored or (first and second)
+            case While(_, inner, step):
+                returns = returns and (stored or _stores(inner + step, param)[1])
+            case _:
+                pass
+    return stored, returns
+
+
+def updates_beyond_elements(body: Iterable[Stmt]) -> bool:
+    """The body writes to memory other than the current elements, or calls what might."""
+    for stmt in statements(body):
+        match stmt:
+            case Atomic() | CallStatement():
+                return True
+            case Store(pointer) if not isinstance(pointer, Element) and _is_global(type_of(pointer)):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _is_global(found: Type) -> bool:
+    return isinstance(found, Pointer) and found.space == "global"
+
+
+def has_element_pointers(body: Iterable[Stmt]) -> bool:
+    """The address of a current element is used other than to load or store that element."""
+    inside = set()
+    for stmt in statements(body):
+        for node in nodes(roots(stmt)):
+            inside |= {child for child in node.children if not isinstance(node, Load)}
+        inside |= {root for root in roots(stmt) if not (isinstance(stmt, Store) and root is stmt.pointer)}
+    return any(isinstance(node, Element) for node in inside)
+
+
+def cost(program: Program) -> int:
+    """Estimated scalar operations for one element; loops count as eight rounds."""
+    functions: dict[str, int] = {}
+    for function in program.functions:
+        functions[function.name] = _cost(function.body, functions)
+    return max(1, _cost(program.body, functions))
+
+
+def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
+    total = 0
+    for stmt in body:
+        for node in nodes(roots(stmt)):
+            match node:
+                case Call(name):
+                    total += functions[name]
+                case Apply() | Load():
+                    total += 1
+                case _:
+                    pass
+        inner = sum(_cost(block, functions) for block in blocks(stmt))
+        total += 8 * inner if isinstance(stmt, While) else inner
+    return total
+
+
+def has_loops(program: Program) -> bool:
+    """A While stands in the body or in a function."""
+    bodies = [program.body, *(function.body for function in program.functions)]
+    return any(isinstance(stmt, While) for body in bodies for stmt in statements(body))
+
+
+def types_of(program: Program) -> list[tuple[Type, str, int]]:
+    """Every type in use with where it is: the name of a parameter or function, and the line (0 if unknown)."""
+    used: list[tuple[Type, str, int]] = [(param.dtype, f"parameter '{param.name}'", 0) for param in program.params]
+    used += _types_in(program.body, "")
+    for function in program.functions:
+        where = f"function '{function.name}'"
+        used += [(dtype, where, 0) for _, dtype in function.params]
+        used += [(function.result, where, 0)] if function.result is not None else []
+        used += _types_in(function.body, where)
+    return used
+
+
+def _types_in(body: Iterable[Stmt], where: str) -> list[tuple[Type, str, int]]:
+    used: list[tuple[Type, str, int]] = []
+    for stmt in statements(body):
+        match stmt:
+            case Declare(_, dtype):
+                used.append((dtype, where, stmt.line))
+            case DeclareArray(_, element):
+                used.append((element, where, stmt.line))
+            case _:
+                pass
+        used += [(type_of(node), where, stmt.line) for node in nodes(roots(stmt))]
+    return used
+
+
+def parts(of: Type) -> tuple[DType, ...]:
+    """The dtypes a type is made of."""
+    match of:
+        case DType():
+            return (of,)
+        case Struct():
+            return tuple(dtype for _, dtype in of.fields)
+        case Pointer():
+            return (of.element,)
+
+
+def called_functions(program: Program) -> list[Function]:
+    """The functions that the body needs, directly or through others, callees first."""
+    by_name = {function.name: function for function in program.functions}
+    wanted: set[str] = set()
+    pending: list[Sequence[Stmt]] = [program.body]
+    while pending:
+        for node in expressions(pending.pop()):
+            if isinstance(node, Call) and node.function not in wanted:
+                wanted.add(node.function)
+                pending.append(by_name[node.function].body)
+    return [function for function in program.functions if function.name in wanted]
+
+
+def shared(found: Sequence[Expr]) -> list[Expr]:
+    """Values used more than once in one statement that may be computed before it, operands first.
+
+    A value that loads or calls is left where it stands if it is only reached on demand: it may be guarded.
+    """
+    uses: dict[Expr, int] = {}
+    for node in (every := list(nodes(found))):
+        for child in node.children:
+            uses[child] = uses.get(child, 0) + 1
+    for root in found:
+        uses[root] = uses.get(root, 0) + 1
+    if all(count < 2 for count in uses.values()):
+        return []
+    certain = _certain(found)
+    guarded: set[Expr] = set()
+    for node in every:
+        if isinstance(node, Load | Call) or any(child in guarded for child in node.children):
+            guarded.add(node)
+    return [
+        node
+        for node in every
+        if uses.get(node, 0) > 1 and _is_worth_naming(node) and (node in certain or node not in guarded)
+    ]
+
+
+def _is_worth_naming(node: Expr) -> bool:
+    match node:
+        case Apply("convert", (source,)):
+            return bool(source.children)
+        case Apply() | Load() | Call():
+            return not all(isinstance(child, Const) for child in node.children)
+        case _:
+            return False
+
+
+def _certain(found: Sequence[Expr]) -> set[Expr]:
+    """Nodes that are evaluated in any case."""
+    certain: set[Expr] = set()
+    stack = list(found)
+    while stack:
+        node = stack.pop()
+        if node not in certain:
+            certain.add(node)
+            on_demand = isinstance(node, Apply) and node.op in ("where", "logical_and", "logical_or")
+            stack += node.children[:1] if on_demand else node.children
+    return certain
+
+
+def written_params(program: Program) -> list[ArrayParam]:
+    """Array parameters that are outputs."""
+    return [param for param in program.arrays if param.written]

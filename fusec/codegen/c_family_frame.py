@@ -1,0 +1,126 @@
+"""What a target's frame puts together: the printed body of a kernel and everything that has to stand around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusec.codegen.c_family_names import Names
+from fusec.codegen.c_family_places import Places
+from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
+from fusec.dtypes import COMPLEX64, COMPLEX128, DType
+from fusec.ir.expr import Struct
+from fusec.ir.loops import ArrayParam, Program, ScalarParam
+from fusec.kernel import Layout, Slot
+
+
+@dataclass(frozen=True)
+class Group:
+    """An array of which a thread takes several neighbours at once, and the variable that holds them."""
+
+    array: ArrayParam
+    name: str
+    loaded: bool
+    stored: bool
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One kernel, printed except for what differs between targets.
+
+    body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
+    copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
+    jumps: the body leaves from inside a loop. above: structs, helper functions and functions, ready to print.
+    """
+
+    program: Program
+    layout: Layout
+    spelling: Spelling
+    name: str
+    names: Names
+    places: Places
+    body: list[str]
+    scalars: list[tuple[ScalarParam, str]]
+    copied: frozenset[str]
+    groups: list[Group]
+    lanes: int
+    jumps: bool
+    above: list[str]
+
+    @property
+    def slots(self) -> list[tuple[Slot, str]]:
+        """The arguments of the kernel with their names."""
+        return self.places.slots()
+
+    @property
+    def is_long(self) -> bool:
+        """Positions are 64-bit integers: the space may be that large, or the body uses them as the int64 they are."""
+        return self.layout.wide or self.places.uses_index or self.places.uses_coordinates
+
+    def parameter(self, slot: Slot, name: str) -> str:
+        """The declaration of an argument passed by value or as a pointer."""
+        if slot.kind == "pointer":
+            return f"{self.places.pointer_type(self.places.arrays[slot.param])} {name}"
+        return f"{self.spelling.type(slot.dtype)} {name}"
+
+    def header(self) -> list[str]:
+        """Comment lines: the kernel's signature and what it is specialised for."""
+        program = self.program
+        inputs, outputs = [], []
+        for param in program.params:
+            raw = "raw " if isinstance(param, ArrayParam) and param.raw else ""
+            written = isinstance(param, ArrayParam) and param.written
+            (outputs if written else inputs).append(f"{raw}{param.dtype} {param.name}")
+        return [
+            f"// {program.name}({', '.join(inputs)}) -> ({', '.join(outputs)})",
+            f"// layout {self.layout.key}{f', {self.lanes} elements at once' if self.lanes > 1 else ''}",
+        ]
+
+    def coordinates(self, position: str) -> list[str]:
+        """Declarations of the coordinates of a position in C order."""
+        ndim = self.layout.ndim
+        if ndim == 1:
+            return []
+        short, long = self.spelling.integer_type(32, signed=False), self.spelling.integer_type(64, signed=True)
+        c_type = long if self.layout.wide or self.places.uses_coordinates else short
+        narrow = "" if self.layout.wide else f"({short})"
+        at = f"{narrow}{position}" if self.is_long else position
+        extents = [f"{narrow}{self.places.use('extent', '', axis).text}" if axis else "" for axis in range(ndim)]
+        lines = []
+        for axis, name in enumerate(self.places.coordinates):
+            inner = "".join(f" / {extents[after]}" for after in range(ndim - 1, axis, -1))
+            wrapped = f" % {extents[axis]}" if axis else ""
+            lines.append(f"const {c_type} {name} = {at}{inner}{wrapped};")
+        return lines
+
+    def scalar_copies(self) -> list[str]:
+        """Declarations of scalars that every element changes for itself, or that came in two parts."""
+        arguments = {(slot.param, slot.axis): name for slot, name in self.slots if slot.kind == "scalar"}
+        lines = []
+        for param, name in self.scalars:
+            const = "" if param.name in self.copied else "const "
+            c_type = self.spelling.type(param.dtype)
+            if param.dtype == COMPLEX128:
+                parts = f"{{{arguments[param.name, 0]}, {arguments[param.name, 1]}}}"
+                lines.append(f"{const}{c_type} {name} = {parts};")
+            elif arguments[param.name, 0] != name:
+                lines.append(f"{const}{c_type} {name} = {arguments[param.name, 0]};")
+        return lines
+
+
+def struct_texts(used: list[Struct | DType], spelling: Spelling) -> list[str]:
+    """Declarations of the structs in use; complex numbers are two floats, aligned as these are."""
+    texts = []
+    for struct in used:
+        match struct:
+            case Struct(name, fields):
+                inside = " ".join(f"{spelling.type(dtype)} {field};" for field, dtype in fields)
+                texts.append(f"struct {name} {{ {inside} }};")
+            case DType():
+                part = {COMPLEX64: "float", COMPLEX128: "double"}[struct]
+                texts.append(f"struct {COMPLEX_STRUCTS[struct]} {{ {part} re, im; }};")
+    return texts
+
+
+def indented(lines: list[str], depth: int) -> list[str]:
+    """Lines moved to the right."""
+    return ["    " * depth + line if line else line for line in lines]

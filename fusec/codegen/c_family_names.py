@@ -1,0 +1,47 @@
+"""Names in C text: the user's own wherever they are free, else with a number behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+CXX_WORDS = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class compl
+    concept const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype default delete
+    do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    requires restrict return short signed sizeof static static_assert static_cast struct switch template this
+    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+    xor_eq main complex64 complex128""".split()
+)
+
+
+class Names:
+    """Gives out names that are unique in a scope and in all scopes around it."""
+
+    def __init__(self, reserved: Iterable[str] = (), outer: Names | None = None) -> None:
+        self._taken = set(reserved)
+        self._outer = outer
+
+    def is_taken(self, name: str) -> bool:
+        """True if the name means something here already."""
+        return name in self._taken or (self._outer is not None and self._outer.is_taken(name))
+
+    def fresh(self, wanted: str) -> str:
+        """`wanted`, made an identifier, or the first of wanted_2, wanted_3, ... that is free."""
+        name = base = _identifier(wanted)
+        number = 1
+        while self.is_taken(name):
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def _identifier(text: str) -> str:
+    """Letters outside ASCII by their code point; two underscores in a row are reserved in C++."""
+    spelled = "".join(char if char.isascii() and (char.isalnum() or char == "_") else f"u{ord(char):x}" for char in text)
+    while "__" in spelled:
+        spelled = spelled.replace("__", "_")
+    if spelled[:1].isdigit() or spelled.startswith("_"):
+        spelled = "v" + spelled
+    return spelled or "v"

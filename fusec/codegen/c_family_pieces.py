@@ -1,0 +1,66 @@
+"""Pieces of C expressions with their precedence, so that parentheses stand only where they are needed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+(ANYTHING, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY) = (
+    range(15)
+)
+
+OPERATORS: dict[str, tuple[str, int]] = {
+    "add": ("+", SUM),
+    "subtract": ("-", SUM),
+    "multiply": ("*", PRODUCT),
+    "divide": ("/", PRODUCT),
+    "quotient": ("/", PRODUCT),
+    "modulo": ("%", PRODUCT),
+    "bitwise_and": ("&", BIT_AND),
+    "bitwise_or": ("|", BIT_OR),
+    "bitwise_xor": ("^", BIT_XOR),
+    "left_shift": ("<<", SHIFT),
+    "right_shift": (">>", SHIFT),
+    "equal": ("==", EQUALITY),
+    "not_equal": ("!=", EQUALITY),
+    "less": ("<", RELATION),
+    "less_equal": ("<=", RELATION),
+    "greater": (">", RELATION),
+    "greater_equal": (">=", RELATION),
+    "logical_and": ("&&", AND),
+    "logical_or": ("||", OR),
+}
+
+
+class Piece(NamedTuple):
+    """The text of an expression and the precedence of its outermost operator."""
+
+    text: str
+    level: int
+
+    def at(self, level: int) -> str:
+        """The text as an operand that must bind at least as tightly as `level`."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+def infix(symbol: str, level: int, left: Piece, right: Piece) -> Piece:
+    """Two operands around an operator that associates to the left."""
+    after = right.at(level + 1)
+    if symbol == "-" and after.startswith("-"):
+        after = f"({after})"  # `a - -b` reads badly, and `--` is another operator
+    return Piece(f"{left.at(level)} {symbol} {after}", level)
+
+
+def prefix(symbol: str, operand: Piece) -> Piece:
+    """A prefix operator; two minus signs in a row would be another operator."""
+    text = operand.at(UNARY)
+    return Piece(f"{symbol}({text})" if text.startswith(symbol) and symbol == "-" else symbol + text, UNARY)
+
+
+def cast(type_name: str, operand: Piece) -> Piece:
+    """A C cast."""
+    return Piece(f"({type_name}){operand.at(UNARY)}", UNARY)
+
+
+def ternary(condition: Piece, chosen: Piece, other: Piece) -> Piece:
+    """A choice; it associates to the right."""
+    return Piece(f"{condition.at(OR)} ? {chosen.at(TERNARY + 1)} : {other.at(TERNARY)}", TERNARY)

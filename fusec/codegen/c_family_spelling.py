@@ -1,0 +1,78 @@
+"""What tells one C-family target from another: how it spells types, ops, helpers and kernels.
+
+The shared printer asks a `Spelling`; it never tests which target it prints for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fusec.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
+from fusec.ir.expr import Pointer, Space, Struct, Type
+from fusec.kernel import Target
+
+if TYPE_CHECKING:
+    from fusec.codegen.c_family_frame import Frame
+
+OpKey = tuple[str, DType]
+Cast = tuple[DType, DType]
+
+COMPLEX_STRUCTS = {COMPLEX64: "complex64", COMPLEX128: "complex128"}
+HELPER_PREFIX = "fusec_"  # every helper function starts with it, so that the printer finds what a text needs
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One C-family target.
+
+    types: how each dtype is stored; storage floats without a type of their own are carried as unsigned integers.
+    native: storage floats that do have a type of their own. long_suffix: of a 64-bit integer literal.
+    function: what stands before a device function. pointers: what stands before a pointed-to type, by address space.
+    ops: templates for ops that are not operators, by name and operand dtype. casts, bitcasts: templates for changes of
+    type that a plain cast does not do. float_bits: template of a float from the hexadecimal digits of its bits.
+    signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
+    atomic: template (pointer {p}, operands {0} and {1}) of an atomic update in global memory, None if there is none;
+    its last argument says whether the old value is wanted. groups: a thread takes several neighbours where that pays.
+    leave: the statement that ends the work of one element. frame: puts a kernel together.
+    """
+
+    target: Target
+    types: Mapping[DType, str]
+    native: frozenset[DType]
+    long_suffix: str
+    function: str
+    pointers: Mapping[Space, str]
+    ops: Mapping[OpKey, str]
+    casts: Mapping[Cast, str]
+    bitcasts: Mapping[Cast, str]
+    float_bits: Mapping[DType, str]
+    signed_remainder: bool
+    reserved: frozenset[str]
+    helpers: Mapping[str, str]
+    atomic: Callable[[str, DType, bool], str | None]
+    groups: bool
+    leave: str
+    frame: Callable[[Frame], str]
+
+    def carrier(self, dtype: DType) -> DType:
+        """The dtype whose C type holds `dtype`: an unsigned integer for storage floats the target has no type for."""
+        if dtype in STORAGE_FLOATS and dtype not in self.native:
+            return unsigned_of(dtype.bits)
+        return dtype
+
+    def type(self, of: Type) -> str:
+        """The C type of a value."""
+        match of:
+            case DType():
+                return self.types[of]
+            case Struct():
+                return of.name
+            case Pointer():
+                const = "const " if of.const else ""
+                return f"{self.pointers[of.space]}{const}{self.types[of.element]}*"
+
+    def integer_type(self, bits: int, signed: bool) -> str:
+        """The C integer of a width."""
+        return self.types[DType(f"{'int' if signed else 'uint'}{bits}", "signed" if signed else "unsigned", bits)]

@@ -1,0 +1,347 @@
+"""Statements of the loops IR as C text: loops restored, compound assignment, the user's lines as comments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusec.codegen import c_family_facts as facts
+from fusec.codegen.c_family_bounds import dtype_bounds
+from fusec.codegen.c_family_expressions import Expressions
+from fusec.codegen.c_family_names import Names
+from fusec.codegen.c_family_pieces import OPERATORS
+from fusec.dtypes import DType
+from fusec.errors.targets import AtomicUnsupported
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Break,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    If,
+    Load,
+    Local,
+    Return,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.source import SourceFile, Span
+
+_COMPOUND = frozenset(
+    {"add", "subtract", "multiply", "divide", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
+)
+
+
+class Statements:
+    """Prints the body of one function into `lines`.
+
+    leave: the statement that ends the work of an element, None in a function, which returns. in_loop: the same inside
+    a loop of the user's, where `leave` would only reach that loop.
+    """
+
+    def __init__(
+        self,
+        expressions: Expressions,
+        scope: Names,
+        source: SourceFile | None,
+        leave: tuple[str, str] | None = None,
+        constant: frozenset[str] = frozenset(),
+    ) -> None:
+        self.expressions, self.scope, self.source, self.leave = expressions, scope, source, leave
+        self.lines: list[str] = []
+        self._constant = constant
+        self._line = 0
+        self._loops: list[tuple[Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
+
+    # --- layout ----------------------------------------------------------------------------------------------
+
+    def write(self, text: str, depth: int) -> None:
+        """One line of text."""
+        self.lines.append("    " * depth + text)
+
+    def block(self, body: Sequence[Stmt], depth: int) -> None:
+        """A list of statements; a declaration followed by the loop that counts with it becomes a `for`."""
+        at = 0
+        while at < len(body):
+            first, rest = body[at], body[at + 1 :]
+            self._comment(first, depth)
+            if isinstance(first, Declare) and rest and _counts(first, rest[0]) and not facts.mentions(rest[1:], first.name):
+                assert isinstance(rest[0], While)
+                self._name(first.name, first.type, first)
+                self._loop(rest[0], depth, f"{self._type(first.type)}{self._initialised(first)}")
+                at += 2
+            else:
+                self._statement(first, depth)
+                at += 1
+
+    def _comment(self, stmt: Stmt, depth: int) -> None:
+        """The user's line, when it changes; a backslash at its end would continue the comment."""
+        if self.source is None or stmt.line in (0, self._line):
+            return
+        self._line = stmt.line
+        text = self.source.line(stmt.line).strip()
+        shown = "".join(char if char.isascii() and char.isprintable() else "?" for char in text).rstrip("\\ ")
+        if shown:
+            self.write(f"// {stmt.line}: {shown}", depth)
+
+    # --- statements ------------------------------------------------------------------------------------------
+
+    def _statement(self, stmt: Stmt, depth: int) -> None:
+        if not isinstance(stmt, While | DeclareArray):
+            self._name_shared(stmt, depth)
+        match stmt:
+            case Declare():
+                self._declare(stmt, depth)
+            case DeclareArray(name, element, length, values):
+                items = ", ".join(self.expressions.text(value) for value in values)
+                c_type = self.expressions.spelling.type(element)
+                self.write(f"{c_type} {self._fresh(name)}[{length}] = {{{items}}};", depth)
+            case Assign():
+                self.write(f"{self._assignment(stmt)};", depth)
+            case SetField(name, field, value):
+                self.write(f"{self.expressions.names[name]}.{field} = {self.expressions.text(value)};", depth)
+            case Store(pointer, value):
+                self.write(f"{self._store(pointer, value)};", depth)
+            case Atomic():
+                self._atomic(stmt, depth)
+            case CallStatement(call, result):
+                target = f"{self.expressions.names[result]} = " if result else ""
+                self.write(f"{target}{self.expressions.piece(call).text};", depth)
+            case If():
+                self._if(stmt, depth, "if")
+            case While():
+                self._while(stmt, depth)
+            case Break():
+                self.write("break;", depth)
+            case Continue():
+                self.block(self._loops[-1], depth)
+                self.write("continue;", depth)
+            case Return(value):
+                self._return(value, depth)
+            case _:
+                raise AssertionError(f"cannot print {type(stmt).__name__}")
+        self.expressions.named.clear()
+
+    def _name_shared(self, stmt: Stmt, depth: int) -> None:
+        """Give a name to every value the statement would otherwise spell twice."""
+        for value in facts.shared(facts.roots(stmt)):
+            c_type = self._type(type_of(value))
+            text = self.expressions.text(value)
+            name = self.scope.fresh("t")
+            self.write(f"const {c_type}{name} = {text};", depth)
+            self.expressions.named[value] = name
+
+    def _type(self, of: Type) -> str:
+        """A C type, ready for the declared name to follow."""
+        c_type = self.expressions.spelling.type(of)
+        return c_type if c_type.endswith("*") else c_type + " "
+
+    def _fresh(self, name: str) -> str:
+        """The C name of a local; those of the user were given out before any other."""
+        if name not in self.expressions.names:
+            self.expressions.names[name] = self.scope.fresh(name)
+        return self.expressions.names[name]
+
+    def _name(self, name: str, of: Type, stmt: Declare) -> None:
+        """Name a new local; what is known of one that never changes helps to print what uses it."""
+        self._fresh(name)
+        value = stmt.value
+        if name in self._constant and value is not None and isinstance(of, DType) and of.kind in ("signed", "unsigned", "bool"):
+            self.expressions.bounds.locals[name] = self.expressions.bounds(value)
+
+    def _initialised(self, stmt: Declare) -> str:
+        """``name = value``."""
+        value = self._zero(stmt.type) if stmt.value is None else self.expressions.text(stmt.value)
+        return f"{self.expressions.names[stmt.name]} = {value}"
+
+    def _zero(self, of: Type) -> str:
+        match of:
+            case DType():
+                return self.expressions.text(Const(0, of))
+            case Struct():
+                return "{}"
+            case Pointer():
+                return "nullptr"
+
+    def _declare(self, stmt: Declare, depth: int) -> None:
+        text = "" if stmt.value is None else self.expressions.text(stmt.value)
+        self._name(stmt.name, stmt.type, stmt)
+        const = "const " if stmt.name in self._constant and not isinstance(stmt.type, Pointer) else ""
+        name = self.expressions.names[stmt.name]
+        self.write(f"{const}{self._type(stmt.type)}{name} = {text or self._zero(stmt.type)};", depth)
+
+    def _assignment(self, stmt: Assign) -> str:
+        """``x = value``, ``x += value`` or ``++x``."""
+        name = self.expressions.names[stmt.name]
+        return self._update(name, stmt.value, lambda value: isinstance(value, Local) and value.name == stmt.name)
+
+    def _store(self, pointer: Expr, value: Expr) -> str:
+        place = self.expressions.place(pointer).value.text
+        return self._update(place, value, lambda value: isinstance(value, Load) and value.pointer is pointer)
+
+    def _update(self, place: str, value: Expr, is_place: object) -> str:
+        """A compound assignment where the plain operator means what fusec means and the old value stands first."""
+        assert callable(is_place)
+        match value:
+            case Apply(op, (old, operand)) if op in _COMPOUND and is_place(old) and value not in self.expressions.named:
+                plain = self.expressions.piece(value).text
+                symbol = OPERATORS[op][0]
+                if value.type.kind not in ("complex", "bool") and plain.startswith(f"{place} {symbol} "):
+                    if op in ("add", "subtract") and value.type.is_integer and _is_one(operand):
+                        return f"{2 * symbol}{place}"
+                    return f"{place} {symbol}= {self.expressions.text(operand)}"
+            case _:
+                pass
+        return f"{place} = {self.expressions.text(value)}"
+
+    def _return(self, value: Expr | None, depth: int) -> None:
+        if self.leave is None:
+            self.write("return;" if value is None else f"return {self.expressions.text(value)};", depth)
+        else:
+            self.write(f"{self.leave[1] if self._loops else self.leave[0]};", depth)
+
+    # --- structure -------------------------------------------------------------------------------------------
+
+    def _if(self, stmt: If, depth: int, keyword: str) -> None:
+        condition, then, orelse = stmt.condition, stmt.then, stmt.orelse
+        if not then and orelse:
+            condition, then, orelse = apply("logical_not", condition), orelse, ()
+        self.write(f"{keyword} ({self.expressions.text(condition)}) {{", depth)
+        self.expressions.named.clear()
+        self.block(then, depth + 1)
+        match orelse:
+            case ():
+                self.write("}", depth)
+            case (If() as inner,) if not facts.shared(facts.roots(inner)):
+                self._if(inner, depth, "} else if")
+            case _:
+                self.write("} else {", depth)
+                self.block(orelse, depth + 1)
+                self.write("}", depth)
+
+    def _while(self, stmt: While, depth: int) -> None:
+        if stmt.test_first:
+            self._loop(stmt, depth, "")
+        else:
+            self.write("do {", depth)
+            self._inside(stmt.body, stmt.step, depth)
+            self.write(f"}} while ({self.expressions.text(stmt.condition)});", depth)
+
+    def _loop(self, stmt: While, depth: int, start: str) -> None:
+        """A loop that tests first; `start` declares its counter."""
+        condition = self.expressions.text(stmt.condition)
+        match stmt.step:
+            case (Assign() as step,) if len(facts.shared([step.value])) == 0:
+                head = f"for ({start}; {condition}; "
+                at = len(self.lines)
+                self.write("", depth)
+                known = self._fitting_step(stmt, step) - self.expressions.bounds.fitting
+                self.expressions.bounds.fitting |= known
+                self._inside(stmt.body, (), depth)
+                self.lines[at] = "    " * depth + f"{head}{self._assignment(step)}) {{"
+                self.expressions.bounds.fitting -= known
+            case _:
+                self.write(f"while ({condition}) {{", depth)
+                self._inside(stmt.body, stmt.step, depth)
+        self.write("}", depth)
+
+    def _fitting_step(self, stmt: While, step: Assign) -> set[Expr]:
+        """The stepped counter, if it cannot overflow where the condition has just held and the body left it alone."""
+        match stmt.condition, step.value:
+            case Apply(test, (Local(tested), limit)), Apply(op, (Local(counter), Const() as by)) if (
+                tested == counter == step.name
+                and isinstance(step.value.type, DType)
+                and step.value.type.is_integer
+                and counter not in facts.assigned(stmt.body)
+            ):
+                low, high = self.expressions.bounds(limit)
+                least, greatest = dtype_bounds(step.value.type)
+                distance = int(by.value)
+                up = test == "less" and op == "add" and 0 <= distance and high - 1 + distance <= greatest
+                down = {"greater": low + 1, "greater_equal": low}.get(test, least) - distance >= least
+                return {step.value} if up or (down and op == "subtract" and distance > 0) else set()
+            case _:
+                return set()
+
+    def _inside(self, body: Sequence[Stmt], step: tuple[Stmt, ...], depth: int) -> None:
+        self._loops.append(step)
+        self.block(body, depth + 1)
+        self.block(step, depth + 1)
+        self._loops.pop()
+
+    # --- atomics ---------------------------------------------------------------------------------------------
+
+    def _atomic(self, stmt: Atomic, depth: int) -> None:
+        pointer = type_of(stmt.pointer)
+        assert isinstance(pointer, Pointer), "an atomic needs an address"
+        if pointer.space == "local":
+            self._private_update(stmt, depth)
+            return
+        spelling = self.expressions.spelling
+        template = spelling.atomic(stmt.op, pointer.element, bool(stmt.result))
+        if template is None:
+            span = line_span(self.source, stmt.line)
+            raise AtomicUnsupported(stmt.op, pointer.element.name, spelling.target).at(span)
+        address = self.expressions.place(stmt.pointer).address.text
+        call = template.format(*(self.expressions.text(value) for value in stmt.values), p=address)
+        self.write(f"{self.expressions.names[stmt.result]} = {call};" if stmt.result else f"{call};", depth)
+
+    def _private_update(self, stmt: Atomic, depth: int) -> None:
+        """A local array belongs to one thread: a plain read, then a plain write."""
+        element = type_of(stmt.pointer)
+        assert isinstance(element, Pointer), "an atomic needs an address"
+        c_type = self._type(element.element)
+        place = self.expressions.place(stmt.pointer).value.text
+        old = self.scope.fresh("old")
+        self.write(f"const {c_type}{old} = {place};", depth)
+        self.expressions.names[old] = old
+        value = updated(stmt.op, Local(old, element.element), stmt.values)
+        self.write(f"{place} = {self.expressions.text(value)};", depth)
+        if stmt.result:
+            self.write(f"{self.expressions.names[stmt.result]} = {old};", depth)
+
+
+def _is_one(value: Expr) -> bool:
+    return isinstance(value, Const) and value.bits == 1
+
+
+def _counts(declare: Declare, loop: Stmt) -> bool:
+    """The loop's step is one assignment to the variable just declared."""
+    match loop:
+        case While(step=(Assign(name),), test_first=True):
+            return name == declare.name and not isinstance(declare.type, Struct)
+        case _:
+            return False
+
+
+def updated(op: str, old: Expr, values: Sequence[Expr]) -> Expr:
+    """The value an atomic update writes."""
+    match op:
+        case "add" | "subtract":
+            return apply(op, old, values[0])
+        case "and" | "or" | "xor":
+            return apply(f"bitwise_{op}", old, values[0])
+        case "minimum":
+            return apply("where", apply("less", values[0], old), values[0], old)
+        case "maximum":
+            return apply("where", apply("greater", values[0], old), values[0], old)
+        case "exchange":
+            return values[0]
+        case "compare_exchange":
+            return apply("where", apply("equal", old, values[0]), values[1], old)
+        case _:
+            raise AssertionError(f"no atomic op {op}")
+
+
+def line_span(source: SourceFile | None, line: int) -> Span | None:
+    """The whole of a line of the user's text."""
+    if source is None or not 0 < line <= len(source.line_starts):
+        return None
+    start = source.line_starts[line - 1]
+    text = source.line(line)
+    indent = len(text) - len(text.lstrip())
+    return Span(source, start + indent, start + len(text.rstrip()))

@@ -1,0 +1,315 @@
+"""CUDA C: lean text for NVRTC, without a header; compile it with --fmad=false."""
+
+from __future__ import annotations
+
+import re
+
+from fusec.codegen import c_family
+from fusec.codegen.c_family_conversions import storage_casts
+from fusec.codegen.c_family_frame import Frame, indented
+from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family_names import CXX_WORDS
+from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
+from fusec.dtypes import (
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT8_E4M3FN,
+    FLOAT8_E5M2,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+)
+from fusec.ir.loops import Program
+from fusec.kernel import Kernel, Layout
+
+THREADS = 256  # a block; what __launch_bounds__ promises
+
+TYPES: dict[DType, str] = {
+    BOOL: "bool",
+    INT8: "signed char",
+    INT16: "short",
+    INT32: "int",
+    INT64: "long long",
+    UINT8: "unsigned char",
+    UINT16: "unsigned short",
+    UINT32: "unsigned",
+    UINT64: "unsigned long long",
+    FLOAT16: "unsigned short",
+    BFLOAT16: "unsigned short",
+    FLOAT8_E4M3FN: "unsigned char",
+    FLOAT8_E5M2: "unsigned char",
+    FLOAT32: "float",
+    FLOAT64: "double",
+    COMPLEX64: COMPLEX_STRUCTS[COMPLEX64],
+    COMPLEX128: COMPLEX_STRUCTS[COMPLEX128],
+}
+FUNCTION = "static __device__ "
+
+
+def generate(program: Program, layout: Layout) -> Kernel:
+    """The CUDA kernel of a program for one memory layout; blocks have at most `THREADS` threads.
+
+    A grid-stride loop covers any number of elements with any one-dimensional grid.
+    Raises AtomicUnsupported.
+    """
+    return c_family.generate(program, layout, SPELLING)
+
+
+# --- ops ---------------------------------------------------------------------------------------------------------
+
+
+def _ops() -> dict[OpKey, str]:
+    ops: dict[OpKey, str] = {}
+    for name in ("floor", "ceil", "trunc", "rint"):
+        ops[name, FLOAT32], ops[name, FLOAT64] = f"{name}f({{}})", f"{name}({{}})"
+    ops["absolute", FLOAT32], ops["absolute", FLOAT64] = "fabsf({})", "fabs({})"
+    ops["sqrt", FLOAT32], ops["sqrt", FLOAT64] = "__fsqrt_rn({})", "__dsqrt_rn({})"
+    ops["fma", FLOAT32], ops["fma", FLOAT64] = "__fmaf_rn({}, {}, {})", "__fma_rn({}, {}, {})"
+    ops["multiply_high", INT32], ops["multiply_high", UINT32] = "__mulhi({}, {})", "__umulhi({}, {})"
+    ops["multiply_high", INT64], ops["multiply_high", UINT64] = "__mul64hi({}, {})", "__umul64hi({}, {})"
+    for dtype in INTEGERS:
+        unsigned = TYPES[DType(f"uint{dtype.bits}", "unsigned", dtype.bits)]
+        if dtype.bits < 32:
+            ops["multiply_high", dtype] = f"fusec_multiply_high_{dtype}({{}}, {{}})"
+        wide = "ll" if dtype.bits == 64 else ""
+        ops["count_ones", dtype] = f"__popc{wide}(({unsigned})({{}}))"
+        signed = "long long" if wide else "int"
+        ops["count_leading_zeros", dtype] = f"__clz{wide}(({signed})({{}}))"
+        if dtype.bits < 32:
+            ops["count_leading_zeros", dtype] = f"fusec_count_leading_zeros_{dtype}({{}})"
+    return ops
+
+
+def _bitcasts() -> dict[Cast, str]:
+    return {
+        (FLOAT32, INT32): "__float_as_int({})",
+        (FLOAT32, UINT32): "__float_as_uint({})",
+        (INT32, FLOAT32): "__int_as_float({})",
+        (UINT32, FLOAT32): "__uint_as_float({})",
+        (FLOAT64, INT64): "__double_as_longlong({})",
+        (FLOAT64, UINT64): "fusec_float64_as_uint64({})",
+        (INT64, FLOAT64): "__longlong_as_double({})",
+        (UINT64, FLOAT64): "__longlong_as_double((long long)({}))",
+    }
+
+
+def _casts() -> dict[Cast, str]:
+    casts = storage_casts(frozenset())
+    casts[FLOAT64, FLOAT16] = "fusec_float64_to_float16({})"
+    for source in (FLOAT32, FLOAT64):
+        for target in INTEGERS:
+            casts[source, target] = f"fusec_{source}_to_{target}({{}})"
+    casts[FLOAT32, INT32], casts[FLOAT32, UINT32] = "__float2int_rz({})", "__float2uint_rz({})"  # nan gives 0
+    return casts
+
+
+# --- helpers -----------------------------------------------------------------------------------------------------
+
+
+def _conversion_helpers(words: Words) -> dict[str, str]:
+    """Floats to integers. The hardware saturates; only float32 to 32 bits also turns nan into 0 (PTX ISA, cvt)."""
+    helpers: dict[str, str] = {}
+    short = {FLOAT32: "float", FLOAT64: "double"}
+    instruction = {INT32: "int", UINT32: "uint", INT64: "ll", UINT64: "ull"}
+    for source in (FLOAT32, FLOAT64):
+        for target, suffix in instruction.items():
+            name = f"fusec_{source}_to_{target}"
+            body = f"return x == x ? __{short[source]}2{suffix}_rz(x) : 0;"
+            helpers[name] = words.define(target, name, f"<{source}> x", body, "saturates; nan gives 0")
+        for target in (INT8, INT16, UINT8, UINT16):
+            name = f"fusec_{source}_to_{target}"
+            low = -(1 << (target.bits - 1)) if target.kind == "signed" else 0
+            high = low + (1 << target.bits) - 1
+            whole = "__float2int_rz(x)" if source == FLOAT32 else f"fusec_{source}_to_int32(x)"
+            body = f"const int whole = {whole};\nreturn whole < {low} ? {low} : whole > {high} ? {high} : whole;"
+            helpers[name] = words.define(target, name, f"<{source}> x", body, "saturates; nan gives 0")
+    return helpers
+
+
+def _narrow_integer_helpers(words: Words) -> dict[str, str]:
+    helpers: dict[str, str] = {}
+    for dtype in (INT8, INT16, UINT8, UINT16):
+        name = f"fusec_multiply_high_{dtype}"
+        product = f"return (int)((<uint32>)a * (<uint32>)b) >> {dtype.bits};"
+        if dtype.kind == "unsigned":
+            product = f"return (<uint32>)a * (<uint32>)b >> {dtype.bits};"
+        helpers[name] = words.define(dtype, name, f"<{dtype}> a, <{dtype}> b", product)
+        name = f"fusec_count_leading_zeros_{dtype}"
+        body = f"return __clz((<uint{dtype.bits}>)x) - {32 - dtype.bits};"
+        helpers[name] = words.define(INT32, name, f"<{dtype}> x", body)
+    return helpers
+
+
+_HALF = f"""\
+{FUNCTION}float fusec_float16_to_float32(unsigned short x) {{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x));
+    return value;
+}}"""
+
+_TO_HALF = f"""\
+{FUNCTION}unsigned short fusec_{{source}}_to_float16({{c_type}} x) {{{{
+    unsigned short value;
+    asm("cvt.rn.f16.{{ptx}} %0, %1;" : "=h"(value) : "{{register}}"(x));
+    return value;
+}}}}"""
+
+_ODD = f"""\
+// toward zero, the last bit set if anything was lost
+{FUNCTION}float fusec_odd_float64(double x) {{
+    const float near = __double2float_rz(x);
+    return near == x || x != x ? near : __uint_as_float(__float_as_uint(near) | 1u);
+}}"""
+
+_AS_UINT64 = f"""\
+{FUNCTION}unsigned long long fusec_float64_as_uint64(double x) {{
+    return (unsigned long long)__double_as_longlong(x);
+}}"""
+
+_MOVED = f"""\
+// the address some bytes further on
+template <class T> {FUNCTION}T* fusec_moved(T* base, long long nbytes) {{
+    return (T*)((char*)base + nbytes);
+}}"""
+
+GROUP_HELPERS = {
+    "fusec_group": """\
+// K neighbours, loaded and stored by instructions of up to 16 bytes
+template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) fusec_group {
+    T v[K];
+};""",
+    "fusec_load": f"""\
+// the first `count` of K neighbours; the last of them stands for those beyond
+template <int K, class T> {FUNCTION}fusec_group<T, K> fusec_load(const T* from, int count) {{
+    if (count == K) return *(const fusec_group<T, K>*)from;
+    fusec_group<T, K> group;
+    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+    return group;
+}}""",
+    "fusec_store": f"""\
+template <int K, class T> {FUNCTION}void fusec_store(T* to, const fusec_group<T, K>& group, int count) {{
+    if (count == K) {{
+        *(fusec_group<T, K>*)to = group;
+    }} else {{
+        for (int k = 0; k < K; ++k) {{
+            if (k < count) to[k] = group.v[k];
+        }}
+    }}
+}}""",
+}
+
+
+def _helpers() -> dict[str, str]:
+    words = Words(FUNCTION, TYPES, "__float_as_uint({})", "__uint_as_float({})", "__clzll((long long){})")
+    helpers = {"fusec_moved": _MOVED, "fusec_float64_as_uint64": _AS_UINT64}
+    helpers |= integer_helpers(words) | _conversion_helpers(words) | _narrow_integer_helpers(words)
+    helpers |= odd_helpers(words) | {"fusec_odd_float64": _ODD}
+    helpers |= storage_helpers(words, frozenset({FLOAT16}))
+    helpers["fusec_float16_to_float32"] = _HALF
+    for source, c_type, ptx, register in ((FLOAT32, "float", "f32", "f"), (FLOAT64, "double", "f64", "d")):
+        text = _TO_HALF.format(source=source, c_type=c_type, ptx=ptx, register=register)
+        helpers[f"fusec_{source}_to_float16"] = text
+    helpers |= complex_helpers(words, (COMPLEX64, COMPLEX128))
+    return helpers | atomic_helpers(words) | GROUP_HELPERS
+
+
+# --- the kernel --------------------------------------------------------------------------------------------------
+
+
+def _frame(frame: Frame) -> str:
+    name = frame.names.fresh
+    threads = name("threads")
+    long = "long long " if frame.is_long else "unsigned "
+    wide = "(long long)" if frame.is_long else ""
+    first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
+    lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"]
+    inside = frame.scalar_copies()
+    size = frame.places.use("size").text
+    at = frame.places.index
+    if frame.groups:
+        lines += _grouped_loop(frame, inside, threads, f"({first})", long, size)
+    else:
+        lines += [f"for ({long}{at} = {first}; {at} < {size}; {at} += {threads}) {{"]
+        lines += indented([*frame.coordinates(at), *inside, *frame.body], 1) + ["}"]
+    above = [*frame.header(), "", *_helpers_of_groups(frame), *(line + "\n" for line in frame.above)]
+    params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
+    head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {frame.name}(\n    {params})\n{{'
+    return "\n".join([*above, head, *indented(lines, 1), "}", ""])
+
+
+def _helpers_of_groups(frame: Frame) -> list[str]:
+    return [text + "\n" for text in GROUP_HELPERS.values()] if frame.groups else []
+
+
+def _grouped_loop(
+    frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str
+) -> list[str]:
+    """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
+    name, lanes = frame.names.fresh, frame.lanes
+    base, count, at = name("base"), name("count"), frame.places.index
+    lines = [f"const int {count} = {size} - {base} < {lanes} ? (int)({size} - {base}) : {lanes};"]
+    for group in frame.groups:
+        c_type = f"fusec_group<{TYPES[group.array.dtype]}, {lanes}>"
+        pointer = f"{frame.places.use('pointer', group.array.name).text} + {base}"
+        load = f" = fusec_load<{lanes}>({pointer}, {count})" if group.loaded else ""
+        const = "" if group.stored else "const "
+        lines.append(f"{const}{c_type} {group.name}{load};")
+    body = [*inside, *frame.body]
+    if frame.places.uses_index:
+        body.insert(0, f"const long long {at} = {base} + (k < {count} ? k : {count} - 1);")
+    lines += ["#pragma unroll", f"for (int k = 0; k < {lanes}; ++k) {{", *indented(body, 1), "}"]
+    for group in frame.groups:
+        if group.stored:
+            pointer = f"{frame.places.use('pointer', group.array.name).text} + {base}"
+            lines.append(f"fusec_store<{lanes}>({pointer}, {group.name}, {count});")
+    head = f"for ({long}{base} = {lanes} * {first}; {base} < {size}; {base} += {lanes} * {threads}) {{"
+    return [head, *indented(lines, 1), "}"]
+
+
+_LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv exp
+exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb isfinite isinf isnan j0 j1 jn ldexp lgamma llrint
+llround log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm normcdf normcdfinv pow remainder
+remquo rint round rsqrt scalbln scalbn signbit sin sincos sincospi sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn"""
+_BUILT_IN = "threadIdx blockIdx blockDim gridDim warpSize k size_t ptrdiff_t clock clock64 printf assert malloc free memcpy memset"
+
+
+def _reserved() -> frozenset[str]:
+    library = _LIBRARY.split()
+    vectors = [f"{sign}{base}{count}" for sign in ("", "u") for base in ("char", "short", "int", "long", "longlong") for count in range(1, 5)]
+    vectors += [f"{base}{count}" for base in ("float", "double") for count in range(1, 5)] + ["dim3", "uint", "ushort"]
+    atomics = [word for word in re.findall(r"\w+", " ".join(_ops().values())) if not word.isdigit()]
+    return CXX_WORDS | {*library, *(f"{word}f" for word in library), *_BUILT_IN.split(), *vectors, *atomics}
+
+
+SPELLING = Spelling(
+    target="cuda",
+    types=TYPES,
+    native=frozenset(),
+    long_suffix="ll",
+    function=FUNCTION,
+    pointers={"global": "", "local": ""},
+    ops=_ops(),
+    casts=_casts(),
+    bitcasts=_bitcasts(),
+    float_bits={FLOAT32: "__int_as_float({})", FLOAT64: "__longlong_as_double({})"},
+    signed_remainder=True,
+    reserved=_reserved(),
+    helpers=_helpers(),
+    atomic=atomic_template,
+    groups=True,
+    leave="continue",
+    frame=_frame,
+)

@@ -1,0 +1,272 @@
+"""Metal Shading Language; compile it with the safe math mode, which keeps IEEE 754 except for subnormals.
+
+One thread computes one element; the space is one-dimensional, or two-dimensional where 32-bit positions do not
+suffice. Arrays are buffers 0, 1, ... in the order of the kernel's pointer slots; all other slots, in their order, are
+the fields of one struct, laid out as C does, in the buffer after them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fusec.codegen import c_family
+from fusec.codegen.c_family_conversions import storage_casts
+from fusec.codegen.c_family_frame import Frame, indented
+from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family_names import CXX_WORDS
+from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.dtypes import (
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    FLOAT8_E4M3FN,
+    FLOAT8_E5M2,
+    FLOAT16,
+    FLOAT32,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+)
+from fusec.errors.targets import TooManyArrays
+from fusec.ir.loops import Program
+from fusec.kernel import Kernel, Layout
+
+BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
+FUNCTION = "static "
+
+TYPES: dict[DType, str] = {
+    BOOL: "bool",
+    INT8: "char",
+    INT16: "short",
+    INT32: "int",
+    INT64: "long",
+    UINT8: "uchar",
+    UINT16: "ushort",
+    UINT32: "uint",
+    UINT64: "ulong",
+    FLOAT16: "half",
+    BFLOAT16: "ushort",
+    FLOAT8_E4M3FN: "uchar",
+    FLOAT8_E5M2: "uchar",
+    FLOAT32: "float",
+    COMPLEX64: COMPLEX_STRUCTS[COMPLEX64],
+}
+NATIVE = frozenset({FLOAT16})
+
+
+def generate(program: Program, layout: Layout) -> Kernel:
+    """The Metal kernel of a program for one memory layout; dispatch one thread for every element.
+
+    Raises NoSuchTypeOnTarget for float64 and complex128, AtomicUnsupported, TooManyArrays.
+    """
+    return c_family.generate(program, layout, SPELLING)
+
+
+# --- ops ---------------------------------------------------------------------------------------------------------
+
+
+def _ops() -> dict[OpKey, str]:
+    ops: dict[OpKey, str] = {(name, FLOAT32): f"{name}({{}})" for name in ("floor", "ceil", "trunc", "rint")}
+    ops["absolute", FLOAT32] = "fabs({})"
+    ops["sqrt", FLOAT32] = "precise::sqrt({})"
+    ops["fma", FLOAT32] = "fma({}, {}, {})"
+    for dtype in INTEGERS:
+        c_type = TYPES[dtype]
+        ops["multiply_high", dtype] = f"mulhi(({c_type})({{}}), ({c_type})({{}}))"
+        ops["count_ones", dtype] = f"(int)popcount(({c_type})({{}}))"
+        ops["count_leading_zeros", dtype] = f"(int)clz(({c_type})({{}}))"
+    return ops
+
+
+def _bitcasts() -> dict[Cast, str]:
+    pairs = [(FLOAT32, INT32), (FLOAT32, UINT32), (FLOAT16, INT16), (FLOAT16, UINT16)]
+    both = pairs + [(target, source) for source, target in pairs]
+    return {(source, target): f"as_type<{TYPES[target]}>(({TYPES[source]})({{}}))" for source, target in both}
+
+
+def _casts() -> dict[Cast, str]:
+    casts = {cast: text for cast, text in storage_casts(NATIVE).items() if all(dtype in TYPES for dtype in cast)}
+    for target in INTEGERS:
+        casts[FLOAT32, target] = f"fusec_float32_to_{target}({{}})"
+    return casts
+
+
+# --- helpers -----------------------------------------------------------------------------------------------------
+
+
+def _conversion_helpers(words: Words) -> dict[str, str]:
+    """Floats to integers by comparison: what lies outside is undefined in a plain cast."""
+    helpers: dict[str, str] = {}
+    for target in INTEGERS:
+        name = f"fusec_float32_to_{target}"
+        high = float(1 << (target.bits - (target.kind == "signed")))
+        last = _last(target)
+        lines = [f"if (!(x > {_power(-high)})) return x == x ? {_first(target)} : 0;"]
+        if target.kind == "unsigned":
+            lines = ["if (!(x > 0.0f)) return 0;"]
+        lines.append(f"return x < {_power(high)} ? (<{target}>)x : {last};")
+        helpers[name] = words.define(target, name, "<float32> x", "\n".join(lines), "saturates; nan gives 0")
+    return helpers
+
+
+def _power(value: float) -> str:
+    return f"{'-' if value < 0 else ''}0x1p{len(bin(int(abs(value)))) - 3}f"
+
+
+def _first(target: DType) -> str:
+    if target.bits < 32:
+        return str(-(1 << (target.bits - 1)))
+    suffix = "l" if target.bits == 64 else ""
+    return f"-{(1 << (target.bits - 1)) - 1}{suffix} - 1"
+
+
+def _last(target: DType) -> str:
+    unsigned = target.kind == "unsigned"
+    suffix = ("u" if unsigned and target.bits >= 32 else "") + ("l" if target.bits == 64 else "")
+    return f"{(1 << (target.bits - (not unsigned))) - 1}{suffix}"
+
+
+_MOVED = """\
+// the address some bytes further on
+template <class T> static device T* fusec_moved(device T* base, long nbytes) {
+    return (device T*)((device char*)base + nbytes);
+}"""
+
+
+def _helpers() -> dict[str, str]:
+    words = Words(FUNCTION, TYPES, "as_type<uint>({})", "as_type<float>({})", "(int)clz({})")
+    helpers = {"fusec_moved": _MOVED}
+    helpers |= integer_helpers(words) | _conversion_helpers(words) | odd_helpers(words)
+    helpers |= storage_helpers(words, NATIVE) | complex_helpers(words, (COMPLEX64,))
+    return helpers | {f"fusec_atomic_{op}_float": _float_loop(op, symbol) for op, symbol in _LOOPS.items()}
+
+
+# --- atomics -----------------------------------------------------------------------------------------------------
+
+_FETCH = {
+    "add": "fetch_add",
+    "subtract": "fetch_sub",
+    "minimum": "fetch_min",
+    "maximum": "fetch_max",
+    "and": "fetch_and",
+    "or": "fetch_or",
+    "xor": "fetch_xor",
+    "exchange": "exchange",
+}
+_LOOPS = {"minimum": "<", "maximum": ">"}
+
+
+def _atomic(op: str, dtype: DType, wanted: bool) -> str | None:
+    """32-bit integers, sums and order of float32; of 64 bits only the order of uint64, without the old value."""
+    if dtype == UINT64 and op in _LOOPS and not wanted:
+        return f"atomic_{op[:3]}_explicit((device atomic_ulong*)({{p}}), {{0}}, memory_order_relaxed)"
+    atomic = {INT32: "int", UINT32: "uint", FLOAT32: "float"}.get(dtype)
+    if atomic is None or (dtype == FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
+        return None
+    if op == "compare_exchange":
+        return f"fusec_atomic_compare_exchange_{atomic}({{p}}, {{0}}, {{1}})"
+    if dtype == FLOAT32 and op in _LOOPS:
+        return f"fusec_atomic_{op}_float({{p}}, {{0}})"
+    return f"atomic_{_FETCH[op]}_explicit((device atomic_{atomic}*)({{p}}), ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
+
+
+def _float_loop(op: str, symbol: str) -> str:
+    """The order of floats by compare-and-swap of their bits."""
+    return f"""\
+{FUNCTION}float fusec_atomic_{op}_float(device float* address, float value) {{
+    device atomic_uint* at = (device atomic_uint*)address;
+    uint seen = atomic_load_explicit(at, memory_order_relaxed);
+    while (value {symbol} as_type<float>(seen)) {{
+        const uint next = as_type<uint>(value);
+        if (atomic_compare_exchange_weak_explicit(at, &seen, next, memory_order_relaxed, memory_order_relaxed)) break;
+    }}
+    return as_type<float>(seen);
+}}"""
+
+
+def _exchange_loop(c_type: str) -> str:
+    """The weak exchange may fail without cause; this one fails only where the values differ."""
+    return f"""\
+{FUNCTION}{c_type} fusec_atomic_compare_exchange_{c_type}(device {c_type}* address, {c_type} expected, {c_type} value) {{
+    device atomic_{c_type}* at = (device atomic_{c_type}*)address;
+    {c_type} seen = expected;
+    while (!atomic_compare_exchange_weak_explicit(at, &seen, value, memory_order_relaxed, memory_order_relaxed)) {{
+        if (seen != expected) break;
+    }}
+    return seen;
+}}"""
+
+
+# --- the kernel --------------------------------------------------------------------------------------------------
+
+
+def _frame(frame: Frame) -> str:
+    pointers = [(slot, name) for slot, name in frame.slots if slot.kind == "pointer"]
+    values = [(slot, name) for slot, name in frame.slots if slot.kind != "pointer"]
+    if len(pointers) >= BUFFERS:
+        raise TooManyArrays(frame.program.name, len(pointers), BUFFERS - 1, "metal").at()
+    fresh = frame.names.fresh
+    arguments, struct, position = fresh("arguments"), fresh(f"{frame.name}_arguments"), fresh("position")
+    fields = [f"    {TYPES[slot.dtype]} {name};" for slot, name in values]
+    params = [f"{frame.parameter(slot, name)} [[buffer({at})]]" for at, (slot, name) in enumerate(pointers)]
+    params.append(f"constant {struct}& {arguments} [[buffer({len(pointers)})]]")
+    at, size = frame.places.index, frame.places.use("size").text
+    lines = [f"const {TYPES[slot.dtype]} {name} = {arguments}.{name};" for slot, name in values]
+    if frame.layout.wide:
+        grid = fresh("grid")
+        params += [f"uint2 {position} [[thread_position_in_grid]]", f"uint2 {grid} [[threads_per_grid]]"]
+        lines.append(f"const long {at} = (long){position}.y * {grid}.x + {position}.x;")
+    else:
+        params.append(f"uint {position} [[thread_position_in_grid]]")
+        lines.append(f"const {'long' if frame.is_long else 'uint'} {at} = {position};")
+    lines += [f"if ({at} >= {size}) return;", *frame.coordinates(at), *frame.scalar_copies(), *frame.body]
+    head = ["#include <metal_stdlib>", "using namespace metal;", ""]
+    above = [*frame.header(), "", *head, *(line + "\n" for line in frame.above)]
+    above += [f"struct {struct} {{", *fields, "};", ""]
+    kernel = f"kernel void {frame.name}(\n    {(',' + chr(10) + '    ').join(params)})\n{{"
+    return "\n".join([*above, kernel, *indented(lines, 1), "}", ""])
+
+
+_WORDS = """device constant thread threadgroup kernel vertex fragment metal half bfloat uchar ushort uint ulong size_t
+ptrdiff_t texture2d sampler atomic as_type precise fast access simd ray_data object_data visible stitchable
+abs acos acosh all any asin asinh atan atan2 atanh ceil clamp copysign cos cosh cospi cross ctz distance divide dot exp
+exp10 exp2 extract_bits fabs fdim floor fmax fmax3 fmin fmin3 fmod fract frexp ilogb insert_bits isfinite isinf isnan
+isnormal isunordered ldexp length log log10 log2 mad24 madhi madsat max max3 median3 min min3 mix modf mul24 nextafter
+normalize pow powr reflect refract reverse_bits rint rotate round rsqrt saturate select sign signbit sin sincos sinh
+sinpi smoothstep sqrt step sub_sat add_sat tan tanh tanpi trunc distance_squared vec matrix packed_float3
+INFINITY NAN M_PI_F FLT_MAX INT_MAX"""
+
+
+def _reserved() -> frozenset[str]:
+    scalars = ("char", "short", "int", "long", "uchar", "ushort", "uint", "ulong", "half", "float", "bool", "bfloat")
+    vectors = {f"{scalar}{count}" for scalar in scalars for count in (2, 3, 4)}
+    in_ops = {word for word in re.findall(r"[A-Za-z_]\w*", " ".join(_ops().values()))}
+    return CXX_WORDS | vectors | in_ops | frozenset(_WORDS.split())
+
+
+SPELLING = Spelling(
+    target="metal",
+    types=TYPES,
+    native=NATIVE,
+    long_suffix="l",
+    function=FUNCTION,
+    pointers={"global": "device ", "local": "thread "},
+    ops=_ops(),
+    casts=_casts(),
+    bitcasts=_bitcasts(),
+    float_bits={FLOAT32: "as_type<float>({}u)", FLOAT16: "as_type<half>((ushort){})"},
+    signed_remainder=False,
+    reserved=_reserved(),
+    helpers=_helpers() | {f"fusec_atomic_compare_exchange_{each}": _exchange_loop(each) for each in ("int", "uint")},
+    atomic=_atomic,
+    groups=False,
+    leave="return",
+    frame=_frame,
+)
