@@ -61,31 +61,17 @@ class Library:
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         given = tuple(np.empty(shape, np.int32 if work.integer else np.float32) for _ in range(work.outputs))
         if self.out:
-            match (*operands, *given):  # a call with a fixed number of arguments, as a user writes it
-                case (a, b):
-                    return lambda: kernel(a, b), lambda: given
-                case (a, b, c):
-                    return lambda: kernel(a, b, c), lambda: given
-                case arguments:
-                    return lambda: kernel(*arguments), lambda: given
-        return allocating(kernel, operands)
+            return partial(kernel, *operands, *given), lambda: given
+        if work.group == "call":
+            return partial(kernel, *operands), lambda: as_tuple(kernel(*operands))
+        last: list[object] = [None]
+
+        def call() -> None:  # keeps a result until the next, as `z = kernel(x, y)` in a loop does
+            last[0] = kernel(*operands)
+
+        return call, lambda: as_tuple(last[0])
 
 
-def allocating(kernel: fusec.ElementwiseKernel, operands: Arrays) -> Prepared:
-    """Calls without outputs; the latest results are kept until the next, as `z = kernel(x, y)` does."""
-    last: list[object] = [None]
-    match operands:
-        case (a,):
-
-            def call() -> None:
-                last[0] = kernel(a)
-        case (a, b):
-
-            def call() -> None:
-                last[0] = kernel(a, b)
-        case _:
-
-            def call() -> None:
-                last[0] = kernel(*operands)
-
-    return call, lambda: last[0] if isinstance(last[0], tuple) else (last[0],)  # type: ignore[return-value]
+def as_tuple(result: object) -> Arrays:
+    """Several results as they are, one in a tuple."""
+    return result if isinstance(result, tuple) else (result,)  # type: ignore[return-value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -116,8 +117,4 @@ class Library:
         over = over_planes if len(shape) == 2 else (over_one, over_two, over_three)[len(inputs) - 1]
         scalar = numba.njit(fastmath=self.fastmath, cache=True)(SCALAR.get(work.name, saxpy))
         run = numba.njit(parallel=work.group != "call", fastmath=self.fastmath, cache=True)(over(scalar))
-        arguments = (*inputs, *outputs)
-        if len(arguments) == 3:
-            a, b, c = arguments
-            return lambda: run(a, b, c), lambda: outputs
-        return lambda: run(*arguments), lambda: outputs
+        return partial(run, *inputs, *outputs), lambda: outputs
