@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from workloads import ITERATIONS, Arrays, Workload
 
+from functools import partial
+
 import fusec
 from peers import Prepared
 
