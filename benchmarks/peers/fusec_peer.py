@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from workloads import ITERATIONS, Arrays, Workload
-
-from functools import partial
 
 import fusec
 from peers import Prepared
