@@ -221,6 +221,10 @@ class CudaCallFailed(UserError):
 
     code: ClassVar[str] = "F358"
     message: ClassVar[str] = "the CUDA driver refused to {what}: {reason} ({name})"
+    hint: ClassVar[str] = (
+        "a fault may come from a kernel launched earlier (CUDA_LAUNCH_BLOCKING=1 finds which); a process forked after "
+        "CUDA was used cannot use it (start it with the method spawn)"
+    )
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
     what: str
     name: str

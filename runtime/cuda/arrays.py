@@ -94,18 +94,23 @@ def same_device(arrays: Iterable[DeviceArray]) -> int:
 
 
 def acquire(arrays: Iterable[DeviceArray], stream: int, device: int) -> None:
-    """Before a launch: order `stream` after the streams on which the arrays were made."""
-    for producer in {array.stream for array in arrays} - {None, stream}:
+    """Before a launch: order `stream` after the streams on which the arrays were made.
+
+    Arrays of fusec's own move to `stream`, so that whoever overwrites or frees them next waits for this launch.
+    """
+    everything = tuple(arrays)
+    for producer in {array.stream for array in everything} - {None, stream}:
         assert producer is not None
         streams.wait(stream, producer, device)
+    for array in everything:
+        if isinstance(array.given, CudaArray):
+            array.given.stream = stream
 
 
 def release(outputs: Iterable[DeviceArray], stream: int, device: int) -> None:
-    """After a launch: let later work on the producers' streams see what was written on `stream`."""
+    """After a launch: let later work on the streams of other libraries' outputs see what was written on `stream`."""
     for array in outputs:
-        if isinstance(array.given, CudaArray):
-            array.given.stream = stream
-        elif array.stream is not None:
+        if array.stream is not None and not isinstance(array.given, CudaArray):
             streams.wait(array.stream, stream, device)
 
 

@@ -29,9 +29,9 @@ def library_of(value: object) -> Library:
             return "fusec"
 
 
-def stream_for(values: Iterable[object], stream: object = None, device: int | None = None) -> int:
+def stream_for(values: Iterable[object], stream: object = None) -> int:
     """The handle of the stream a call runs on: `stream` if given, else what is current in the library of the first
-    array that has such a notion, else the legacy default stream.
+    array that has such a notion, on that array's device, else the legacy default stream.
 
     Raises StreamRefused.
     """
@@ -40,9 +40,10 @@ def stream_for(values: Iterable[object], stream: object = None, device: int | No
     for value in values:
         match library_of(value):
             case "cupy":
-                return streams.handle(_module("cupy").cuda.get_current_stream())
+                return streams.handle(_module("cupy").cuda.get_current_stream(value.device.id))  # type: ignore[attr-defined]
             case "torch":
-                return streams.handle(_module("torch").cuda.current_stream(device))
+                if getattr(value, "is_cuda", False):
+                    return streams.handle(_module("torch").cuda.current_stream(value.device))  # type: ignore[attr-defined]
             case "numba" | "jax" | "fusec":
                 continue
     return streams.LEGACY
@@ -103,7 +104,7 @@ def _module(name: str) -> Any:
 def _on_stream(cuda: Any, stream: int, device: int) -> AbstractContextManager[object]:
     """Make a stream current in CuPy or PyTorch, so that the memory's next user waits for the kernel on it."""
     is_torch = hasattr(cuda, "current_stream")
-    current = cuda.current_stream(device) if is_torch else cuda.get_current_stream()
+    current = cuda.current_stream(device) if is_torch else cuda.get_current_stream(device)
     if streams.handle(current) == stream:
         return nullcontext()
     context: AbstractContextManager[object]

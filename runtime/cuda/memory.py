@@ -21,7 +21,7 @@ class CudaArray:
     """An array in device memory that any library takes by DLPack or ``__cuda_array_interface__`` version 3.
 
     row: its fusec dtype; `dtype` is NumPy's. strides: in bytes. device: ordinal. pointer: address of the first element.
-    stream: handle of the stream on which it was last written; the memory goes back to the pool in order of it, so that
+    stream: handle of the stream on which it was last used; the memory goes back to the pool in order of it, so that
     stream must live as long as the array does.
     """
 
@@ -35,7 +35,7 @@ class CudaArray:
 
     @property
     def stream(self) -> int:
-        """Handle of the stream on which the array was last written."""
+        """Handle of the stream on which the array was last used."""
         return self._stream
 
     @stream.setter

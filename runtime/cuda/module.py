@@ -91,6 +91,9 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = No
     title = f"{kernel.name} {kernel.digest[:12]} {kernel.layout.key} compiled for {goal.arch} in {took:.0f} ms"
     debug.show(1, f"{title}, {len(image.code)} bytes", "")
     debug.show(5, f"{title}: NVRTC says", image.log.strip())
+    if debug.level() >= 6 and goal.form == "cubin":
+        ptx = nvrtc.compile_text(kernel.source, kernel.name, Goal(goal.arch.replace("sm_", "compute_"), "ptx"))
+        debug.show(6, f"{kernel.name} {kernel.digest[:12]} PTX", ptx.code.rstrip(b"\0").decode())
     if store is not None:
         store.put(goal.form, key, image.code, f"{kernel.name} {goal.arch}")
     return Module(kernel, image)

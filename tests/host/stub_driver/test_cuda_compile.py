@@ -114,6 +114,18 @@ def test_aligned_structs_load_sixteen_bytes_at_once():
     assert ptx.count("ld.global.v4") == ptx.count("st.global.v4") == 1
 
 
+@pytest.mark.usefixtures("nvrtc_here")
+def test_debug_levels_show_registers_and_then_ptx(monkeypatch, capsys):
+    monkeypatch.setenv("FUSEC_DEBUG", "1")
+    cuda.compile(handwritten.AXPY, "sm_90")
+    assert "axpy" in capsys.readouterr().err
+    monkeypatch.setenv("FUSEC_DEBUG", "6")
+    cuda.compile(handwritten.AXPY, "sm_90")
+    shown = capsys.readouterr().err
+    assert "registers" in shown
+    assert ".visible .entry axpy(" in shown
+
+
 # --- what is missing -----------------------------------------------------------------------------------------------
 
 

@@ -239,9 +239,9 @@ def test_nothing_waits_on_one_and_the_same_stream():
     assert not calls()
 
 
-def test_an_array_of_ours_remembers_the_stream_it_was_written_on():
+def test_an_array_of_ours_remembers_the_stream_of_its_last_use():
     z, stream = cuda.empty((3,), dtypes.FLOAT32), int(stream_of_core().handle)
-    cuda.release([cuda.describe(z)], stream, 0)
+    cuda.acquire([cuda.describe(z)], stream, 0)
     assert z.__cuda_array_interface__["stream"] == stream
 
 
@@ -447,10 +447,13 @@ def test_new_arrays_lie_in_the_order_asked_for(order):
 
 class FakeTensor:
     __module__ = "torch"
+    is_cuda = True
+    device = "cuda:1"
 
 
 class FakeNdarray:
     __module__ = "cupy"
+    device = types.SimpleNamespace(id=1)
 
 
 class FakeJax:
@@ -478,14 +481,14 @@ def test_new_arrays_are_of_the_library_of_the_inputs(monkeypatch):
         float32="torch.float32",
         empty_strided=lambda *a, **k: made.append((a, k)) or "tensor",
         cuda=types.SimpleNamespace(
-            current_stream=lambda device: Foreign(cuda_stream=64),
+            current_stream=lambda device: Foreign(cuda_stream=64 if "1" in str(device) else 65),
             default_stream=lambda device: "default",
             ExternalStream=lambda handle, device: ("external", handle),
             stream=Scope,
         ),
     )
     monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "torch", torch)
-    assert cuda.stream_for([3, FakeTensor()], None, 0) == 64
+    assert cuda.stream_for([3, FakeTensor()]) == 64
     assert cuda.stream_for([FakeTensor()], 5) == 5
     assert cuda.allocate(FakeTensor(), (2, 3), dtypes.FLOAT32, (1, 0), device=1, stream=64) == "tensor"
     assert made == [(((2, 3), (1, 2)), {"dtype": "torch.float32", "device": "cuda:1"})]
@@ -498,7 +501,9 @@ def test_new_arrays_are_of_the_library_of_the_inputs(monkeypatch):
 def test_cupy_allocates_packed_and_turns_the_axes(monkeypatch):
     cupy = types.SimpleNamespace(
         empty=lambda shape, dtype: np.empty(shape, dtype),
-        cuda=types.SimpleNamespace(Device=Scope, get_current_stream=lambda: Foreign(ptr=0), ExternalStream=Scope),
+        cuda=types.SimpleNamespace(
+            Device=Scope, get_current_stream=lambda device: Foreign(ptr=0), ExternalStream=Scope
+        ),
     )
     monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "cupy", cupy)
     assert cuda.stream_for([FakeNdarray()]) == 1
