@@ -456,6 +456,10 @@ class FakeNdarray:
     device = types.SimpleNamespace(id=1)
 
 
+class FakeNumba:
+    __module__ = "numba.cuda.cudadrv.devicearray"
+
+
 class FakeJax:
     __module__ = "jaxlib.xla_extension"
 
@@ -510,6 +514,21 @@ def test_cupy_allocates_packed_and_turns_the_axes(monkeypatch):
     made = cuda.allocate(FakeNdarray(), (2, 3, 4), dtypes.INT16, (2, 0, 1), stream=1)
     assert made.shape == (2, 3, 4)
     assert made.strides == (6, 2, 12)
+
+
+def test_numba_allocates_with_strides_on_its_device(monkeypatch):
+    made = []
+    numba_cuda = types.SimpleNamespace(
+        gpus={1: Scope("gpu 1")},
+        external_stream=lambda handle: ("external", handle),
+        device_array=lambda *a, **k: made.append((a, k)) or "device array",
+    )
+    monkeypatch.setitem(cuda.allocate.__globals__["sys"].modules, "numba.cuda", numba_cuda)
+    assert cuda.stream_for([FakeNumba()]) == 1
+    Scope.log.clear()
+    assert cuda.allocate(FakeNumba(), (2, 3), dtypes.INT16, (1, 0), device=1, stream=64) == "device array"
+    assert made == [(((2, 3), np.dtype("i2"), (2, 4)), {"stream": ("external", 64)})]
+    assert Scope.log == [("gpu 1",)]
 
 
 def test_jax_takes_the_array_once_the_launch_is_enqueued(monkeypatch):
