@@ -1,1 +1,6 @@
 """Elementary functions as IR: one definition for every target."""
+
+from fusec.math.body import callees
+from fusec.math.table import define
+
+__all__ = ["callees", "define"]

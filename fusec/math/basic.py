@@ -1,0 +1,119 @@
+"""Exact functions: choice, sign and class of numbers, neighbours, scaling."""
+
+from __future__ import annotations
+
+from fusec.dtypes import INT32
+from fusec.math.formats import INF, copy_sign, format_of, power_of_two
+from fusec.math.value import Value, trunc, where
+
+
+def minimum(x: Value, y: Value) -> Value:
+    """The lesser; for floats nan if either is nan, and -0.0 is less than 0.0."""
+    if not x.dtype.is_float:
+        return where(y < x, y, x)
+    return where(x.eq(y), (x.bits | y.bits).bitcast(x.dtype), where((x < y) | x.ne(x), x, y))
+
+
+def maximum(x: Value, y: Value) -> Value:
+    """The greater; for floats nan if either is nan, and 0.0 is greater than -0.0."""
+    if not x.dtype.is_float:
+        return where(y > x, y, x)
+    return where(x.eq(y), (x.bits & y.bits).bitcast(x.dtype), where((x > y) | x.ne(x), x, y))
+
+
+def fmin(x: Value, y: Value) -> Value:
+    """C's fmin: the lesser, or the one that is not nan."""
+    return where(y.ne(y), x, where(x.ne(x), y, minimum(x, y))) if x.dtype.is_float else minimum(x, y)
+
+
+def fmax(x: Value, y: Value) -> Value:
+    """C's fmax: the greater, or the one that is not nan."""
+    return where(y.ne(y), x, where(x.ne(x), y, maximum(x, y))) if x.dtype.is_float else maximum(x, y)
+
+
+def sign(x: Value) -> Value:
+    """-1, 0 or 1; nan gives nan."""
+    if x.dtype.kind == "unsigned":
+        return where(x.ne(0), x.like(1), 0)
+    result = where(x > 0, x.like(1), where(x < 0, x.like(-1), 0))
+    return where(x.ne(x), x, result) if x.dtype.is_float else result
+
+
+def signbit(x: Value) -> Value:
+    """Whether the sign bit is set."""
+    return x.signed_bits < 0
+
+
+def isnan(x: Value) -> Value:
+    """Whether x is nan."""
+    return x.ne(x)
+
+
+def isinf(x: Value) -> Value:
+    """Whether x is infinite."""
+    return abs(x).eq(INF)
+
+
+def isfinite(x: Value) -> Value:
+    """Whether x is neither infinite nor nan."""
+    return abs(x) < INF
+
+
+def copysign(x: Value, y: Value) -> Value:
+    """The magnitude of x with the sign of y."""
+    return copy_sign(x, y)
+
+
+def round_(x: Value) -> Value:
+    """The nearest integer, halves away from zero."""
+    whole = trunc(x)
+    away = where(abs(x - whole) >= 0.5, copy_sign(x.like(1.0), x), 0.0)  # the difference is exact
+    return where(abs(x) < INF, copy_sign(whole + away, x), x)
+
+
+def nextafter(x: Value, y: Value) -> Value:
+    """The next float after x towards y."""
+    bits = x.signed_bits
+    outward = (y > x).eq(x > 0.0)
+    stepped = (bits + where(outward, bits.like(1), -1)).bitcast(x.dtype)
+    least = copy_sign(bits.like(1).bitcast(x.dtype), y)
+    moved = where(x.eq(0.0), least, stepped)
+    return where(x.ne(x) | y.ne(y), x + y, where(x.eq(y), y, moved))
+
+
+def ldexp(x: Value, n: Value) -> Value:
+    """X * 2^n, rounded once."""
+    form = format_of(x)
+    far = 2 * (form.bias + 2 * form.mantissa)  # what every number over- or underflows by
+    count = n
+    if n.dtype.bits > 8:  # 8 bits cannot reach so far
+        count = where(count > far, count.like(far), count)
+        count = where(count < -far, count.like(-far), count) if n.dtype.kind == "signed" else count
+    exponent, significand = _exponent_of(x)
+    total = exponent + count.to(form.signed)
+    least, greatest = 1 - form.bias, form.bias
+    normal = where(total < least, total.like(least), where(total > greatest, total.like(greatest), total))
+    beyond = total - normal
+    beyond = where(beyond > 1, beyond.like(1), beyond)
+    beyond = where(beyond < -form.mantissa - 3, beyond.like(-form.mantissa - 3), beyond)
+    scaled = significand * power_of_two(normal) * power_of_two(beyond)  # the first product is exact
+    return where((abs(x) < INF) & x.ne(0.0), scaled, x)
+
+
+def _exponent_of(x: Value) -> tuple[Value, Value]:
+    """Binary exponent and significand in [1, 2), which has the sign, of a finite x other than 0."""
+    form = format_of(x)
+    up = form.mantissa + 1
+    small = abs(x) < form.tiny
+    bits = where(small, x * 2.0**up, x).signed_bits
+    mask = 2 * form.bias + 1
+    exponent = ((bits >> form.mantissa) & mask) - form.bias
+    significand = (bits & ~(mask << form.mantissa)) | form.bias << form.mantissa
+    return exponent - where(small, exponent.like(up), 0), significand.bitcast(x.dtype)
+
+
+def ilogb(x: Value) -> Value:
+    """The binary exponent of |x|; INT32_MAX for infinity, INT32_MIN for 0 and nan, as on most platforms."""
+    exponent = _exponent_of(x)[0].to(INT32)
+    limited = where(abs(x).eq(INF), exponent.like(2**31 - 1), exponent)
+    return where(x.eq(0.0) | x.ne(x), limited.like(-(2**31)), limited)

@@ -1,0 +1,185 @@
+"""From formulas to function bodies: values used more than once, or nested too deeply, become named locals.
+
+Expressions are interned, so a formula is a graph in which shared values are shared nodes; `Block` writes it down as
+declarations in the order of their dependence. Without this a printed body would repeat shared values exponentially.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from fusec.dtypes import DType
+from fusec.ir.expr import Expr, Type, type_of
+from fusec.ir.loops import Assign, Call, Declare, Function, If, Local, Return, Stmt, While
+from fusec.ir.walk import Body, expressions, operands, statements
+from fusec.math.value import Value
+
+NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
+
+
+@dataclass(frozen=True, eq=False)
+class Guarded(Expr):
+    """`rare` where the condition holds, else `usual`; unlike `where`, the rare value costs nothing if no lane needs it.
+
+    Exists only inside formulas: `Block` writes it as a declaration and an If.
+    """
+
+    condition: Expr
+    rare: Expr
+    usual: Expr
+    type: Type
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The condition and the two values."""
+        return (self.condition, self.rare, self.usual)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same choice among other values."""
+        condition, rare, usual = children
+        return Guarded(condition, rare, usual, self.type)
+
+
+def guard(condition: Value, rare: Value, usual: Value) -> Value:
+    """A Guarded value; `rare` should be a call, whose arguments are computed in any case."""
+    return Value(Guarded(condition.expr, rare.expr, usual.expr, usual.dtype))
+
+
+def local(name: str, dtype: Type) -> Value:
+    """The current value of a parameter or local."""
+    return Value(Local(name, dtype))
+
+
+Formula = Callable[..., "Value | Body"]
+
+_called: dict[str, Function] = {}
+_lock = threading.Lock()
+
+
+def write(name: str, types: tuple[DType, ...], formula: Formula) -> Function:
+    """The function of that name which computes `formula` of its parameters x, y, z."""
+    params = tuple(zip("xyz", types, strict=False))
+    found = formula(*(local(param, dtype) for param, dtype in params))
+    body = Block().finish(found) if isinstance(found, Value) else found
+    last = body[-1]
+    assert isinstance(last, Return), f"{name} must end by returning its value"
+    assert last.value is not None, f"{name} must return a value"
+    return Function(name, params, type_of(last.value), body)
+
+
+def callees(function: Function) -> tuple[Function, ...]:
+    """The functions that `function` calls, directly or not, each once and before its callers."""
+    found: dict[str, Function] = {}
+    for expr in expressions(operand for stmt in statements(function.body) for operand in operands(stmt)):
+        if isinstance(expr, Call):
+            for callee in (*callees(_called[expr.function]), _called[expr.function]):
+                found.setdefault(callee.name, callee)
+    return tuple(found.values())
+
+
+def call(function: Function, *args: Value) -> Value:
+    """The result of another function, which `callees` of the calling one will find."""
+    assert function.result is not None, f"{function.name} returns nothing"
+    with _lock:
+        known = _called.setdefault(function.name, function)
+    assert known == function, f"two functions are called {function.name}"
+    return Value(Call(function.name, tuple(arg.expr for arg in args), function.result))
+
+
+@dataclass
+class Names:
+    """Fresh names for the locals of one function."""
+
+    count: int = 0
+
+    def fresh(self) -> str:
+        """The next unused name."""
+        self.count += 1
+        return f"t{self.count}"
+
+
+@dataclass
+class Block:
+    """A list of statements being written; nested blocks share the names of their function."""
+
+    names: Names = field(default_factory=Names)
+    statements: list[Stmt] = field(default_factory=list)
+
+    def let(self, value: Value) -> Value:
+        """Declare a local that starts as `value`; it may be assigned later."""
+        written = self._write(value.expr)
+        return self._declare(written, type_of(value.expr))
+
+    def assign(self, variable: Value, value: Value) -> None:
+        """Give a local declared by `let` another value."""
+        assert isinstance(variable.expr, Local), "only a local can be assigned"
+        self.statements.append(Assign(variable.expr.name, self._write(value.expr)))
+
+    def loop(self, condition: Value, body: Callable[[Block], None]) -> None:
+        """Repeat what `body` writes while the condition, a formula over locals, holds."""
+        inner = Block(self.names)
+        body(inner)
+        self.statements.append(While(condition.expr, tuple(inner.statements)))
+
+    def when(self, condition: Value, body: Callable[[Block], None]) -> None:
+        """Run what `body` writes if the condition holds."""
+        written = self._write(condition.expr)
+        inner = Block(self.names)
+        body(inner)
+        self.statements.append(If(written, tuple(inner.statements)))
+
+    def finish(self, value: Value) -> tuple[Stmt, ...]:
+        """Return `value`; the complete body."""
+        self.statements.append(Return(self._write(value.expr)))
+        return tuple(self.statements)
+
+    def _declare(self, value: Expr, dtype: Type) -> Value:
+        name = self.names.fresh()
+        self.statements.append(Declare(name, dtype, value))
+        return local(name, dtype)
+
+    def _write(self, root: Expr) -> Expr:
+        """Declare what must have a name below `root`; what remains of `root` itself."""
+        uses = _uses(root)
+        done: dict[Expr, Expr] = {}
+        height: dict[Expr, int] = {}
+        for node in _postorder(root):
+            written = node.rebuild(tuple(done[child] for child in node.children)) if node.children else node
+            tall = 1 + max((height[child] for child in node.children), default=-1)
+            if isinstance(written, Guarded):
+                written, tall = self._write_guarded(written), 0
+            elif node is not root and node.children and (uses[node] > 1 or tall >= NESTING):
+                written, tall = self._declare(written, type_of(node)).expr, 0
+            done[node], height[node] = written, tall
+        return done[root]
+
+    def _write_guarded(self, value: Guarded) -> Expr:
+        chosen = self._declare(value.usual, value.type).expr
+        assert isinstance(chosen, Local)
+        self.statements.append(If(value.condition, (Assign(chosen.name, value.rare),)))
+        return chosen
+
+
+def _postorder(root: Expr) -> Iterator[Expr]:
+    """Every distinct node once, operands first, without recursion."""
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))
+
+
+def _uses(root: Expr) -> dict[Expr, int]:
+    """How often each node occurs as an operand."""
+    uses: dict[Expr, int] = {}
+    for node in _postorder(root):
+        for child in node.children:
+            uses[child] = uses.get(child, 0) + 1
+    return uses

@@ -1,0 +1,150 @@
+"""Numbers that describe a floating-point format, and the pieces of a float: exponent, significand, scaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusec.dtypes import FLOAT32, FLOAT64, DType, signed_of, unsigned_of
+from fusec.math.coefficients import parts, polynomial
+from fusec.math.pairs import Pair
+from fusec.math.value import Value, fma, where
+
+INF = float("inf")
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format by its dtype: `digits` significand bits with the hidden one, exponents from `least` to `bias`."""
+
+    dtype: DType
+
+    @property
+    def mantissa(self) -> int:
+        """Stored significand bits."""
+        return self.dtype.mantissa
+
+    @property
+    def bias(self) -> int:
+        """Exponent bias, also the greatest exponent."""
+        return (1 << (self.dtype.bits - 2 - self.mantissa)) - 1
+
+    @property
+    def tiny(self) -> float:
+        """The least normal number."""
+        return float(2.0 ** (1 - self.bias))
+
+    @property
+    def signed(self) -> DType:
+        """The signed integer of the same width."""
+        return signed_of(self.dtype.bits)
+
+    @property
+    def unsigned(self) -> DType:
+        """The unsigned integer of the same width."""
+        return unsigned_of(self.dtype.bits)
+
+    @property
+    def sign_bit(self) -> int:
+        """The bits of -0.0."""
+        return 1 << (self.dtype.bits - 1)
+
+    @property
+    def magic(self) -> float:
+        """1.5 * 2^mantissa: adding it rounds a small number to an integer, which then stands in the lowest bits."""
+        return float(1.5 * 2.0**self.mantissa)
+
+    @property
+    def magic_bits(self) -> int:
+        """The bits of `magic`."""
+        return (self.mantissa + self.bias << self.mantissa) + (1 << (self.mantissa - 1))
+
+    def pick(self, single: float, double: float) -> float:
+        """One of two numbers by format."""
+        return single if self.dtype == FLOAT32 else double
+
+    def pick_name(self, single: str, double: str) -> str:
+        """One of two names by format."""
+        return single if self.dtype == FLOAT32 else double
+
+
+FORMATS = {dtype: Format(dtype) for dtype in (FLOAT32, FLOAT64)}
+
+
+def format_of(x: Value) -> Format:
+    """The format of a float value."""
+    return FORMATS[x.dtype]
+
+
+def constant_pair(name: str, x: Value) -> Pair:
+    """A split constant in the format of x."""
+    first, second, _ = parts(name, x.dtype)
+    return Pair(x.like(first), x.like(second))
+
+
+def horner(name: str, x: Value) -> Value:
+    """A fitted polynomial at x, one fma a coefficient."""
+    return horner_of(polynomial(name, x.dtype), x)
+
+
+def horner_of(coefficients: tuple[float, ...], x: Value) -> Value:
+    """A polynomial at x, lowest power first."""
+    result = x.like(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        result = fma(result, x, coefficient)
+    return result
+
+
+def with_sign(magnitude: Value, sign: Value) -> Value:
+    """`magnitude`, which must not be negative, with the sign bit of `sign`."""
+    mask = format_of(sign).sign_bit
+    return (magnitude.bits | (sign.bits & mask)).bitcast(magnitude.dtype)
+
+
+def copy_sign(magnitude: Value, sign: Value) -> Value:
+    """The magnitude of one float with the sign bit of another."""
+    return with_sign(abs(magnitude), sign)
+
+
+def flip_sign(x: Value, sign: Value) -> Value:
+    """x, negated where the sign bit of `sign` is set."""
+    mask = format_of(x).sign_bit
+    return (x.bits ^ (sign.bits & mask)).bitcast(x.dtype)
+
+
+def power_of_two(n: Value) -> Value:
+    """2^n for an integer n (of the float's width) in the range of normal exponents."""
+    form = next(form for form in FORMATS.values() if form.signed == n.dtype)
+    return ((n + form.bias) << form.mantissa).bitcast(form.dtype)
+
+
+def scale(x: Value, n: Value) -> Value:
+    """X * 2^n for normal x near 1 and |n| up to twice the exponent range, rounded once."""
+    half = n >> 1
+    return x * power_of_two(half) * power_of_two(n - half)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """x = (1 + fraction) * 2^exponent with the fraction in [-1/3, 1/3]; both floats, the exponent whole."""
+
+    exponent: Value
+    fraction: Value
+
+
+def split_exponent(x: Value) -> Split:
+    """Exponent and fraction of a positive finite x, subnormals included."""
+    form = format_of(x)
+    up = form.mantissa + 1
+    small = x < form.tiny
+    normal = where(small, x * 2.0**up, x)
+    bits = normal.signed_bits
+    # subtracting the bits of 2/3 makes the exponent field count from significands of 2/3 instead of 1
+    exponent = (bits - two_thirds_bits(form)) >> form.mantissa
+    fraction = (bits - (exponent << form.mantissa)).bitcast(form.dtype) - 1.0
+    return Split(exponent.to(form.dtype) - where(small, x.like(float(up)), 0.0), fraction)
+
+
+def two_thirds_bits(form: Format) -> int:
+    """The bits of 2/3, rounded down."""
+    return (form.bias - 1 << form.mantissa) + (1 << form.mantissa) // 3

@@ -1,0 +1,129 @@
+"""Logarithms: exponent and fraction, then a polynomial or a series in s = f / (2 + f) (atanh), as in C. Ng's fdlibm method."""
+
+from __future__ import annotations
+
+from fusec.dtypes import FLOAT32
+from fusec.math.coefficients import parts
+from fusec.math.formats import INF, NAN, Split, constant_pair, format_of, horner, split_exponent
+from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
+from fusec.math.value import Value, fma, where
+
+
+def log_limits(x: Value, result: Value) -> Value:
+    """`result` for positive finite x, and what every logarithm gives elsewhere."""
+    usual = where(x < INF, result, x)  # +inf and nan give themselves
+    return where(x < 0.0, NAN, where(x.eq(0.0), -INF, usual))
+
+
+def log(x: Value) -> Value:
+    """The natural logarithm."""
+    split = split_exponent(x)
+    near = _log_single(split) if x.dtype == FLOAT32 else _log_double(split)
+    return log_limits(x, near)
+
+
+def _log_single(split: Split) -> Value:
+    """A polynomial in the fraction."""
+    f = split.fraction
+    near = fma(horner("log", f), f * f, f)
+    return fma(split.exponent, parts("ln2", f.dtype)[0], near)
+
+
+def _log_double(split: Split) -> Value:
+    """F - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f): the great terms are exact or nearly so."""
+    f, count = split.fraction, split.exponent
+    high, low, _ = parts("ln2", f.dtype)
+    s = f / (f + 2.0)
+    z = s * s
+    half_square = f * f * 0.5
+    corrected = fma(s, half_square + z * horner("atanh_series", z), count * low)
+    return fma(count, high, f - (half_square - corrected))
+
+
+def log_pair(f: Pair, exponent: Value) -> Pair:
+    """Exponent * ln 2 + log(1 + f), relative error about 2^-(digits + 12); f in [-1/3, 1/3] or a little beyond."""
+    below = quick_sum(f.hi.like(2.0), f.hi)
+    below = Pair(below.hi, below.lo + f.lo)
+    inverse = 1.0 / below.hi
+    first = f.hi * inverse
+    rest = fma(-first, below.hi, f.hi) + fma(-first, below.lo, f.lo)
+    s = quick_sum(first, rest * inverse)
+    z = two_product(s.hi, s.hi)
+    z = Pair(z.hi, fma(s.hi + s.hi, s.lo, z.lo))
+    leading = constant_pair("two_thirds", f.hi)
+    series = quick_sum(leading.hi, z.hi * horner("atanh_series_2", z.hi))
+    series = Pair(series.hi, series.lo + leading.lo)
+    third = (s * z) * series
+    near = quick_sum(s.hi + s.hi, third.hi)
+    near = Pair(near.hi, near.lo + (third.lo + (s.lo + s.lo)))
+    ln2 = constant_pair("ln2", f.hi)
+    whole = two_product(exponent, ln2.hi)
+    total = two_sum(whole.hi, near.hi)
+    return quick_sum(total.hi, total.lo + (near.lo + fma(exponent, ln2.lo, whole.lo)))
+
+
+def log_of(x: Value) -> Pair:
+    """log(x) as a pair, for positive finite x."""
+    split = split_exponent(x)
+    return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent)
+
+
+def log_of_pair(x: Pair) -> Pair:
+    """log(x.hi + x.lo) as a pair, for positive finite normal x."""
+    split = split_exponent(x.hi)
+    form = format_of(x.hi)
+    # 2^-exponent is normal unless x is near the overflow, where the product below would be lost
+    unit = (form.pick(1.0, 1.0) + split.fraction) / x.hi
+    return log_pair(quick_sum(split.fraction, x.lo * unit), split.exponent)
+
+
+def log1p(x: Value) -> Value:
+    """log(1 + x), accurate near 0."""
+    form = format_of(x)
+    total = two_sum(x.like(1.0), x)
+    split = split_exponent(total.hi)
+    # total.lo is not 0 only where |exponent| <= digits or x is so great that it does not matter
+    low = where(x < 2.0 ** (2 * form.mantissa), total.lo * ((1.0 + split.fraction) / total.hi), 0.0)
+    fraction = quick_sum(split.fraction, low)
+    near = _log1p_near(fraction, split.exponent)
+    limited = where(x < INF, near, x)
+    limited = where(x < -1.0, NAN, where(x.eq(-1.0), -INF, limited))
+    return where(abs(x) < form.tiny, x, limited)  # keeps -0.0 and subnormals
+
+
+def _log1p_near(f: Pair, count: Value) -> Value:
+    """The float64 method of log with a fraction of two parts."""
+    high, low, _ = parts("ln2", f.hi.dtype)
+    s = f.hi / (f.hi + 2.0)
+    z = s * s
+    half_square = f.hi * f.hi * 0.5
+    corrected = fma(s, half_square + z * horner("atanh_series", z), fma(count, low, f.lo - f.hi * f.lo))
+    return fma(count, high, f.hi - (half_square - corrected))
+
+
+def log2(x: Value) -> Value:
+    """The logarithm to base 2; exact at powers of two."""
+    split = split_exponent(x)
+    near = log_pair(Pair(split.fraction, x.like(0.0)), x.like(0.0)) * constant_pair("log2e", x)
+    total = two_sum(split.exponent, near.hi)
+    return log_limits(x, total.hi + (total.lo + near.lo))
+
+
+def log10(x: Value) -> Value:
+    """The logarithm to base 10; exact at powers of ten."""
+    return log_limits(x, (log_of(x) * constant_pair("log10e", x)).value())
+
+
+def logaddexp(x: Value, y: Value) -> Value:
+    """log(e^x + e^y), without overflow."""
+    from fusec.math.exponential import clamp_exponent, exp  # both build on formats; neither needs the other to load
+
+    larger = where(x < y, y, x)
+    distance = where(x.eq(y), 0.0, -abs(x - y))
+    near = larger + log1p(exp(clamp_exponent(distance)))
+    return where(x.ne(x), x, where(y.ne(y), y, near))
+
+
+def softplus(x: Value) -> Value:
+    """log(1 + e^x)."""
+    return logaddexp(x, x.like(0.0))

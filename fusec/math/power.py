@@ -1,0 +1,76 @@
+"""Powers and roots."""
+
+from __future__ import annotations
+
+from fusec.dtypes import FLOAT32
+from fusec.math.exponential import clamp, clamp_exponent, exp_pair
+from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two
+from fusec.math.logarithm import log_of
+from fusec.math.pairs import Pair, two_product
+from fusec.math.value import Value, fma, sqrt, trunc, where
+
+
+def pow_(x: Value, y: Value) -> Value:
+    """x^y by exp(y log |x|) in pairs; special cases as in C99, Annex F."""
+    form = format_of(x)
+    far = 2.0 ** form.pick(
+        34, 66
+    )  # the logarithm next to 1 is at least 2^-digits, so beyond this all over- or underflows
+    size, exponent = abs(x), clamp(y, -far, far)
+    logarithm = log_of(size)
+    head = two_product(logarithm.hi, exponent)
+    bounded = clamp_exponent(head.hi)
+    low = where(bounded.eq(head.hi), fma(logarithm.lo, exponent, head.lo), 0.0)
+    return _power_limits(x, y, exp_pair(Pair(bounded, low)))
+
+
+def _power_limits(x: Value, y: Value, result: Value) -> Value:
+    """`result` = |x|^y for finite x and y other than 0, and C99's values and signs elsewhere."""
+    size, falling = abs(x), y < 0.0
+    result = where(size.eq(0.0), where(falling, x.like(INF), 0.0), result)
+    result = where(size.eq(INF), where(falling, x.like(0.0), INF), result)
+    endless = where((size > 1.0) ^ falling, x.like(INF), 0.0)
+    result = where(abs(y).eq(INF), where(size.eq(1.0), 1.0, endless), result)
+    whole, half = trunc(y).eq(y), y * 0.5
+    odd = whole & trunc(half).ne(half) & (abs(y) < INF)
+    result = where(odd, flip_sign(result, x), result)
+    result = where((x < 0.0) & ~whole & (size < INF), NAN, result)
+    result = where(x.ne(x) | y.ne(y), NAN, result)
+    return where(x.eq(1.0) | y.eq(0.0), 1.0, result)
+
+
+def rsqrt(x: Value) -> Value:
+    """1 / sqrt(x), one correction after the quotient."""
+    form = format_of(x)
+    up = 2 * (form.mantissa // 2 + 1)
+    small = x < form.tiny
+    scaled = where(small, x * 2.0**up, x)  # so that residues stay normal
+    root = sqrt(scaled)
+    first = 1.0 / root
+    error = fma(-root, root, scaled) / (root + root)
+    rest = fma(-first, root, 1.0) - first * error
+    near = fma(first, rest, first)
+    return where((x > 0.0) & (x < INF), where(small, near * 2.0 ** (up // 2), near), first)
+
+
+def cbrt(x: Value) -> Value:
+    """The real cube root, from a polynomial for m^(-1/3), Newton steps and one exact residue."""
+    form = format_of(x)
+    size = abs(x)
+    up = 3 * (form.mantissa // 3 + 1)
+    small = size < form.tiny
+    bits = where(small, size * 2.0**up, size).signed_bits
+    exponent = (bits >> form.mantissa) - form.bias
+    # rint((exponent - 1) / 3) is floor(exponent / 3), for the fractions are 0 and 1/3 on either side
+    shifted = fma(exponent.to(form.dtype) - 1.0, 1.0 / 3.0, form.magic)
+    third = shifted.signed_bits - form.magic_bits
+    m = (bits - (third + third + third << form.mantissa)).bitcast(form.dtype)  # in [1, 8)
+    inverse = horner("cbrt", m)
+    for _ in range(2 if form.dtype == FLOAT32 else 3):  # relative error 2^-7, 2^-13, 2^-25, 2^-49
+        inverse = inverse * fma(m * inverse * inverse, inverse * (-1.0 / 3.0), 4.0 / 3.0)
+    guess = m * inverse * inverse
+    square = two_product(guess, guess)
+    residue = fma(-square.lo, guess, fma(-square.hi, guess, m))
+    root = fma(residue * inverse * inverse, 1.0 / 3.0, guess)
+    scaled = root * power_of_two(third) * where(small, x.like(2.0 ** -(up // 3)), 1.0)
+    return where((size > 0.0) & (size < INF), copy_sign(scaled, x), x)

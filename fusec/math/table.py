@@ -1,0 +1,100 @@
+"""The definition of every op that is not primitive, as functions of the loops IR."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fusec.dtypes import BOOL, COMPLEX, DType, real_type
+from fusec.ir.loops import Function
+from fusec.math import basic, complex_basic, division, error, exponential, hyperbolic, logarithm, power
+from fusec.math import trigonometric as circular
+from fusec.math import trigonometric_inverse as arcs
+from fusec.math.body import Formula, write
+from fusec.math.value import Value, make_complex
+
+REAL: dict[str, Formula] = {
+    # exact
+    "minimum": basic.minimum,
+    "maximum": basic.maximum,
+    "fmin": basic.fmin,
+    "fmax": basic.fmax,
+    "sign": basic.sign,
+    "signbit": basic.signbit,
+    "isnan": basic.isnan,
+    "isinf": basic.isinf,
+    "isfinite": basic.isfinite,
+    "copysign": basic.copysign,
+    "round": basic.round_,
+    "nextafter": basic.nextafter,
+    "ldexp": basic.ldexp,
+    "ilogb": basic.ilogb,
+    "fmod": division.fmod,
+    "remainder": division.remainder,
+    "floor_divide": division.floor_divide,
+    # exponentials and logarithms
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "exp10": exponential.exp10,
+    "expm1": exponential.expm1,
+    "sigmoid": exponential.sigmoid,
+    "log": logarithm.log,
+    "log1p": logarithm.log1p,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    # powers
+    "pow": power.pow_,
+    "rsqrt": power.rsqrt,
+    "cbrt": power.cbrt,
+    # circular and hyperbolic
+    "sin": circular.sin,
+    "cos": circular.cos,
+    "tan": circular.tan,
+    "sinpi": circular.sinpi,
+    "cospi": circular.cospi,
+    "sinc": circular.sinc,
+    "asin": arcs.asin,
+    "acos": arcs.acos,
+    "atan": arcs.atan,
+    "atan2": arcs.atan2,
+    "tanh": hyperbolic.tanh,
+    # error function
+    "erf": error.erf,
+}
+
+COMPLEX_FORMULAS: dict[str, Formula] = {
+    "add": complex_basic.add,
+    "subtract": complex_basic.subtract,
+    "multiply": complex_basic.multiply,
+    "divide": complex_basic.divide,
+    "negative": complex_basic.negative,
+    "equal": complex_basic.equal,
+    "not_equal": complex_basic.not_equal,
+    "conj": complex_basic.conj,
+    "norm": complex_basic.norm,
+    "arg": complex_basic.arg,
+}
+
+
+@cache
+def define(op: str, types: tuple[DType, ...]) -> Function:
+    """The function that computes `op` of operands of these dtypes, e.g. fusec_exp_float32.
+
+    Complex operands: also the arithmetic that is primitive for real ones. A conversion from complex is named by
+    ("convert", (source, target)). Functions that it calls: `callees`.
+    """
+    if op == "convert":
+        return _conversion(*types)
+    formula = (COMPLEX_FORMULAS if types[0] in COMPLEX else REAL)[op]
+    others = "".join(f"_{dtype}" for dtype in types[1:] if dtype != types[0])
+    return write(f"fusec_{op}_{types[0]}{others}", types, formula)
+
+
+def _conversion(source: DType, target: DType) -> Function:
+    part = real_type(target)
+
+    def formula(x: Value) -> Value:
+        if target == BOOL:
+            return x.real.ne(0.0) | x.imag.ne(0.0)
+        return make_complex(x.real.to(part), x.imag.to(part))
+
+    return write(f"fusec_convert_{source}_{target}", (source,), formula)

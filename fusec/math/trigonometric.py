@@ -1,0 +1,227 @@
+"""Circular functions: reduction by multiples of pi / 2 to a pair, polynomials on [-pi / 4, pi / 4].
+
+Common arguments are reduced by Cody and Waite's method with fma, huge ones by that of M. Payne and R. Hanek ("Radian
+reduction for trigonometric functions", 1983) in integers, in functions of their own that are called only when needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fusec.dtypes import FLOAT32, INT64, UINT64
+from fusec.math.body import call, guard, write
+from fusec.math.coefficients import TWO_OVER_PI, TWO_OVER_PI_BITS, parts
+from fusec.math.formats import INF, NAN, constant_pair, flip_sign, format_of, horner
+from fusec.math.pairs import Pair, choose, quick_sum, two_product
+from fusec.math.value import Value, fma, multiply_high, rint, trunc, where
+
+
+@dataclass(frozen=True, slots=True)
+class Angle:
+    """An angle: `quadrant` (an integer; only its two lowest bits count) times pi / 2 plus `rest`."""
+
+    quadrant: Value
+    rest: Pair
+
+
+def usual_limit(x: Value) -> float:
+    """Up to here `reduce_usual` leaves the rest accurate; the count then has few enough bits for an exact first step."""
+    return format_of(x).pick(2.0**17, 2.0**38)
+
+
+def reduce_usual(size: Value) -> Angle:
+    """Reduction of a magnitude below the usual limit: three parts of pi / 2, the second step's error carried along."""
+    form = format_of(size)
+    first, second, third = parts("half_pi", form.dtype)
+    shifted = fma(size, parts("two_over_pi", form.dtype)[0], form.magic)
+    count = shifted - form.magic
+    exact = fma(count, -first, size)
+    product = two_product(count, exact.like(second))
+    rest = exact - product.hi
+    lost = (
+        (exact - rest) - product.hi
+    ) - product.lo  # exact is a multiple of the product's last place, so none is lost
+    return Angle(shifted.bits, Pair(rest, fma(count, -third, lost)))
+
+
+def window(offset: Value, width: int, wanted: int) -> list[Value]:
+    """`wanted` words of `width` bits of 2 / pi from the bit `offset` on, one word of zeros standing before the first."""
+    assert offset.dtype == UINT64, "the window is cut with 64-bit shifts"
+    count = TWO_OVER_PI_BITS // width
+    mask = (1 << width) - 1
+    greatest = {32: 4, 64: 16}[width]  # the greatest offset, in words
+    digits = [0] + [TWO_OVER_PI >> (width * (count - 1 - i)) & mask for i in range(count - 1)]
+    words = [offset.like(word) for word in digits[: greatest + wanted + 1]]
+    index, step = offset >> (width.bit_length() - 1), 16 if width == 64 else 4
+    while step:
+        taken = (index & step).ne(0)
+        words = [where(taken, words[min(i + step, len(words) - 1)], words[i]) for i in range(step + wanted)]
+        step >>= 1
+    shift = offset & (width - 1)
+    if width == 32:
+        return [(((a << 32) | b) << shift) >> 32 & mask for a, b in zip(words, words[1:], strict=False)][:wanted]
+    pairs = zip(words, words[1:], strict=False)
+    return [(a << shift) | (b >> (64 - shift)) for a, b in pairs][:wanted]
+
+
+def reduce_huge(size: Value) -> Angle:
+    """Reduction of any finite magnitude above the usual limit, from the product with a window of 2 / pi."""
+    form = format_of(size)
+    bits = size.bits.to(UINT64)
+    whole = (bits & (1 << form.mantissa) - 1) | 1 << form.mantissa
+    width = form.dtype.bits
+    # size = whole * 2^e; quarters of a turn need 2 / pi * 2^(e - 2) after the binary point
+    offset = (bits >> form.mantissa) + (width - 2 - form.bias - form.mantissa)
+    high, middle, low = window(offset, width, 3)
+    if form.dtype == FLOAT32:
+        return _angle_single((whole * high << 32) + whole * middle + (whole * low >> 32), size)
+    middle_product = whole * middle
+    lower = middle_product + multiply_high(whole, low)
+    carry = where(lower < middle_product, lower.like(1), 0)
+    return _angle_double(whole * high + multiply_high(whole, middle) + carry, lower, size)
+
+
+def _quarters(turn: Value) -> tuple[Value, Value]:
+    """The nearest quadrant of a fraction of a turn of 64 bits, and the signed rest in the same unit."""
+    quadrant = (turn + (1 << 61)) >> 62
+    return quadrant, (turn - (quadrant << 62)).bitcast(INT64)
+
+
+def _angle_single(turn: Value, like: Value) -> Angle:
+    quadrant, rest = _quarters(turn)
+    high = rest.to(FLOAT32)
+    low = (rest - high.to(INT64)).to(FLOAT32)
+    quarter = constant_pair("half_pi", like).scaled(2.0**-62)
+    return Angle(quadrant.to(format_of(like).unsigned), Pair(high, low) * quarter)
+
+
+def _angle_double(turn: Value, lower: Value, like: Value) -> Angle:
+    quadrant, rest = _quarters(turn)
+    high = (rest & ~0x7FF).to(like.dtype)  # 53 bits: exact
+    low = (((rest & 0x7FF) << 53).bitcast(UINT64) | (lower >> 11)).to(like.dtype) * 2.0**-53
+    quarter = constant_pair("half_pi", like).scaled(2.0**-62)
+    return Angle(quadrant, quick_sum(high, low) * quarter)
+
+
+def sine_pair(rest: Pair) -> Pair:
+    """Sin of a reduced angle."""
+    x = rest.hi
+    square = x * x
+    return Pair(x, fma(horner("sin", square) * square, x, rest.lo))
+
+
+def cosine_pair(rest: Pair, careful: bool = False) -> Pair:
+    """Cos of a reduced angle; `careful` regards the rounding of the square as well."""
+    x = rest.hi
+    square = x * x
+    half = square * 0.5
+    head = 1.0 - half
+    lost = (1.0 - head) - half
+    if careful:
+        lost = fma(fma(x, x, -square), -0.5, lost)
+    return Pair(head, lost + fma(horner("cos", square), square * square, x * -rest.lo))
+
+
+def turned(angle: Angle, quadrants: int) -> Value:
+    """Sin of the angle moved on by a number of quadrants."""
+    quadrant = angle.quadrant + quadrants if quadrants else angle.quadrant
+    odd = (quadrant & 1).ne(0)
+    chosen = choose(odd, cosine_pair(angle.rest), sine_pair(angle.rest)).value()
+    width = chosen.dtype.bits
+    return (chosen.bits ^ ((quadrant & 2) << (width - 2))).bitcast(chosen.dtype)
+
+
+def tangent(angle: Angle) -> Value:
+    """Tan of the angle, from the quotient of pairs."""
+    sine, cosine = sine_pair(angle.rest), cosine_pair(angle.rest, careful=True)
+    odd = (angle.quadrant & 1).ne(0)
+    above, below = choose(odd, -cosine, sine), choose(odd, sine, cosine)
+    above, below = quick_sum(above.hi, above.lo), quick_sum(below.hi, below.lo)
+    quotient = above.hi / below.hi
+    rest = fma(-quotient, below.hi, above.hi) + fma(-quotient, below.lo, above.lo)
+    corrected = quotient + rest / below.hi
+    return where(quotient.eq(0.0), quotient, corrected)
+
+
+def sine_of(angle: Angle) -> Value:
+    """Sin of the angle."""
+    return turned(angle, 0)
+
+
+def cosine_of(angle: Angle) -> Value:
+    """Cos of the angle."""
+    return turned(angle, 1)
+
+
+Of = Callable[[Angle], Value]
+
+
+def _huge(of: Of) -> Callable[[Value], Value]:
+    """The formula for huge magnitudes, infinities and nan."""
+    return lambda size: where(size < INF, of(reduce_huge(where(size < INF, size, usual_limit(size)))), NAN)
+
+
+def _at_any_size(name: str, of: Of, size: Value) -> Value:
+    """The function of a magnitude; huge ones take a function of their own."""
+    rare = write(f"fusec_{name}_huge_{size.dtype}", (size.dtype,), _huge(of))
+    return guard(size >= usual_limit(size), call(rare, size), of(reduce_usual(size)))
+
+
+def sin(x: Value) -> Value:
+    """The sine."""
+    return flip_sign(_at_any_size("sin", sine_of, abs(x)), x)
+
+
+def cos(x: Value) -> Value:
+    """The cosine."""
+    return _at_any_size("cos", cosine_of, abs(x))
+
+
+def tan(x: Value) -> Value:
+    """The tangent."""
+    return flip_sign(_at_any_size("tan", tangent, abs(x)), x)
+
+
+def half_turns(size: Value) -> Angle:
+    """Size * pi reduced, for a finite magnitude; all floats above 2^(digits) are even numbers of half turns."""
+    form = format_of(size)
+    bounded = where(size < 2.0 ** (form.mantissa + 1), size, 0.0)
+    count = rint(bounded + bounded)
+    near = fma(count, -0.5, bounded)  # exact
+    pi = constant_pair("pi", size)
+    product = two_product(near, pi.hi)
+    return Angle(count.to(form.signed).bitcast(form.unsigned), quick_sum(product.hi, fma(near, pi.lo, product.lo)))
+
+
+def sinpi(x: Value) -> Value:
+    """sin(pi x); +-0 with the sign of x at whole numbers."""
+    size = abs(x)
+    near = turned(half_turns(size), 0)
+    near = where(trunc(size).eq(size), 0.0, near)
+    return where(size < INF, flip_sign(near, x), NAN)
+
+
+def cospi(x: Value) -> Value:
+    """cos(pi x); +0 at half-odd numbers."""
+    size = abs(x)
+    near = turned(half_turns(size), 1)
+    return where(size < INF, where(near.eq(0.0), 0.0, near), NAN)
+
+
+def sinc(x: Value) -> Value:
+    """sin(pi x) / (pi x), as NumPy's sinc; 1 at 0."""
+    size = abs(x)
+    angle = half_turns(size)
+    odd = (angle.quadrant & 1).ne(0)
+    sine, cosine = sine_pair(angle.rest), cosine_pair(angle.rest)
+    loose = choose(odd, cosine, sine)
+    above = quick_sum(loose.hi, loose.lo)
+    product = two_product(size, constant_pair("pi", x).hi)
+    below = quick_sum(product.hi, fma(size, constant_pair("pi", x).lo, product.lo))
+    quotient = (above / below).value()
+    signed = (quotient.bits ^ ((angle.quadrant & 2) << (x.dtype.bits - 2))).bitcast(x.dtype)
+    form = format_of(x)
+    near = where(trunc(size).eq(size), 0.0, signed)
+    near = where(size < 2.0 ** -(form.mantissa // 2 + 2), 1.0, near)
+    return where(size < INF, near, where(size.eq(INF), 0.0, x))

@@ -1,0 +1,201 @@
+"""What `tools/coefficients.py` fits: one row per polynomial, and the constants that are split into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+
+mp.mp.dps = 60
+Function = Callable[[mp.mpf], mp.mpf]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One polynomial: the function on [low, high] with a weight; bits: wanted error 2^-bits, 0 for no such dtype."""
+
+    name: str
+    text: str
+    function: Function
+    weight: Function
+    low: mp.mpf
+    high: mp.mpf
+    bits32: float
+    bits64: float
+
+
+def of_square(function: Function) -> Function:
+    """A function of z = x^2 from an even function of x."""
+    return lambda z: function(mp.sqrt(z))
+
+
+def one(_: mp.mpf) -> mp.mpf:
+    """The weight of an absolute error."""
+    return mp.mpf(1)
+
+
+TINY = mp.mpf(10) ** -5
+LN2 = mp.log(2)
+THIRD = mp.mpf(1) / 3
+REDUCED = LN2 / 2 * mp.mpf("1.001")
+ATANH_MAX = (THIRD / (2 - THIRD)) ** 2 * mp.mpf("1.001")  # s^2 for s = f / (2 + f), f in [-1/3, 1/3]
+EIGHTH = (mp.pi / 4 * mp.mpf("1.005")) ** 2
+TAN_EIGHTH = (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.001")
+
+
+def _erf_tail(x: mp.mpf) -> mp.mpf:
+    return -mp.log(mp.erfc(x))
+
+
+FITS = (
+    Fit(
+        "exp",
+        "(exp(x) - 1 - x) / x^2",
+        lambda x: (mp.exp(x) - 1 - x) / x**2,
+        lambda x: (x * x + TINY) / mp.exp(x),
+        -REDUCED,
+        REDUCED,
+        27.5,
+        57,
+    ),
+    Fit(
+        "log",
+        "(log(1 + x) - x) / x^2",
+        lambda x: (mp.log1p(x) - x) / x**2,
+        lambda x: abs(x * x / mp.log1p(x)) + TINY,
+        -THIRD,
+        THIRD,
+        26.5,
+        0,
+    ),
+    Fit(
+        "atanh_series",
+        "(2 atanh(s) - 2 s) / s^3 of s^2",
+        of_square(lambda s: (2 * mp.atanh(s) - 2 * s) / s**3),
+        lambda z: z + TINY,
+        mp.mpf(0),
+        ATANH_MAX,
+        30,
+        59,
+    ),
+    Fit(
+        "atanh_series_2",
+        "(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 of s^2",
+        of_square(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5),
+        lambda z: z * z + TINY**2,
+        mp.mpf(0),
+        ATANH_MAX,
+        36,
+        69,
+    ),
+    Fit(
+        "tanh",
+        "(tanh(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.tanh(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.tanh(x) + TINY),
+        mp.mpf(0),
+        mp.mpf("1.001"),
+        27.5,
+        57,
+    ),
+    Fit(
+        "sinh",
+        "(sinh(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.sinh(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.sinh(x) + TINY),
+        mp.mpf(0),
+        mp.mpf(1.01),
+        28,
+        58,
+    ),
+    Fit(
+        "erf",
+        "erf(x) / x - 1 of x^2",
+        of_square(lambda x: mp.erf(x) / x - 1),
+        of_square(lambda x: x / mp.erf(x)),
+        mp.mpf(0),
+        mp.mpf("1.001"),
+        27.5,
+        55.5,
+    ),
+    Fit(
+        "erf_tail",
+        "-log(erfc(x))",
+        _erf_tail,
+        lambda x: mp.erfc(x) + mp.mpf(2) ** -40,
+        mp.mpf("0.99"),
+        mp.mpf("4.0"),
+        27,
+        0,
+    ),
+    Fit(
+        "erf_far_tail",
+        "-log(erfc(x))",
+        _erf_tail,
+        lambda x: mp.erfc(x) + mp.mpf(2) ** -70,
+        mp.mpf("0.99"),
+        mp.mpf("6.0"),
+        0,
+        57,
+    ),
+    Fit(
+        "sin",
+        "(sin(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.sin(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.sin(x) + TINY),
+        mp.mpf(0),
+        EIGHTH,
+        28,
+        59,
+    ),
+    Fit(
+        "cos",
+        "(cos(x) - 1 + x^2 / 2) / x^4 of x^2",
+        of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4),
+        of_square(lambda x: x**4 + TINY**2),
+        mp.mpf(0),
+        EIGHTH,
+        28,
+        59,
+    ),
+    Fit(
+        "atan",
+        "(atan(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.atan(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.atan(x) + TINY),
+        mp.mpf(0),
+        TAN_EIGHTH,
+        28,
+        58,
+    ),
+    Fit(
+        "asin",
+        "(asin(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.asin(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.asin(x) + TINY),
+        mp.mpf(0),
+        mp.mpf("0.2501"),
+        28,
+        58,
+    ),
+    Fit("cbrt", "x^(-1/3)", lambda x: 1 / mp.cbrt(x), lambda x: mp.cbrt(x), mp.mpf(1), mp.mpf(8), 7, 7),
+)
+
+CONSTANTS: dict[str, Callable[[], mp.mpf]] = {
+    "ln2": lambda: mp.log(2),
+    "ln10": lambda: mp.log(10),
+    "log2e": lambda: 1 / mp.log(2),
+    "log10e": lambda: 1 / mp.log(10),
+    "log10_2": lambda: mp.log(2) / mp.log(10),
+    "log2_10": lambda: mp.log(10) / mp.log(2),
+    "pi": lambda: +mp.pi,
+    "half_pi": lambda: mp.pi / 2,
+    "quarter_pi": lambda: mp.pi / 4,
+    "two_over_pi": lambda: 2 / mp.pi,
+    "third": lambda: mp.mpf(1) / 3,
+    "two_thirds": lambda: mp.mpf(2) / 3,
+    "two_over_sqrt_pi": lambda: 2 / mp.sqrt(mp.pi),
+    "sqrt_half": lambda: mp.sqrt(mp.mpf(1) / 2),
+    "log_sqrt_two_pi": lambda: mp.log(2 * mp.pi) / 2,
+}
