@@ -216,7 +216,7 @@ def test_torch_streams_order_the_work():
 @pytest.mark.hardware
 def test_torch_tensors_that_need_a_gradient_are_refused():
     torch = pytest.importorskip("torch")
-    with pytest.raises(TypeError, match="requires? grad"):
+    with pytest.raises(TypeError, match=r"requires? grad"):
         fusec.ElementwiseKernel(*UPDATE)(torch.zeros(3, device="cuda", requires_grad=True))
 
 
