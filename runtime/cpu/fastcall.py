@@ -58,20 +58,25 @@ def make(
     *,
     limit: int | None = None,
     ndim: int = 0,
+    allocates: bool = True,
     returns: Literal["outputs", "tuple", "nothing"] = "outputs",
 ) -> Callee:
     """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
 
     limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
-    have; 0 if any number will do. Gives `fallback` itself if kernel or interpreter do not allow it.
+    have; 0 if any number will do. allocates: calls may leave out the outputs; those of `kernel.fills` never.
+    Gives `fallback` itself if kernel or interpreter do not allow a native entry.
     """
     reason = _objection(executable, args)
     if reason:
         debug.show(2, f"{name} has no native entry: {reason}", "")
         return fallback
-    code = jit.compile_text("entry", entry_text(), executable.store)
-    words = _header(executable, args, limit, ndim, Returns[returns.upper()])
+    code = jit.compile_text("entry", entry_text(), executable.store, quick=True)
+    words = _header(executable, args, limit)
     words[Header.FALLBACK] = id(fallback)
+    words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
+    if not allocates or executable.kernel.fills:  # what must start as zeros is not allocated here
+        words[Header.ALLOCATE_LIMIT] = 0
     for arg in args:
         words += _argument(executable, arg)
     packed = struct.pack(f"={len(words)}q", *words)
@@ -101,9 +106,7 @@ def _new_function(method: int, self: bytes, module: str) -> Callee:
 # --- the description -------------------------------------------------------------------------------------------------
 
 
-def _header(
-    executable: Executable, args: Sequence[ArgSpec], limit: int | None, ndim: int, returns: Returns
-) -> list[int]:
+def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) -> list[int]:
     outputs = [arg for arg in args if arg.output]
     widest = max(arg.dtype.nbytes for arg in args if not arg.number)
     narrow = ((1 << 31) - 1) // widest  # elements whose offsets fit 32 bits
@@ -113,8 +116,8 @@ def _header(
     words[Header.TABLE] = ctypes.addressof(_table())
     words[Header.KERNEL] = executable.address
     words[Header.LIMIT] = bound if limit is None else min(limit, bound)
-    small = (memory.LARGE - 1) // max(arg.dtype.nbytes for arg in outputs)  # larger ones are recycled
-    words[Header.ALLOCATE_LIMIT] = 0 if executable.kernel.fills else small
+    largest = max(arg.dtype.nbytes for arg in outputs)
+    words[Header.ALLOCATE_LIMIT] = (memory.LARGE - 1) // largest  # from there on they are recycled
     words[Header.ALONE_BELOW] = executable.grain.serial_below
     words[Header.POOL_RUN] = 0 if pool is None else pool.run_address
     words[Header.POOL_STATE] = 0 if pool is None else pool.state_address
@@ -122,8 +125,6 @@ def _header(
     words[Header.INPUTS], words[Header.OUTPUTS] = len(args) - len(outputs), len(outputs)
     words[Header.SIZE_SLOT] = _slot(executable, "size", "")
     words[Header.EXTENT_SLOT] = _slot(executable, "extent", "")
-    words[Header.NDIM] = ndim
-    words[Header.RETURNS] = returns
     return words
 
 
@@ -249,9 +250,10 @@ def _peek(address: int, kind: Any) -> int:
     return value
 
 
+@cache
 def _numpy_api() -> ctypes.Array[ctypes.c_int64]:
     """The start of the table that NumPy's C API is."""
-    place = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
+    place = "numpy.core" if np.__version__.startswith("1.") else "numpy._core"
     umath = importlib.import_module(place + "._multiarray_umath")
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, Protocol
 
 from fusec import debug
-from fusec.errors.targets import JitForbidden
 from fusec.runtime.cpu.processor import Processor, processor
 
 PIPELINE = 1  # raise it when passes or options change: it is part of the keys of cached code
@@ -58,7 +57,7 @@ def target_id() -> str:
 def compile_text(name: str, source: str, store: Store | None = None, *, quick: bool = False) -> Loaded:
     """The function `name` of a module given as IR text; compiled at most once in a process, and kept in the store.
 
-    quick: without optimisation, in a fifth of the time; for code that waits more than it works.
+    quick: with the least of optimisation, in a tenth of the time; for code without loops that matter.
     """
     with _lock:
         symbol = symbol_of(name, source)
@@ -96,6 +95,7 @@ def emit(name: str, source: str, *, quick: bool = False) -> bytes:
         machine = _machine(processor())
         module = machine.parse(source, name, symbol_of(name, source))
         if quick:
+            machine.tidy(module)
             return bytes(machine.quick_target.emit_object(module))
         machine.optimise(module)
         return bytes(machine.target.emit_object(module))
@@ -142,6 +142,8 @@ class Machine:
         try:
             llvm.check_jit_execution()
         except OSError as error:
+            from fusec.errors.targets import JitForbidden  # the catalogue takes longer to import than a kernel to load
+
             raise JitForbidden(str(error)).at() from error
         self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target)
 
@@ -157,6 +159,16 @@ class Machine:
             debug.show(1, f"LLVM refuses the module of {name}", source)
             raise AssertionError(f"LLVM refuses the module of {name}: {error}") from error
         return module
+
+    def tidy(self, module: Any) -> None:
+        """Inline what must be and keep values in registers, in place."""
+        llvm = self._llvm
+        manager = llvm.create_new_module_pass_manager()
+        manager.add_always_inliner_pass()
+        manager.add_sroa_pass()
+        manager.add_instruction_combine_pass()
+        manager.add_simplify_cfg_pass()
+        manager.run(module, llvm.create_pass_builder(self.quick_target, llvm.create_pipeline_tuning_options(1)))
 
     def optimise(self, module: Any) -> None:
         """Run the passes in place."""

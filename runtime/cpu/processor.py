@@ -10,8 +10,6 @@ import os
 from dataclasses import dataclass
 from functools import cache
 
-from fusec.errors.targets import JitMissing, SettingNotUnderstood
-
 AVX2_LEVEL = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")  # what x86-64-v3 adds to v2
 
 
@@ -40,6 +38,8 @@ def _processor(level: str) -> Processor:
     try:
         import llvmlite.binding as llvm  # 25 ms: only where something is compiled or loaded
     except (ImportError, OSError) as error:
+        from fusec.errors.targets import JitMissing  # the catalogue takes longer to import than a kernel to load
+
         raise JitMissing(str(error)).at() from error
     triple = llvm.get_process_triple()
     x86 = triple.startswith("x86_64")
@@ -47,6 +47,8 @@ def _processor(level: str) -> Processor:
     avx2 = x86 and all(features.get(name, False) for name in AVX2_LEVEL)
     allowed = ["native", "generic"] + ["sse2"] * x86 + ["avx2"] * avx2
     if level not in allowed:
+        from fusec.errors.targets import SettingNotUnderstood
+
         raise SettingNotUnderstood("FUSEC_CPU", level, "one of " + ", ".join(allowed)).at()
     if level == "avx2":
         return Processor(triple, "x86-64-v3", "", 256)
