@@ -61,6 +61,7 @@ class DType:
         return _numpy_dtype(self.name)
 
     def __new__(cls, name: str, kind: Kind, bits: int, mantissa: int = 0) -> DType:
+        """The one object for these values."""
         return _ROWS.setdefault((name, kind, bits, mantissa), object.__new__(cls))
 
     def __reduce__(self) -> tuple[type[DType], tuple[str, Kind, int, int]]:

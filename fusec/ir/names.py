@@ -1,0 +1,118 @@
+"""What names and symbols mean in the IR's text: the account that its printer and its parser both keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fusec.dtypes import INT64, DType
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, scalar_type, type_of
+from fusec.ir.graph import Input
+from fusec.ir.loops import (
+    ArrayParam,
+    At,
+    Call,
+    Declare,
+    DeclareArray,
+    Element,
+    Field,
+    Function,
+    Load,
+    Local,
+    LocalArray,
+    Make,
+    Offset,
+    Param,
+    Query,
+    ScalarParam,
+    Stmt,
+)
+from fusec.ops import TABLE, result_type
+
+INFIX = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "//": "quotient",
+    "%": "modulo",
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "left_shift",
+    ">>": "right_shift",
+    "==": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+    "&&": "logical_and",
+    "||": "logical_or",
+}
+
+KEYWORDS = frozenset(
+    "struct function kernel graph let array store atomic do if else while do_while step break continue return "
+    "call make field offset load convert bitcast true false const local raw read written _".split()
+)
+
+
+@dataclass
+class Names:
+    """What names mean at a point of a function: kept up statement by statement."""
+
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    locals: dict[str, Type] = field(default_factory=dict)
+    arrays: dict[str, DType] = field(default_factory=dict)
+    params: dict[str, ArrayParam] = field(default_factory=dict)
+    inputs: dict[str, Input] = field(default_factory=dict)
+
+    @classmethod
+    def of_kernel(cls, params: Iterable[Param], functions: Mapping[str, Function]) -> Names:
+        """The names at the start of a kernel."""
+        names = cls(functions)
+        for param in params:
+            if isinstance(param, ScalarParam):
+                names.locals[param.name] = param.dtype
+            else:
+                names.params[param.name] = param
+        return names
+
+    def declare(self, stmt: Stmt) -> None:
+        """Enter what a statement declares."""
+        if isinstance(stmt, Declare):
+            self.locals[stmt.name] = stmt.type
+        elif isinstance(stmt, DeclareArray):
+            self.arrays[stmt.name] = stmt.element
+
+
+def default_type(expr: Expr, names: Names) -> Type | None:
+    """The type an expression has when its text does not say, or None if that has to be said."""
+    match expr:
+        case Const() | Make() | Input():
+            return expr.type
+        case Apply(op, args):
+            row = TABLE.get(op)
+            if row is None or not args or not all(isinstance(type_of(arg), DType) for arg in args):
+                return None
+            return result_type(row, tuple(map(scalar_type, args)), expr.type)
+        case Local(name):
+            return names.locals.get(name)
+        case Element(name) | At(name):
+            return Pointer(names.params[name].dtype, "global") if name in names.params else None
+        case LocalArray(name):
+            return Pointer(names.arrays[name], "local") if name in names.arrays else None
+        case Offset(pointer):
+            return type_of(pointer)
+        case Load(pointer):
+            kind = type_of(pointer)
+            return kind.element if isinstance(kind, Pointer) else None
+        case Query():
+            return INT64
+        case Call(name):
+            return names.functions[name].result if name in names.functions else None
+        case Field(value, name):
+            kind = type_of(value)
+            return dict(kind.fields).get(name) if isinstance(kind, Struct) else None
+        case _:
+            return None

@@ -1,0 +1,328 @@
+"""The text of both IRs: a printer here, the parser in `fusec.ir.parse`; what is printed parses to what it was.
+
+One statement a line, blocks in braces, ``@3`` for line 3 of the user's text. Operators are infix in parentheses or
+named as in the op table. Constants are exact: the shortest decimal that reads back, or their bits in hexadecimal.
+Types follow from the declarations; an expression of another type than those give carries it, ``(x : float32)``.
+A value that a statement uses several times is printed once, in a line ``%1 := ...`` before it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+import numpy as np
+
+from fusec.dtypes import BOOL, DType
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const, type_of
+from fusec.ir.graph import Graph, Input
+from fusec.ir.loops import (
+    Assign,
+    At,
+    Atomic,
+    Break,
+    Call,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    Element,
+    Field,
+    Function,
+    If,
+    Load,
+    Local,
+    LocalArray,
+    Make,
+    Offset,
+    Param,
+    Program,
+    Query,
+    Return,
+    ScalarParam,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.names import INFIX, KEYWORDS, Names, default_type
+from fusec.ir.parse import parse_graph, parse_program
+from fusec.ir.walk import expressions, operands, statements
+
+__all__ = ["parse_graph", "parse_program", "print_expression", "print_graph", "print_program"]
+
+SYMBOL = {op: symbol for symbol, op in INFIX.items()}
+PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def print_program(program: Program) -> str:
+    """The program's text; it ends with a newline."""
+    lines = [f"struct {name(kind.name)} {{ {_fields(kind)} }}" for kind in _structs(program)]
+    functions: dict[str, Function] = {}
+    for function in program.functions:
+        names = Names(functions=functions, locals=dict(function.params))
+        head = ", ".join(f"{name(param)}: {type_text(kind)}" for param, kind in function.params)
+        result = "" if function.result is None else f" -> {type_text(function.result)}"
+        lines.append(f"function {name(function.name)}({head}){result} {{")
+        lines += _block(function.body, 1, names)
+        lines.append("}")
+        functions[function.name] = function
+    names = Names.of_kernel(program.params, functions)
+    head = ", ".join(map(_param, program.params))
+    lines += [f"kernel {name(program.name)}({head}) {{", *_block(program.body, 1, names), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def print_graph(graph: Graph) -> str:
+    """The graph's text: named, shared and located values in lines of their own, then the outputs."""
+    head = ", ".join(f"{name(value.name)}: {type_text(value.type)}" for value in graph.inputs)
+    printer = _Expressions(Names())
+    body: list[str] = []
+    taken = {value.name for value in graph.inputs}
+    roots = [value for _, value in graph.outputs]
+    uses = _uses(roots)
+    for value in _inner_first(roots):
+        if isinstance(value, Const | Input):
+            continue
+        wish = graph.names.get(value)
+        if uses[value] > 1 or wish is not None or value in graph.lines:
+            text = printer.text(value)
+            known = wish is not None and wish not in taken
+            label = name(wish) if wish is not None and known else f"%{len(printer.labels) + 1}"
+            taken |= {wish} if wish is not None else set()
+            body.append(f"    {label} := {text}{_at(graph.lines.get(value, 0))}")
+            printer.labels[value] = label
+    for output, value in graph.outputs:
+        body.append(f"    {name(output)} = {printer.text(value)}")
+    return "\n".join([f"graph {name(graph.name)}({head}) {{", *body, "}"]) + "\n"
+
+
+def print_expression(expr: Expr) -> str:
+    """The text of one expression, for messages; names carry their types."""
+    return _Expressions(Names()).text(expr)
+
+
+# --- names, types, parameters ------------------------------------------------------------------------------------
+
+
+def name(text: str) -> str:
+    """A name as it is, or quoted if it is no identifier or a keyword."""
+    return text if PLAIN_NAME.fullmatch(text) and text not in KEYWORDS else json.dumps(text)
+
+
+def type_text(kind: Type) -> str:
+    """A dtype or struct by name; a pointer as C writes it, ``local`` for the address space of local arrays."""
+    match kind:
+        case DType() | Struct():
+            return name(kind.name)
+        case Pointer(element, space, constant):
+            return f"{'const ' if constant else ''}{element.name}{' local' if space == 'local' else ''}*"
+        case _:
+            assert_never(kind)
+
+
+def _fields(kind: Struct) -> str:
+    return ", ".join(f"{name(field)}: {dtype.name}" for field, dtype in kind.fields)
+
+
+def _param(param: Param) -> str:
+    if isinstance(param, ScalarParam):
+        return f"{name(param.name)}: {param.dtype.name}"
+    marks = [f"raw[{param.ndim}]" if param.raw else "array"]
+    marks += ["read"] * param.read + ["written"] * param.written
+    return f"{name(param.name)}: {param.dtype.name} {' '.join(marks)}"
+
+
+def _structs(program: Program) -> list[Struct]:
+    """Every struct type of the program, in order of appearance."""
+    kinds: list[Type] = []
+    for function in program.functions:
+        kinds += [kind for _, kind in function.params]
+        kinds += [function.result] if function.result is not None else []
+    for body in (*(function.body for function in program.functions), program.body):
+        for stmt in statements(body):
+            kinds += [stmt.type] if isinstance(stmt, Declare) else []
+            kinds += [type_of(expr) for expr in expressions(operands(stmt))]
+    return list(dict.fromkeys(kind for kind in kinds if isinstance(kind, Struct)))
+
+
+def _at(line: int) -> str:
+    return f" @{line}" if line else ""
+
+
+# --- statements --------------------------------------------------------------------------------------------------
+
+
+def _block(body: Iterable[Stmt], depth: int, names: Names) -> list[str]:
+    """Lines of statements; names declared in a block stay known, as they are unique in a function."""
+    lines: list[str] = []
+    for stmt in body:
+        printer = _Expressions(names)
+        lines += [f"{'    ' * depth}{line}" for line in printer.shared(operands(stmt))]
+        lines += _statement(stmt, depth, names, printer)
+    return lines
+
+
+def _statement(stmt: Stmt, depth: int, names: Names, printer: _Expressions) -> list[str]:
+    pad, line = "    " * depth, _at(stmt.line)
+    match stmt:
+        case If(condition, then, orelse):
+            lines = [f"{pad}if {printer.text(condition)} {{{line}", *_block(then, depth + 1, names)]
+            if orelse:
+                lines += [f"{pad}}} else {{", *_block(orelse, depth + 1, names)]
+            return [*lines, f"{pad}}}"]
+        case While(condition, body, step, test_first):
+            kind = "while" if test_first else "do_while"
+            lines = [f"{pad}{kind} {printer.text(condition)} {{{line}", *_block(body, depth + 1, names)]
+            if step:
+                lines += [f"{pad}}} step {{", *_block(step, depth + 1, names)]
+            return [*lines, f"{pad}}}"]
+        case _:
+            text = _simple(stmt, printer)
+            names.declare(stmt)
+            return [f"{pad}{text}{line}"]
+
+
+def _simple(stmt: Stmt, printer: _Expressions) -> str:
+    """A statement without blocks."""
+    match stmt:
+        case Declare(variable, kind, value):
+            initial = "" if value is None else f" = {printer.text(value)}"
+            return f"let {name(variable)}: {type_text(kind)}{initial}"
+        case DeclareArray(variable, element, length, values):
+            initial = f" = {{{printer.texts(values)}}}" if values else ""
+            return f"array {name(variable)}: {element.name}[{length}]{initial}"
+        case Assign(variable, value):
+            return f"{name(variable)} = {printer.text(value)}"
+        case SetField(variable, field, value):
+            return f"{name(variable)}.{name(field)} = {printer.text(value)}"
+        case Store(pointer, value):
+            return f"store {printer.text(pointer)} = {printer.text(value)}"
+        case Atomic(op, pointer, values, result):
+            return f"atomic {op}({printer.texts((pointer, *values))}){_result(result)}"
+        case CallStatement(call, result):
+            return f"do {printer.text(call)}{_result(result)}"
+        case Break():
+            return "break"
+        case Continue():
+            return "continue"
+        case Return(returned):
+            return "return" if returned is None else f"return {printer.text(returned)}"
+        case _:
+            raise AssertionError(f"unknown statement {stmt}")
+
+
+def _result(variable: str) -> str:
+    return f" -> {name(variable)}" if variable else ""
+
+
+# --- expressions -------------------------------------------------------------------------------------------------
+
+
+class _Expressions:
+    """Prints expressions against known names; `labels` are values printed before."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.labels: dict[Expr, str] = {}
+
+    def shared(self, roots: tuple[Expr, ...]) -> list[str]:
+        """Lines that label what the roots use several times."""
+        uses = _uses(roots)
+        lines = []
+        if max(uses.values(), default=0) > 1:
+            for expr in _inner_first(roots):
+                leaf = isinstance(expr, Const | Local | Element | LocalArray)
+                if uses[expr] > 1 and not leaf and not (isinstance(expr, Call) and expr in roots):
+                    lines.append(f"%{len(self.labels) + 1} := {self.text(expr)}")
+                    self.labels[expr] = f"%{len(self.labels) + 1}"
+        return lines
+
+    def texts(self, exprs: Iterable[Expr]) -> str:
+        """Several expressions, separated by commas."""
+        return ", ".join(map(self.text, exprs))
+
+    def text(self, expr: Expr) -> str:
+        """One expression, with its type where that does not follow from the names."""
+        label = self.labels.get(expr)
+        if label is not None:
+            return label
+        text = self._bare(expr)
+        if default_type(expr, self.names) == type_of(expr):
+            return text
+        return f"({text} : {type_text(type_of(expr))})"
+
+    def _bare(self, expr: Expr) -> str:
+        match expr:
+            case Const():
+                return constant_text(expr)
+            case Apply(op, args):
+                if op in SYMBOL:
+                    return f"({self.text(args[0])} {SYMBOL[op]} {self.text(args[1])})"
+                target = f"<{expr.type.name}>" if op in ("convert", "bitcast") else ""
+                return f"{op}{target}({self.texts(args)})"
+            case Input(variable) | Local(variable):
+                return name(variable)
+            case Element(variable) | LocalArray(variable):
+                return f"&{name(variable)}"
+            case At(variable, index):
+                return f"&{name(variable)}[{self.texts(index)}]"
+            case Offset(pointer, distance):
+                return f"offset({self.text(pointer)}, {self.text(distance)})"
+            case Load(pointer):
+                return f"load({self.text(pointer)})"
+            case Query(param, what, axis):
+                place = name(param) if param else "_"
+                return f"{place}.{what}" if axis is None else f"{place}.{what}[{self.text(axis)}]"
+            case Call(function, args):
+                return f"call {name(function)}({self.texts(args)})"
+            case Field(value, field):
+                return f"field({self.text(value)}, {name(field)})"
+            case Make(fields, kind):
+                return f"make {name(kind.name)}({self.texts(fields)})"
+            case _:
+                raise AssertionError(f"unknown expression {expr}")
+
+
+def constant_text(value: Const) -> str:
+    """``true``, ``int64(-3)``, ``float32(0.1)``; in hexadecimal the bits of what decimals cannot say."""
+    dtype = value.type
+    if dtype == BOOL and value.bits < 2:
+        return "true" if value.bits else "false"
+    if dtype.is_integer and value.bits < 1 << dtype.bits:
+        return f"{dtype.name}({int(value.value)})"
+    if dtype.is_float:
+        number = value.value
+        text = str(number) if isinstance(number, np.floating) else repr(float(number))
+        if np.isfinite(float(number)) and const(float(text), dtype) is value:
+            return f"{dtype.name}({text})"
+    return f"{dtype.name}({value.bits:#x})"
+
+
+def _uses(roots: Iterable[Expr]) -> Mapping[Expr, int]:
+    """How often each expression occurs as a root or operand."""
+    roots = list(roots)
+    uses = dict.fromkeys(expressions(roots), 0)
+    for expr in roots:
+        uses[expr] += 1
+    for expr in list(uses):
+        for child in expr.children:
+            uses[child] += 1
+    return uses
+
+
+def _inner_first(roots: Iterable[Expr]) -> list[Expr]:
+    """Every distinct expression, operands before users."""
+    order: dict[Expr, None] = {}
+
+    def visit(expr: Expr) -> None:
+        if expr not in order:
+            for child in expr.children:
+                visit(child)
+            order[expr] = None
+
+    for root in roots:
+        visit(root)
+    return list(order)
