@@ -1,0 +1,73 @@
+"""LLVM IR text for the CPU: one function that runs a program over a range of positions of the iteration space.
+
+The function is ``void symbol(i64 lo, i64 hi, ptr args)``. [lo, hi) is a range of row-major positions of the layout's
+iteration space, so that a runtime may part the work anywhere; `args` points at 64-bit slots in the order of
+`Kernel.slots` (pointers, strides in bytes, extents; scalars by their bits in the low bytes).
+
+Note [Passes]. The text holds explicit vectors, so that a short pipeline does what full optimisation would:
+`PASSES`, by the names of llvmlite's new pass manager.
+"""
+
+from __future__ import annotations
+
+from fusec.codegen.llvm_lanes import choose_lanes
+from fusec.codegen.llvm_nest import Nest
+from fusec.codegen.llvm_values import Builder
+from fusec.ir.loops import Program
+from fusec.kernel import Kernel, Layout
+
+PASSES = ("sroa", "instruction_combine", "simplify_cfg", "new_gvn", "instruction_combine", "dead_code_elimination")
+
+_EVERY_STEP_MASKED = 90  # operations from which a second copy of the body costs more to compile than masks cost to run
+
+
+def generate(
+    program: Program,
+    layout: Layout,
+    *,
+    vector_bits: int = 512,
+    symbol: str | None = None,
+    lanes: int | None = None,
+) -> Kernel:
+    """The kernel of a program for one memory layout.
+
+    vector_bits: width of the target's vector registers; 0 for scalar code. lanes: elements of one vector step, a power
+    of two, if the caller knows better (rows much shorter than the default); 1 for scalar code.
+    """
+    width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
+    assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
+    builder = Builder(width)
+    nest = Nest(program, layout, builder, "masked")
+    cost = nest.costs.of_body(program.body)
+    nest.tail = _tail(cost, vector_bits, layout)
+    nest.write()
+    name = symbol or program.name
+    source = _module(name, program, layout, nest, vector_bits)
+    notes = (f"{width} lanes" if width > 1 else "scalar", f"rest of a row: {nest.tail}")
+    return Kernel(name, "llvm", tuple(nest.arguments.slots), source, layout, lanes=width, cost=cost, notes=notes)
+
+
+def _tail(cost: int, vector_bits: int, layout: Layout) -> str:
+    """How the rest of a row runs; only 512-bit targets have masks for every kind of access."""
+    if vector_bits < 512:
+        return "scalar"
+    return "every" if cost > _EVERY_STEP_MASKED and not layout.streaming else "masked"
+
+
+def _module(name: str, program: Program, layout: Layout, nest: Nest, vector_bits: int) -> str:
+    builder = nest.b
+    attributes = f'nounwind "prefer-vector-width"="{vector_bits}"' if vector_bits else "nounwind"
+    return "\n".join(
+        [
+            f"; {program.name} for layout {layout.key}",
+            *builder.declarations,
+            f'define void @"{name}"(i64 %lo, i64 %hi, ptr noalias readonly %args) {attributes} {{',
+            "entry:",
+            *builder.allocas,
+            *nest.arguments.prologue,
+            *builder.lines,
+            "}",
+            "!0 = !{i32 1}",
+            "",
+        ]
+    )

@@ -1,0 +1,266 @@
+"""Primitive ops of the op table as LLVM instructions, on scalars and vectors alike.
+
+Every op is total, so operands are guarded where LLVM's instruction would be undefined. Floating-point instructions
+carry no fast-math flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fusec.codegen import llvm_convert
+from fusec.codegen.llvm_divide import divide, modulo
+from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer, integer_literal
+from fusec.dtypes import DType, real_type
+
+Rule = Callable[[Builder, list[Value], DType], Value]
+
+_FLOAT_COMPARE = {
+    "equal": "oeq", "not_equal": "une", "less": "olt", "less_equal": "ole", "greater": "ogt", "greater_equal": "oge",
+}  # fmt: skip
+_INTEGER_COMPARE = {
+    "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+}  # fmt: skip
+_SWAPPED = {"less": "greater", "greater": "less", "less_equal": "greater_equal", "greater_equal": "less_equal"}
+
+
+def apply_op(b: Builder, op: str, args: list[Operand], source: DType, target: DType) -> Operand:
+    """One op on evaluated operands. source: dtype of the first operand; target: of the result."""
+    match op:
+        case "convert":
+            return llvm_convert.convert(b, args[0], source, target)
+        case "bitcast":
+            return (llvm_convert.bitcast(b, args[0][0], source, target),)
+        case "where":
+            return b.select_parts(args[0][0], args[1], args[2])
+        case "complex":
+            return args[0] + args[1]
+        case "real":
+            return (args[0][0],)
+        case "imag":
+            return (args[0][1],)
+    if source.is_complex:
+        return _complex_op(b, op, args, real_type(source))
+    rule = _RULES.get(op)
+    assert rule is not None, f"op {op} is no primitive of this target"
+    return (rule(b, [arg[0] for arg in args], source),)
+
+
+def _complex_op(b: Builder, op: str, args: list[Operand], part: DType) -> Operand:
+    """The ops on complex values that work part by part."""
+    columns = list(zip(*args, strict=True))
+    if op in ("add", "subtract", "negative"):
+        return tuple(_RULES[op](b, list(column), part) for column in columns)
+    assert op in ("equal", "not_equal"), f"op {op} on complex values must be expanded before code is generated"
+    first, second = (_RULES[op](b, list(column), part) for column in columns)
+    return (b.binary("and" if op == "equal" else "or", first, second),)
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+
+def _sum(b: Builder, args: list[Value], dtype: DType) -> Value:
+    if dtype.is_float:
+        return b.binary("fadd", args[0], args[1])
+    return _moved(b, "add", args[0], args[1]) or _moved(b, "add", args[1], args[0]) or b.binary("add", *args)
+
+
+def _difference(b: Builder, args: list[Value], dtype: DType) -> Value:
+    if dtype.is_float:
+        return b.binary("fsub", args[0], args[1])
+    return _moved(b, "sub", args[0], args[1]) or _mirrored(b, args[0], args[1]) or b.binary("sub", *args)
+
+
+def _moved(b: Builder, op: str, value: Value, distance: Value) -> Value | None:
+    """A symbolic position moved by a uniform distance."""
+    linear = value.linear
+    if linear is None or distance.varying or value.type == "ptr":
+        return None
+    shift = distance.literal
+    bounds: tuple[int | None, int | None] = (None, None)
+    if shift is not None and linear.low is not None and linear.high is not None:
+        shift = -shift if op == "sub" else shift
+        bounds = _in_range(linear.low + shift, linear.high + shift, value.type)
+    base = b.let(f"{op} {value.type} {linear.base}, {distance.text}")
+    # What wrapped once stays far from any position only if it moves little.
+    near = shift is not None and abs(shift) < 1 << 30
+    if linear.hint and not near:
+        return None
+    text = b.binary(op, Value(value.type, value.text, varying=True), distance).text if linear.hint else ""
+    return Value(value.type, text, varying=True, linear=Linear(base, linear.step, *bounds, hint=linear.hint))
+
+
+def _in_range(low: int, high: int, llvm: str) -> tuple[int | None, int | None]:
+    """The bounds if they fit the type as a signed number."""
+    limit = 1 << int(llvm[1:]) - 1
+    return (low, high) if -limit <= low and high < limit else (None, None)
+
+
+def _mirrored(b: Builder, start: Value, value: Value) -> Value | None:
+    """A symbolic position taken from a uniform number: it runs backwards."""
+    linear = value.linear
+    if linear is None or linear.hint or start.varying:
+        return None
+    base = b.let(f"sub {value.type} {start.text}, {linear.base}")
+    return Value(value.type, "", varying=True, linear=Linear(base, -linear.step))
+
+
+def _product(b: Builder, args: list[Value], dtype: DType) -> Value:
+    if dtype.is_float:
+        return b.binary("fmul", args[0], args[1])
+    for value, factor in (args, reversed(args)):
+        linear, by = value.linear, factor.literal
+        if linear is not None and not linear.hint and by is not None and by and abs(by * linear.step) < 1 << 16:
+            bounds: tuple[int | None, int | None] = (None, None)
+            if linear.low is not None and linear.high is not None:
+                ends = sorted((linear.low * by, linear.high * by))
+                bounds = _in_range(ends[0], ends[1], value.type)
+            base = b.let(f"mul {value.type} {linear.base}, {factor.text}")
+            return Value(value.type, "", varying=True, linear=Linear(base, linear.step * by, *bounds))
+    return b.binary("mul", *args)
+
+
+def _negative(b: Builder, args: list[Value], dtype: DType) -> Value:
+    value = b.materialised(args[0]) if args[0].varying else args[0]
+    if dtype.is_float:
+        return Value(value.type, b.let(f"fneg {b.typed(value)}"), value.varying)
+    return b.binary("sub", integer(0, value.type), value)
+
+
+def _absolute(b: Builder, args: list[Value], dtype: DType) -> Value:
+    if dtype.is_float:
+        return b.intrinsic("fabs", args[0])
+    return args[0] if dtype.kind == "unsigned" else b.intrinsic("abs", args[0], extra="i1 false")
+
+
+def _multiply_high(b: Builder, args: list[Value], dtype: DType) -> Value:
+    if dtype.bits == 64 and any(value.varying for value in args):
+        return _multiply_high_halves(b, args, dtype)
+    extend = "sext" if dtype.kind == "signed" else "zext"
+    narrow, wide = f"i{dtype.bits}", f"i{2 * dtype.bits}"
+    product = b.binary("mul", b.cast(extend, args[0], wide), b.cast(extend, args[1], wide))
+    return b.cast("trunc", b.binary("lshr", product, integer(dtype.bits, wide)), narrow)
+
+
+def _multiply_high_halves(b: Builder, args: list[Value], dtype: DType) -> Value:
+    """Schoolbook on 32-bit halves, since 128-bit vectors come apart into scalars; no partial sum exceeds 64 bits."""
+    x, y = (b.spread(value) for value in args)
+    half, low = integer(32), integer((1 << 32) - 1)
+    x_low, x_high = b.binary("and", x, low), b.binary("lshr", x, half)
+    y_low, y_high = b.binary("and", y, low), b.binary("lshr", y, half)
+    carry = b.binary("lshr", b.binary("mul", x_low, y_low), half)
+    middle = b.binary("add", b.binary("mul", x_high, y_low), carry)
+    other = b.binary("add", b.binary("mul", x_low, y_high), b.binary("and", middle, low))
+    upper = b.binary("add", b.binary("mul", x_high, y_high), b.binary("lshr", middle, half))
+    result = b.binary("add", upper, b.binary("lshr", other, half))
+    if dtype.kind == "unsigned":
+        return result
+    # A negative operand reads as itself plus 2**64: take the other operand off the upper half again.
+    for sign, size in ((x, y), (y, x)):
+        result = b.binary("sub", result, b.binary("and", b.binary("ashr", sign, integer(63)), size))
+    return result
+
+
+def _plain(name: str) -> Rule:
+    return lambda b, args, _: b.binary(name, args[0], args[1])
+
+
+def _intrinsic(name: str) -> Rule:
+    return lambda b, args, _: b.intrinsic(name, *args)
+
+
+# --- bits ------------------------------------------------------------------------------------------------------
+
+
+def _left_shift(b: Builder, args: list[Value], dtype: DType) -> Value:
+    return _shift_or_zero(b, "shl", args, dtype)
+
+
+def _right_shift(b: Builder, args: list[Value], dtype: DType) -> Value:
+    if dtype.kind == "unsigned":
+        return _shift_or_zero(b, "lshr", args, dtype)
+    value, count = args
+    if count.literal is None or not 0 <= count.literal < dtype.bits:
+        limit = integer(dtype.bits - 1, value.type)
+        count = b.select(b.compare("icmp ult", count, limit), count, limit)
+    return b.binary("ashr", value, count)
+
+
+def _shift_or_zero(b: Builder, op: str, args: list[Value], dtype: DType) -> Value:
+    value, count = args
+    if count.literal is not None and 0 <= count.literal < dtype.bits:
+        return b.binary(op, value, count)
+    zero = integer(0, value.type)
+    inside = b.compare("icmp ult", count, integer(dtype.bits, value.type))
+    return b.select(inside, b.binary(op, value, b.select(inside, count, zero)), zero)
+
+
+def _count_ones(b: Builder, args: list[Value], _: DType) -> Value:
+    return _as_int32(b, b.intrinsic("ctpop", args[0]))
+
+
+def _count_leading_zeros(b: Builder, args: list[Value], _: DType) -> Value:
+    return _as_int32(b, b.intrinsic("ctlz", args[0], extra="i1 false"))
+
+
+def _as_int32(b: Builder, value: Value) -> Value:
+    return b.cast("trunc" if value.type == "i64" else "zext", value, "i32")
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------
+
+
+def _comparison(name: str) -> Rule:
+    def rule(b: Builder, args: list[Value], dtype: DType) -> Value:
+        if dtype.is_float:
+            return b.compare(f"fcmp {_FLOAT_COMPARE[name]}", args[0], args[1])
+        if dtype.kind == "signed":
+            swapped = _SWAPPED.get(name, "")
+            found = _lanes_below(b, name, args[0], args[1]) or _lanes_below(b, swapped, args[1], args[0])
+            if found is not None:
+                return found
+        sign = "" if name in ("equal", "not_equal") else ("s" if dtype.kind == "signed" else "u")
+        return b.compare(f"icmp {sign}{_INTEGER_COMPARE[name]}", args[0], args[1])
+
+    return rule
+
+
+def _lanes_below(b: Builder, name: str, value: Value, limit: Value) -> Value | None:
+    """An ordering of symbolic positions and a uniform limit: the lanes on one side of a point, by 32-bit numbers."""
+    linear = value.linear
+    if linear is None or limit.varying or linear.step != 1 or linear.low is None or name not in _SWAPPED:
+        return None
+    llvm = value.type
+    # less: lane < limit - base; less_equal: lane < limit - base + 1; the other two are their complements.
+    b.declare(f"declare {llvm} @llvm.ssub.sat.{llvm}({llvm}, {llvm})")
+    b.declare(f"declare {llvm} @llvm.smax.{llvm}({llvm}, {llvm})")
+    b.declare(f"declare {llvm} @llvm.smin.{llvm}({llvm}, {llvm})")
+    count = b.let(f"call {llvm} @llvm.ssub.sat.{llvm}({llvm} {limit.text}, {llvm} {linear.base})")
+    count = b.let(f"call {llvm} @llvm.smax.{llvm}({llvm} {count}, {llvm} -1)")
+    count = b.let(f"call {llvm} @llvm.smin.{llvm}({llvm} {count}, {llvm} {integer_literal(b.lanes, llvm)})")
+    if name in ("less_equal", "greater"):
+        count = b.let(f"add {llvm} {count}, 1")
+    lanes = Value("i32", b.iota("i32"), varying=True)
+    point = b.cast("trunc" if llvm == "i64" else "sext", Value(llvm, count), "i32")
+    return b.compare("icmp slt" if name in ("less", "less_equal") else "icmp sge", lanes, point)
+
+
+def _logical(op: str) -> Rule:
+    return lambda b, args, _: b.binary(op, args[0], args[1])
+
+
+def _not(b: Builder, args: list[Value], _: DType) -> Value:
+    return b.invert(args[0])
+
+
+_RULES: dict[str, Rule] = {
+    "add": _sum, "subtract": _difference, "multiply": _product, "divide": _plain("fdiv"),
+    "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
+    "fma": _intrinsic("fma"), "sqrt": _intrinsic("sqrt"), "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
+    "trunc": _intrinsic("trunc"), "rint": _intrinsic("roundeven"), "multiply_high": _multiply_high,
+    "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
+    "left_shift": _left_shift, "right_shift": _right_shift,
+    "count_ones": _count_ones, "count_leading_zeros": _count_leading_zeros,
+    "logical_and": _logical("and"), "logical_or": _logical("or"), "logical_not": _not,
+    **{name: _comparison(name) for name in _INTEGER_COMPARE},
+}  # fmt: skip

@@ -1,0 +1,251 @@
+"""Conversions between dtypes as LLVM instructions: each rounds once, saturates where the op table says so.
+
+Narrow floats are held as their bits. What float32 cannot hold reaches them through float32 rounded to odd, which
+keeps the nearest narrow float (Boldo and Melquiond, IEEE Transactions on Computers 57, 2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer, register_type, zero_of
+from fusec.dtypes import (
+    BFLOAT16,
+    BOOL,
+    FLOAT8_E4M3FN,
+    FLOAT8_E5M2,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    STORAGE_FLOATS,
+    DType,
+    real_type,
+)
+
+
+def convert(b: Builder, value: Operand, source: DType, target: DType) -> Operand:
+    """`value` of dtype `source` as dtype `target`, complex types included."""
+    if source == target:
+        return value
+    if target == BOOL and source.is_complex:
+        parts = [convert_real(b, part, real_type(source), BOOL) for part in value]
+        return (b.binary("or", parts[0], parts[1]),)
+    if target.is_complex:
+        part = real_type(target)
+        if source.is_complex:
+            return tuple(convert_real(b, item, real_type(source), part) for item in value)
+        return (convert_real(b, value[0], source, part), Value(register_type(part), "0.0"))
+    return (convert_real(b, value[0], real_type(source), target),)
+
+
+def convert_real(b: Builder, value: Value, source: DType, target: DType) -> Value:
+    """A real value (or bool) as another real dtype."""
+    if source == target:
+        return value
+    if target == BOOL:
+        return _to_bool(b, value, source)
+    if source == BOOL:
+        return _from_bool(b, value, target)
+    if source.is_integer:
+        return _from_integer(b, value, source, target)
+    if source in STORAGE_FLOATS:
+        return convert_real(b, widen(b, value, source), FLOAT32, target)
+    if target.is_integer:
+        return _float_to_integer(b, value, target)
+    if target in STORAGE_FLOATS:
+        return narrow(b, _to_odd(b, value) if source == FLOAT64 else value, target)
+    return b.cast("fpext" if target == FLOAT64 else "fptrunc", value, register_type(target))
+
+
+def _to_bool(b: Builder, value: Value, source: DType) -> Value:
+    if source in STORAGE_FLOATS:  # anything but the two zeros; e4m3fn has no infinity, but the bits decide alike
+        magnitude = b.binary("shl", value, integer(1, value.type))
+        return b.compare("icmp ne", magnitude, integer(0, value.type))
+    kind = "fcmp une" if source.is_float else "icmp ne"
+    return b.compare(kind, value, Value(value.type, zero_of(value.type)))
+
+
+def _from_bool(b: Builder, value: Value, target: DType) -> Value:
+    if target.is_integer:
+        return b.cast("zext", value, register_type(target))
+    if target in STORAGE_FLOATS:
+        one = {FLOAT16: 0x3C00, BFLOAT16: 0x3F80, FLOAT8_E4M3FN: 0x38, FLOAT8_E5M2: 0x3C}[target]
+        llvm = register_type(target)
+        return b.select(value, integer(one, llvm), integer(0, llvm))
+    return b.cast("uitofp", value, register_type(target))
+
+
+# --- from integers ---------------------------------------------------------------------------------------------
+
+
+def _from_integer(b: Builder, value: Value, source: DType, target: DType) -> Value:
+    if target.is_integer:
+        return resize(b, value, source, register_type(target), target.kind == "signed")
+    if target in STORAGE_FLOATS:
+        if source.bits < 32:
+            return narrow(b, b.cast(_int_to_float(source), value, "float"), target)
+        if source.bits == 32:
+            return narrow(b, _to_odd(b, b.cast(_int_to_float(source), value, "double")), target)
+        return narrow(b, _long_to_odd(b, value, source), target)
+    return _integer_to_float(b, value, source, target)
+
+
+def _int_to_float(source: DType) -> str:
+    return "sitofp" if source.kind == "signed" else "uitofp"
+
+
+def _integer_to_float(b: Builder, value: Value, source: DType, target: DType) -> Value:
+    if value.varying and value.type == "i64" and value.linear and not value.linear.hint:
+        # A position known to fit 32 bits converts at twice the width and without 64-bit vectors.
+        signed = value.linear.within(-(1 << 31), (1 << 31) - 1)
+        if signed or value.linear.within(0, (1 << 32) - 1):
+            short = resize(b, value, source, "i32", signed=signed)
+            return b.cast("sitofp" if signed else "uitofp", short, register_type(target))
+    return b.cast(_int_to_float(source), value, register_type(target))
+
+
+def resize(b: Builder, value: Value, source: DType, llvm: str, signed: bool) -> Value:
+    """An integer at another width, wrapping; positions stay symbolic where that is exact. signed: of the result."""
+    bits, wanted = int(value.type[1:]), int(llvm[1:])
+    linear = value.linear if value.varying else None
+    if linear is not None:
+        low, high = (-(1 << wanted - 1), (1 << wanted - 1) - 1) if signed else (0, (1 << wanted) - 1)
+        kept = replace(linear, low=None, high=None) if not linear.within(low, high) else linear
+    if bits == wanted:
+        return value if linear is None else replace(value, linear=kept)
+    op = "trunc" if wanted < bits else ("sext" if source.kind == "signed" else "zext")
+    if linear is None:
+        return b.cast(op, value, llvm)
+    base = b.let(f"{op} {value.type} {linear.base} to {llvm}")
+    if op == "trunc" or (kept.low is not None and not linear.hint and (op == "sext" or kept.low >= 0)):
+        return Value(llvm, "", varying=True, linear=replace(kept, base=base, hint=False))
+    exact = b.cast(op, value, llvm)
+    if op == "zext":
+        return exact
+    # Lanes past the point where the narrow type wraps are no positions of an array: the address hint leaves them out.
+    return replace(exact, linear=Linear(base, linear.step, hint=True))
+
+
+def _long_to_odd(b: Builder, value: Value, source: DType) -> Value:
+    """A 64-bit integer as float32 rounded to odd."""
+    llvm = value.type
+    negative = b.compare("icmp slt", value, integer(0, llvm)) if source.kind == "signed" else None
+    size = value if negative is None else b.intrinsic("abs", value, extra="i1 false")
+    # From 2**53 on, the lower 11 bits fold into the last of those above, which float64 holds.
+    large = b.compare("icmp ugt", size, integer((1 << 53) - 1, llvm))
+    lost = b.compare("icmp ne", b.binary("and", size, integer((1 << 11) - 1, llvm)), integer(0, llvm))
+    folded = b.binary("or", b.binary("lshr", size, integer(11, llvm)), b.cast("zext", lost, llvm))
+    odd_large = b.binary("fmul", b.cast("uitofp", folded, "double"), Value("double", "2048.0"))
+    exact_small = b.cast("uitofp", b.select(large, integer(0, llvm), size), "double")
+    result = _to_odd(b, b.select(large, odd_large, exact_small))
+    if negative is None:
+        return result
+    return b.select(negative, Value("float", b.let(f"fneg {b.typed(result)}"), result.varying), result)
+
+
+# --- from floats -----------------------------------------------------------------------------------------------
+
+
+def _float_to_integer(b: Builder, value: Value, target: DType) -> Value:
+    llvm = register_type(target)
+    if target.bits >= 32:
+        name = "fptosi.sat" if target.kind == "signed" else "fptoui.sat"
+        return b.intrinsic(name, value, result=llvm)
+    low, high = (-(1 << target.bits - 1), (1 << target.bits - 1) - 1) if target.kind == "signed" else (0, None)
+    high = (1 << target.bits) - 1 if high is None else high
+    bottom, top = (Value(value.type, f"{limit}.0") for limit in (low, high))
+    clamped = b.select(b.compare("fcmp ogt", value, bottom), value, bottom)  # nan goes to the lower limit here
+    clamped = b.select(b.compare("fcmp olt", clamped, top), clamped, top)
+    whole = b.cast("trunc", b.cast("fptosi", clamped, "i32"), llvm)
+    if low == 0:
+        return whole
+    return b.select(b.compare("fcmp uno", value, value), integer(0, llvm), whole)
+
+
+def _to_odd(b: Builder, value: Value) -> Value:
+    """A float64 rounded to odd in float32; beyond the largest float32 that is the largest one."""
+    nearest = b.cast("fptrunc", value, "float")
+    back = b.cast("fpext", nearest, "double")
+    inexact = b.compare("fcmp one", back, value)
+    away = b.compare("fcmp ogt", b.intrinsic("fabs", back), b.intrinsic("fabs", value))
+    bits = b.cast("bitcast", nearest, "i32")
+    truncated = b.binary("sub", bits, b.cast("zext", away, "i32"))
+    return b.cast("bitcast", b.binary("or", truncated, b.cast("zext", inexact, "i32")), "float")
+
+
+# --- narrow floats ---------------------------------------------------------------------------------------------
+
+
+def widen(b: Builder, value: Value, source: DType) -> Value:
+    """The bits of a narrow float as float32, exactly."""
+    if source == FLOAT16:
+        return b.cast("fpext", b.cast("bitcast", value, "half"), "float")
+    if source == BFLOAT16:
+        return b.cast("bitcast", b.binary("shl", b.cast("zext", value, "i32"), integer(16, "i32")), "float")
+    if source == FLOAT8_E5M2:  # the upper byte of a float16
+        return widen(b, b.binary("shl", b.cast("zext", value, "i16"), integer(8, "i16")), FLOAT16)
+    assert source == FLOAT8_E4M3FN, f"no narrow float {source}"
+    return _widen_e4m3(b, value)
+
+
+def _widen_e4m3(b: Builder, value: Value) -> Value:
+    """Shifted into a float16 the exponent is 8 too small, subnormals included; 0x7F is nan."""
+    wide = b.cast("sext", value, "i16")
+    magnitude = b.binary("shl", b.binary("and", wide, integer(0x7F, "i16")), integer(7, "i16"))
+    bits = b.binary("or", magnitude, b.binary("and", wide, integer(0x8000, "i16")))
+    scaled = b.binary("fmul", widen(b, bits, FLOAT16), Value("float", "256.0"))
+    is_nan = b.compare("icmp eq", magnitude, integer(0x7F << 7, "i16"))
+    return b.select(is_nan, Value("float", "0x7FF8000000000000"), scaled)
+
+
+def narrow(b: Builder, value: Value, target: DType) -> Value:
+    """A float32 rounded to nearest even as the bits of a narrow float."""
+    if target == FLOAT16:
+        return b.cast("bitcast", b.cast("fptrunc", value, "half"), "i16")
+    if target == BFLOAT16:
+        return _narrow_bfloat16(b, value)
+    return _narrow_fp8(b, value, target)
+
+
+def _narrow_bfloat16(b: Builder, value: Value) -> Value:
+    """Integer rounding: the instruction some processors have flushes subnormals."""
+    bits = b.cast("bitcast", value, "i32")
+    even = b.binary("and", b.binary("lshr", bits, integer(16, "i32")), integer(1, "i32"))
+    rounded = b.binary("add", bits, b.binary("add", even, integer(0x7FFF, "i32")))
+    upper = b.cast("trunc", b.binary("lshr", rounded, integer(16, "i32")), "i16")
+    return b.select(b.compare("fcmp uno", value, value), integer(0x7FC0, "i16"), upper)
+
+
+def _narrow_fp8(b: Builder, value: Value, target: DType) -> Value:
+    """Both fp8 types: integer rounding where the result is normal, a float addition that rounds where it is not."""
+    kept, bias = (3, 7) if target == FLOAT8_E4M3FN else (2, 15)
+    bits = b.cast("bitcast", value, "i32")
+    magnitude = b.binary("and", bits, integer(0x7FFFFFFF, "i32"))
+    even = b.binary("and", b.binary("lshr", magnitude, integer(23 - kept, "i32")), integer(1, "i32"))
+    rounded = b.binary("add", magnitude, b.binary("add", even, integer((1 << 22 - kept) - 1, "i32")))
+    normal = b.binary("sub", b.binary("lshr", rounded, integer(23 - kept, "i32")), integer(127 - bias << kept, "i32"))
+    # Added to `anchor`, whose last place is the smallest subnormal, a smaller number rounds to a count of those.
+    anchor = 127 + 24 - bias - kept << 23
+    summed = b.binary("fadd", b.cast("bitcast", magnitude, "float"), b.cast("bitcast", integer(anchor, "i32"), "float"))
+    small = b.binary("sub", b.cast("bitcast", summed, "i32"), integer(anchor, "i32"))
+    is_small = b.compare("icmp ult", magnitude, integer(127 - bias + 1 << 23, "i32"))
+    code = b.select(is_small, small, normal)
+    limit, beyond = (0x7E, 0x7F) if target == FLOAT8_E4M3FN else (0x7B, 0x7C)
+    code = b.select(b.compare("icmp ugt", code, integer(limit, "i32")), integer(beyond, "i32"), code)
+    code = b.select(b.compare("fcmp uno", value, value), integer(0x7F, "i32"), code)
+    sign = b.binary("and", b.binary("lshr", bits, integer(24, "i32")), integer(0x80, "i32"))
+    return b.cast("trunc", b.binary("or", code, sign), "i8")
+
+
+# --- bits ------------------------------------------------------------------------------------------------------
+
+
+def bitcast(b: Builder, value: Value, source: DType, target: DType) -> Value:
+    """The same bits as another real dtype of the same width; a bool is a byte that is 0 or 1."""
+    if source == target:
+        return value
+    if source == BOOL:
+        return b.cast("zext", value, "i8")
+    if target == BOOL:
+        return b.compare("icmp ne", value, integer(0, value.type))
+    return b.cast("bitcast", value, register_type(target))

@@ -1,0 +1,124 @@
+"""Estimates of work, and what may not be evaluated for lanes that do not want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusec.codegen.llvm_divergence import expressions
+from fusec.ir.expr import Apply, Expr, Pointer
+from fusec.ir.loops import (
+    Atomic,
+    Call,
+    CallStatement,
+    DeclareArray,
+    Element,
+    Function,
+    If,
+    Load,
+    Stmt,
+    Store,
+    While,
+)
+
+_DEAR = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
+_LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
+
+
+class Costs:
+    """Scalar operations of expressions and statements, each expression node counted once."""
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        self._costs: dict[Expr, int] = {}
+        self._unsafe: dict[Expr, bool] = {}
+        self._calls: dict[str, tuple[int, bool]] = {}
+        for function in functions:  # callees come first
+            body = function.body
+            risky = any(isinstance(kind, Pointer) for _, kind in function.params) or self.has_loop(body)
+            self._calls[function.name] = (self.of_body(body), risky or self._reads_memory(body))
+
+    def of(self, root: Expr) -> int:
+        """Operations to evaluate an expression, as a tree."""
+        for expr in _postorder(root, self._costs):
+            inner = sum(self._costs[child] for child in expr.children)
+            self._costs[expr] = min(inner + self._own(expr), 1 << 20)
+        return self._costs[root]
+
+    def is_unsafe(self, root: Expr) -> bool:
+        """Whether it reads memory that need not exist, or may not end, for a lane that does not want it."""
+        for expr in _postorder(root, self._unsafe):
+            own = isinstance(expr, Load) and not isinstance(expr.pointer, Element)
+            own = own or (isinstance(expr, Call) and self._calls[expr.function][1])
+            self._unsafe[expr] = own or any(self._unsafe[child] for child in expr.children)
+        return self._unsafe[root]
+
+    def of_body(self, body: Iterable[Stmt]) -> int:
+        """Operations of statements; a loop counts as a few turns."""
+        return min(sum(map(self._statement, body)), 1 << 20)
+
+    def has_loop(self, body: Iterable[Stmt]) -> bool:
+        """Whether there is a loop in the statements."""
+        return any(
+            isinstance(stmt, While)
+            or (isinstance(stmt, If) and (self.has_loop(stmt.then) or self.has_loop(stmt.orelse)))
+            for stmt in body
+        )
+
+    def is_worth_skipping(self, body: Iterable[Stmt], limit: int) -> bool:
+        """Whether a branch around the statements pays when no lane wants them."""
+        body = tuple(body)
+        return self.has_loop(body) or self._touches_memory(body) or self.of_body(body) > limit
+
+    def _own(self, expr: Expr) -> int:
+        match expr:
+            case Apply(op=op):
+                return _DEAR.get(op, 1)
+            case Load():
+                return _LOAD
+            case Call(function=name):
+                return self._calls[name][0]
+        return 0
+
+    def _statement(self, stmt: Stmt) -> int:
+        own = sum(self.of(expr) for expr in expressions(stmt))
+        match stmt:
+            case If(then=then, orelse=orelse):
+                return own + 1 + self.of_body(then) + self.of_body(orelse)
+            case While(body=body, step=step):
+                return _TURNS * (own + 1 + self.of_body(body) + self.of_body(step))
+            case Atomic():
+                return own + _ATOMIC
+            case DeclareArray(length=length):
+                return own + length
+        return own + 1
+
+    def _reads_memory(self, body: Iterable[Stmt]) -> bool:
+        for stmt in body:
+            if any(self.is_unsafe(expr) for expr in expressions(stmt)):
+                return True
+            if isinstance(stmt, If) and (self._reads_memory(stmt.then) or self._reads_memory(stmt.orelse)):
+                return True
+        return False
+
+    def _touches_memory(self, body: Iterable[Stmt]) -> bool:
+        for stmt in body:
+            if isinstance(stmt, Atomic | CallStatement) or any(self.is_unsafe(expr) for expr in expressions(stmt)):
+                return True
+            if isinstance(stmt, Store) and not isinstance(stmt.pointer, Element):
+                return True
+            if isinstance(stmt, If) and (self._touches_memory(stmt.then) or self._touches_memory(stmt.orelse)):
+                return True
+        return False
+
+
+def _postorder(root: Expr, known: dict[Expr, int] | dict[Expr, bool]) -> Iterable[Expr]:
+    """The parts of an expression that are not known yet, operands first."""
+    pending = [root]
+    while pending:
+        expr = pending[-1]
+        if expr not in known:
+            missing = [child for child in expr.children if child not in known]
+            if missing:
+                pending += missing
+                continue
+            yield expr
+        pending.pop()

@@ -1,0 +1,431 @@
+"""Which values differ between lanes, and where lanes part ways: decided before any text is written.
+
+Note [Regions]. A region is a stretch of statements that the same lanes run. A branch on a varying condition, the body
+of a loop that lanes leave at different times, and what follows an exit that only some lanes take each form a region of
+their own inside the one around them. A variable's *home* is the innermost region that holds all its reads and later
+writes; lanes outside it never look at the variable. So a write within the home region needs no mask, and a variable
+whose writes are all uniform and within its home is one scalar, whatever lanes are active: the counter of a loop from
+which lanes drop out, for instance. A home may lie inside a loop only if the declaration is run again for every entry
+of that loop, for a lane that stayed out the last time would find an old value otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from fusec.ir.expr import Const, Expr
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Break,
+    Call,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    Element,
+    Function,
+    If,
+    Load,
+    Local,
+    LocalArray,
+    Offset,
+    Query,
+    Return,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+
+MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
+
+
+@dataclass(eq=False)
+class Region:
+    """Statements that the same lanes run. loop: the loop around the statement that opened the region."""
+
+    parent: Region | None
+    loop: Node | None
+
+    def __post_init__(self) -> None:
+        self.depth: int = 0 if self.parent is None else self.parent.depth + 1
+
+
+@dataclass(eq=False)
+class Node:
+    """A statement and what lanes do in it.
+
+    first, second: branches of an If, body and step of a While. varying: an If on a varying condition, a While that
+    lanes leave at different times, an exit that only some lanes take. leaves: some lanes inside go elsewhere than to
+    the next statement. skips: some lanes continue a While early. blended: a write that other lanes must not see.
+    """
+
+    stmt: Stmt
+    first: list[Node] = field(default_factory=list)
+    second: list[Node] = field(default_factory=list)
+    varying: bool = False
+    leaves: bool = False
+    skips: bool = False
+    blended: bool = False
+
+
+@dataclass
+class Plan:
+    """A function body with all decisions made.
+
+    varying: names of variables and local arrays that differ between lanes. slotted: variables written in a nested
+    statement list, which live in stack slots. apart: local arrays that are one variable for every element.
+    parted: some lanes return before others. result_varies: of the returned value.
+    """
+
+    body: list[Node]
+    varying: set[str] = field(default_factory=set)
+    slotted: set[str] = field(default_factory=set)
+    apart: set[str] = field(default_factory=set)
+    parted: bool = False
+    result_varies: bool = False
+
+
+@dataclass(eq=False)
+class _Name:
+    """Where a variable is declared and used."""
+
+    declared: Region
+    loop: Node | None
+    used: Region | None = None
+    writes: list[tuple[Node, Region]] = field(default_factory=list)
+
+    def use(self, region: Region) -> None:
+        self.used = region if self.used is None else _common(self.used, region)
+
+    def home(self) -> Region:
+        """See Note [Regions]."""
+        region = self.declared if self.used is None else self.used
+        while region is not self.declared and region.loop is not self.loop and region.parent is not None:
+            region = region.parent
+        return region
+
+
+def _common(a: Region, b: Region) -> Region:
+    """The innermost region around both."""
+    while a is not b:
+        deeper, other = (a, b) if a.depth >= b.depth else (b, a)
+        assert deeper.parent is not None, "regions of one function share a root"
+        a, b = deeper.parent, other
+    return a
+
+
+def local_access(pointer: Expr) -> tuple[str, Expr | None] | None:
+    """Array and index (None for 0) of an address that is plainly an element of a local array."""
+    match pointer:
+        case LocalArray(name=name):
+            return name, None
+        case Offset(pointer=LocalArray(name=name), offset=index):
+            return name, index
+    return None
+
+
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions that stand in a statement itself; the address of a store comes last."""
+    match stmt:
+        case Declare(value=value) | Return(value=value):
+            return () if value is None else (value,)
+        case DeclareArray(values=values):
+            return values
+        case Assign(value=value) | SetField(value=value):
+            return (value,)
+        case Store(pointer=pointer, value=value):
+            return (value, pointer)
+        case Atomic(pointer=pointer, values=values):
+            return (*values, pointer)
+        case CallStatement(call=call):
+            return (call,)
+        case If(condition=condition) | While(condition=condition):
+            return (condition,)
+    return ()
+
+
+def _written(stmt: Stmt) -> str:
+    """The name of the variable a statement writes after its declaration, or nothing."""
+    match stmt:
+        case Assign(name=name) | SetField(name=name):
+            return name
+        case Atomic(result=name) | CallStatement(result=name):
+            return name
+        case Store(pointer=pointer):
+            access = local_access(pointer)
+            return access[0] if access else ""
+    return ""
+
+
+def _tree(body: Iterable[Stmt]) -> list[Node]:
+    nodes = []
+    for stmt in body:
+        match stmt:
+            case If():
+                nodes.append(Node(stmt, _tree(stmt.then), _tree(stmt.orelse)))
+            case While():
+                nodes.append(Node(stmt, _tree(stmt.body), _tree(stmt.step)))
+            case _:
+                nodes.append(Node(stmt))
+    return nodes
+
+
+class Analysis:
+    """Plans for the body of one program and for its functions, by which of their arguments vary.
+
+    source_varies: whether an Element or a Query varies; nothing does with one lane.
+    """
+
+    def __init__(self, functions: Iterable[Function], source_varies: Callable[[Expr], bool], lanes: int) -> None:
+        self.functions = {function.name: function for function in functions}
+        self.source_varies = source_varies
+        self.lanes = lanes
+        self._plans: dict[tuple[str, tuple[bool, ...]], Plan] = {}
+
+    def body(self, body: Iterable[Stmt], params: Iterable[str]) -> Plan:
+        """The plan of a kernel body; its scalar parameters are uniform."""
+        return _FunctionAnalysis(self, body, dict.fromkeys(params, False)).run()
+
+    def function(self, name: str, varying: tuple[bool, ...]) -> Plan:
+        """The plan of a function for arguments of which the given ones vary."""
+        key = (name, varying)
+        if key not in self._plans:
+            function = self.functions[name]
+            params = {param: flag for (param, _), flag in zip(function.params, varying, strict=True)}
+            self._plans[key] = _FunctionAnalysis(self, function.body, params).run()
+        return self._plans[key]
+
+
+class _FunctionAnalysis:
+    def __init__(self, program: Analysis, body: Iterable[Stmt], params: dict[str, bool]) -> None:
+        self.program = program
+        self.params = params
+        self.plan = Plan(_tree(body))
+        self.escaped: set[str] = set()
+        self.indexed: dict[str, bool] = {}  # array -> every index so far is a constant within bounds
+        self.names: dict[str, _Name] = {}
+        self.known: dict[Expr, bool] = {}
+        self.loops: list[tuple[Node, Region]] = []
+        self.root = Region(None, None)
+        self.changed = False
+
+    def run(self) -> Plan:
+        """Repeat until nothing more is found to vary."""
+        plan = self.plan
+        lengths: dict[str, int] = {}
+        self._survey(plan.body, dict.fromkeys(self.params, 0), [1], lengths)
+        plan.apart = {
+            name
+            for name, constant in self.indexed.items()
+            if constant and name not in self.escaped and lengths.get(name, 0) <= MOST_ELEMENTS_APART
+        }
+        if self.program.lanes == 1:
+            return plan
+        plan.varying |= {name for name, flag in self.params.items() if flag} | self.escaped
+        self.changed = True
+        while self.changed:
+            self.changed = False
+            self._pass()
+        return plan
+
+    # --- structure ---------------------------------------------------------------------------------------------
+
+    def _survey(self, nodes: list[Node], owners: dict[str, int], count: list[int], lengths: dict[str, int]) -> None:
+        """Find variables written in other lists than their declaration's, and how local arrays are addressed."""
+        mine = count[0] - 1
+        for node in nodes:
+            for expr in expressions(node.stmt):
+                self._survey_expression(expr, isinstance(node.stmt, Store) and expr is node.stmt.pointer, lengths)
+            match node.stmt:
+                case Declare(name=name):
+                    owners[name] = mine
+                case DeclareArray(name=name, length=length):
+                    lengths[name] = length
+                    self.indexed.setdefault(name, True)
+            written = _written(node.stmt)
+            if written and owners.get(written, mine) != mine:
+                self.plan.slotted.add(written)
+            for part in (node.first, node.second):
+                if part:
+                    count[0] += 1
+                    self._survey(part, owners, count, lengths)
+
+    def _survey_expression(self, root: Expr, is_place: bool, lengths: dict[str, int]) -> None:
+        pending, seen = [(root, is_place)], set()
+        while pending:
+            expr, place = pending.pop()
+            access = local_access(expr) if place else None
+            if access is not None:
+                name, index = access
+                at = 0 if index is None else (int(index.value) if isinstance(index, Const) else -1)
+                self.indexed[name] = self.indexed.get(name, True) and 0 <= at < lengths.get(name, 0)
+                pending += [] if index is None else [(index, False)]
+            elif (expr, place) not in seen:
+                seen.add((expr, place))
+                if isinstance(expr, LocalArray):
+                    self.escaped.add(expr.name)
+                pending += [(child, isinstance(expr, Load)) for child in expr.children]
+
+    # --- one pass ------------------------------------------------------------------------------------------------
+
+    def _pass(self) -> None:
+        self.known.clear()
+        self.names = {name: _Name(self.root, None) for name in self.params}
+        self._walk(self.plan.body, self.root)
+        for name, entry in self.names.items():
+            home = entry.home()
+            for node, region in entry.writes:
+                blended = region is not home and not (
+                    isinstance(node.stmt, Declare | DeclareArray) and _common(region, home) is region
+                )
+                if blended:
+                    self._flag(node, "blended")
+                    self._vary(name)
+
+    def _flag(self, node: Node, what: str) -> None:
+        if not getattr(node, what):
+            setattr(node, what, True)
+            self.changed = True
+
+    def _vary(self, name: str) -> None:
+        if name not in self.plan.varying:
+            self.plan.varying.add(name)
+            self.changed = True
+
+    def _walk(self, nodes: list[Node], region: Region) -> tuple[Region, set[str]]:
+        """Visit statements in order; returns the region at the end and the kinds of exits some lanes took."""
+        exits: set[str] = set()
+        for node in nodes:
+            for expr in expressions(node.stmt):
+                self._read(expr, region)
+            taken = self._visit(node, region)
+            if taken:
+                self._flag(node, "leaves")
+                region = Region(region, self._loop())
+            exits |= taken
+        return region, exits
+
+    def _loop(self) -> Node | None:
+        return self.loops[-1][0] if self.loops else None
+
+    def _visit(self, node: Node, region: Region) -> set[str]:
+        match node.stmt:
+            case Declare(name=name, value=value):
+                self._declare(node, name, region, value is not None and self.varies(value))
+            case DeclareArray(name=name, values=values):
+                self._declare(node, name, region, any(map(self.varies, values)))
+            case Assign(name=name, value=value) | SetField(name=name, value=value):
+                self._write(node, name, region, self.varies(value))
+            case Atomic(result=name) if name:
+                self._write(node, name, region, varies=True)
+            case CallStatement(call=call, result=name):
+                if name:
+                    self._write(node, name, region, self.varies(call))
+            case Store(pointer=pointer, value=value):
+                self._store(node, pointer, value, region)
+            case If(condition=condition):
+                return self._branch(node, condition, region)
+            case While(condition=condition):
+                return self._repeat(node, condition, region)
+            case Break() | Continue():
+                return self._leave(node, region, self.loops[-1][1])
+            case Return(value=value):
+                if value is not None and self.varies(value) and not self.plan.result_varies:
+                    self.plan.result_varies = self.changed = True
+                return self._leave(node, region, self.root)
+        return set()
+
+    def _declare(self, node: Node, name: str, region: Region, varies: bool) -> None:
+        entry = self.names[name] = _Name(region, self._loop())
+        entry.writes.append((node, region))
+        if varies:
+            self._vary(name)
+
+    def _write(self, node: Node, name: str, region: Region, varies: bool) -> None:
+        entry = self.names[name]
+        entry.use(region)
+        entry.writes.append((node, region))
+        if varies:
+            self._vary(name)
+
+    def _store(self, node: Node, pointer: Expr, value: Expr, region: Region) -> None:
+        access = local_access(pointer)
+        if access is not None:
+            name, index = access
+            self._write(node, name, region, self.varies(value) or (index is not None and self.varies(index)))
+
+    def _branch(self, node: Node, condition: Expr, region: Region) -> set[str]:
+        if self.varies(condition):
+            self._flag(node, "varying")
+        exits: set[str] = set()
+        for part in (node.first, node.second):
+            inner = Region(region, self._loop()) if node.varying else region
+            exits |= self._walk(part, inner)[1]
+        return exits
+
+    def _repeat(self, node: Node, condition: Expr, region: Region) -> set[str]:
+        inner = Region(region, self._loop()) if node.varying else region
+        self.loops.append((node, inner))
+        self._read(condition, inner)
+        _, exits = self._walk(node.first, inner)
+        self._walk(node.second, inner)
+        self._read(condition, inner)
+        self.loops.pop()
+        if self.varies(condition) or exits & {"break", "return"}:
+            self._flag(node, "varying")
+        if "continue" in exits:
+            self._flag(node, "skips")
+        return exits & {"return"}
+
+    def _leave(self, node: Node, region: Region, whole: Region) -> set[str]:
+        """An exit: taken by all lanes of the region it leaves, or by some."""
+        if region is whole:
+            return set()
+        self._flag(node, "varying")
+        kind = type(node.stmt).__name__.lower()
+        if kind == "return" and not self.plan.parted:
+            self.plan.parted = self.plan.result_varies = self.changed = True
+        return {kind}
+
+    # --- expressions ---------------------------------------------------------------------------------------------
+
+    def _read(self, root: Expr, region: Region) -> None:
+        pending, seen = [root], set()
+        while pending:
+            expr = pending.pop()
+            if expr in seen:
+                continue
+            seen.add(expr)
+            if isinstance(expr, Local | LocalArray):
+                self.names[expr.name].use(region)
+            pending.extend(expr.children)
+
+    def varies(self, root: Expr) -> bool:
+        """Whether an expression may differ between lanes, as far as is known by now."""
+        pending = [root]
+        while pending:
+            expr = pending[-1]
+            missing = [child for child in expr.children if child not in self.known]
+            if missing and expr not in self.known:
+                pending += missing
+                continue
+            pending.pop()
+            if expr not in self.known:
+                self.known[expr] = self._varies(expr)
+        return self.known[root]
+
+    def _varies(self, expr: Expr) -> bool:
+        match expr:
+            case Local(name=name):
+                return name in self.plan.varying
+            case LocalArray(name=name):
+                return name in self.plan.varying
+            case Call(function=name, args=args):
+                return self.program.function(name, tuple(self.known[arg] for arg in args)).result_varies
+            case Element() | Query():
+                if self.program.source_varies(expr):
+                    return True
+        return any(self.known[child] for child in expr.children)

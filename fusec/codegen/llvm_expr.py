@@ -1,0 +1,440 @@
+"""Expressions as LLVM instructions: evaluated once per statement, operands on demand where they may not be evaluated.
+
+Depth of an expression costs no Python stack except where evaluation is on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fusec.codegen import llvm_memory
+from fusec.codegen.llvm_arguments import Arguments
+from fusec.codegen.llvm_arith import apply_op
+from fusec.codegen.llvm_cost import Costs
+from fusec.codegen.llvm_divergence import Analysis, Plan, local_access
+from fusec.codegen.llvm_memory import Hint, Lanes
+from fusec.codegen.llvm_values import (
+    Builder,
+    Linear,
+    Operand,
+    Value,
+    constant,
+    integer,
+    memory_type,
+    part_types,
+    parts_of,
+    zero_of,
+)
+from fusec.dtypes import INT64, DType
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, scalar_type, type_of
+from fusec.ir.loops import (
+    At,
+    Call,
+    Element,
+    Field,
+    Load,
+    Local,
+    LocalArray,
+    Make,
+    Offset,
+    Query,
+)
+from fusec.kernel import Layout
+
+WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
+_CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch
+
+
+class Space(Protocol):
+    """Where the elements being worked on lie."""
+
+    def element(self, param: str) -> Value:
+        """The address of the current element of an array."""
+
+    def hoisted(self, param: str) -> Operand | None:
+        """The element itself if it was loaded before the loop."""
+
+    def hint(self, param: str) -> Hint:
+        """How to store the current element."""
+
+    def index(self) -> Value:
+        """The flat C-order position."""
+
+    def coordinate(self, axis: int) -> Value:
+        """The position along an axis."""
+
+
+@dataclass
+class Variable:
+    """A local variable: in stack slots, or a current value. varying: one value for every lane."""
+
+    type: Type
+    varying: bool
+    slots: tuple[str, ...] = ()
+    value: Operand = ()
+
+
+@dataclass
+class Stack:
+    """A local array in memory: its address, and whether every lane has its own (element k of lane l at k * W + l)."""
+
+    address: str
+    varying: bool
+
+
+@dataclass
+class Loop:
+    """A loop being written. alive: slot of the lanes that are in it; current: of those still in this iteration."""
+
+    body: str
+    step: str
+    exit: str
+    alive: str = ""
+    current: str = ""
+
+
+@dataclass
+class Frame:
+    """A function being written. live: slot of the lanes that have not returned, or empty if all return together."""
+
+    plan: Plan
+    end: str
+    variables: dict[str, Variable] = field(default_factory=dict)
+    stacks: dict[str, Stack] = field(default_factory=dict)
+    loops: list[Loop] = field(default_factory=list)
+    live: str = ""
+    result: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all text of one body shares."""
+
+    builder: Builder
+    arguments: Arguments
+    layout: Layout
+    analysis: Analysis
+    costs: Costs
+    space: Space
+
+
+class Expressions:
+    """Writes expressions; `lanes` are those active now, `root` those that exist (all but past the end of a row)."""
+
+    def __init__(self, around: Surroundings, root: Lanes) -> None:
+        self.around = around
+        self.b = around.builder
+        self.root = root
+        self.lanes = root
+        self.memo: dict[Expr, Operand] = {}
+        self.frame = Frame(Plan([]), "")
+
+    def call(self, call: Call, args: list[Operand]) -> Operand:
+        """The result of a function, written where it is called."""
+        raise NotImplementedError
+
+    # --- evaluation order ----------------------------------------------------------------------------------------
+
+    def value(self, root: Expr) -> Operand:
+        """The operand of an expression, each part of it evaluated once."""
+        pending = [root]
+        while pending:
+            expr = pending[-1]
+            if expr not in self.memo:
+                missing = [child for child in self._needed(expr) if child not in self.memo]
+                if missing:
+                    pending += reversed(missing)
+                    continue
+                self.memo[expr] = self._node(expr)
+            pending.pop()
+        return self.memo[root]
+
+    def scalar(self, expr: Expr) -> Value:
+        """The operand of an expression that has one part."""
+        (value,) = self.value(expr)
+        return value
+
+    def _needed(self, expr: Expr) -> tuple[Expr, ...]:
+        """The operands that are evaluated whatever happens."""
+        match expr:
+            case Apply(op="where" | "logical_and" | "logical_or", args=args) if self._is_on_demand(expr):
+                return args[:1]
+            case Load(pointer=pointer):
+                access = local_access(pointer)
+                if access is not None and access[0] in self.frame.plan.apart:
+                    return ()
+        return expr.children
+
+    def _is_on_demand(self, expr: Apply) -> bool:
+        limit = _CHEAPER_THAN_BRANCH if self.b.lanes == 1 else WORTH_SKIPPING
+        costs = self.around.costs
+        return any(costs.is_unsafe(arg) or costs.of(arg) > limit for arg in expr.args[1:])
+
+    @contextmanager
+    def narrowed(self, lanes: Lanes) -> Iterator[None]:
+        """Work on other lanes; what is evaluated meanwhile is forgotten afterwards."""
+        before, memo = self.lanes, self.memo
+        self.lanes, self.memo = lanes, dict(memo)
+        yield
+        self.lanes, self.memo = before, memo
+
+    # --- nodes ---------------------------------------------------------------------------------------------------
+
+    def _node(self, expr: Expr) -> Operand:
+        match expr:
+            case Const(bits=bits, type=dtype):
+                return constant(bits, dtype)
+            case Local(name=name):
+                return self.read(self.frame.variables[name])
+            case Apply(op="where") if self._is_on_demand(expr):
+                return self._choose(expr)
+            case Apply(op="logical_and" | "logical_or") if self._is_on_demand(expr):
+                return (self._short_circuit(expr),)
+            case Apply(op=op, args=args, type=target):
+                return apply_op(self.b, op, [self.memo[arg] for arg in args], scalar_type(args[0]), target)
+            case Load():
+                return self._load(expr)
+            case Call(args=args):
+                return self.call(expr, [self.memo[arg] for arg in args])
+            case Query():
+                return (self._query(expr),)
+            case Field(value=value, name=name):
+                return self._field(self.memo[value], type_of(value), name)
+            case Make(fields=fields):
+                return tuple(part for item in fields for part in self.memo[item])
+        return (self._address(expr),)
+
+    def read(self, variable: Variable) -> Operand:
+        """The value of a variable."""
+        if not variable.slots:
+            return variable.value
+        pairs = zip(variable.slots, part_types(variable.type), strict=True)
+        return tuple(self.b.read_slot(slot, llvm, variable.varying) for slot, llvm in pairs)
+
+    def _field(self, value: Operand, kind: Type, name: str) -> Operand:
+        assert isinstance(kind, Struct), "only structs have fields"
+        start, count = field_range(kind, name)
+        return value[start : start + count]
+
+    # --- operands on demand --------------------------------------------------------------------------------------
+
+    def _choose(self, expr: Apply) -> Operand:
+        """`where` with operands that may not be evaluated, or not for nothing."""
+        condition = self.memo[expr.args[0]][0]
+        then, orelse = expr.args[1:]
+        if not condition.varying:
+            return self._branch(condition, lambda: self.value(then), lambda: self.value(orelse))
+        chosen = self._wanted(then, condition)
+        return self.b.select_parts(condition, chosen, self._wanted(orelse, self.b.invert(condition)))
+
+    def _short_circuit(self, expr: Apply) -> Value:
+        first = self.memo[expr.args[0]][0]
+        wanted = first if expr.op == "logical_and" else self.b.invert(first)
+        known = Value("i1", "false" if expr.op == "logical_and" else "true")
+        if not first.varying:
+            return self._branch(wanted, lambda: self.value(expr.args[1]), lambda: (known,))[0]
+        second = self._wanted(expr.args[1], wanted)[0]
+        return self.b.binary("and" if expr.op == "logical_and" else "or", first, second)
+
+    def _wanted(self, expr: Expr, condition: Value) -> Operand:
+        """An operand for the lanes of a varying condition, with a branch around it if it costs much."""
+        costs = self.around.costs
+        if not costs.is_unsafe(expr) and costs.of(expr) <= WORTH_SKIPPING:
+            return self.value(expr)
+        mask = self.b.both(self.lanes.mask, condition)
+        if costs.of(expr) <= WORTH_SKIPPING:
+            with self.narrowed(Lanes(mask, occupied=False)):
+                return self.value(expr)
+        types = part_types(type_of(expr))
+        nothing = tuple(Value(llvm, zero_of(llvm)) for llvm in types)
+
+        def evaluate() -> Operand:
+            self.lanes = Lanes(mask, occupied=True)
+            return self.value(expr)
+
+        return self._branch(self.b.any_lane(mask), evaluate, lambda: nothing)
+
+    def _branch(self, condition: Value, then: Callable[[], Operand], orelse: Callable[[], Operand]) -> Operand:
+        """Either of two values, of which only one is computed."""
+        labels = self.b.label("then"), self.b.label("else")
+        done = self.b.label("join")
+        self.b.fork(condition, *labels)
+        arms: list[tuple[Operand, str, int]] = []
+        for label, evaluate in zip(labels, (then, orelse), strict=True):
+            self.b.place(label)
+            with self.narrowed(self.lanes):
+                value = evaluate()
+            value = tuple(self.b.materialised(part) if part.varying else part for part in value)
+            arms.append((value, self.b.current, len(self.b.lines)))
+            self.b.jump(done)
+        return self._joined(arms, done)
+
+    def _joined(self, arms: list[tuple[Operand, str, int]], done: str) -> Operand:
+        """The values of two arms where they meet; a uniform one is spread at the end of its arm."""
+        varies = [any(arm[0][k].varying for arm in arms) for k in range(len(arms[0][0]))]
+        spread = []
+        for value, _, end in reversed(arms):
+            rest, self.b.lines[end:] = self.b.lines[end:], []
+            spread.append(tuple(self.b.spread(p) if v else p for p, v in zip(value, varies, strict=True)))
+            self.b.lines += rest
+        first, second = reversed(spread)
+        self.b.place(done)
+        result = []
+        for left, right in zip(first, second, strict=True):
+            sources = f"[ {left.text}, %{arms[0][1]} ], [ {right.text}, %{arms[1][1]} ]"
+            result.append(Value(left.type, self.b.let(f"phi {self.b.type_of(left)} {sources}"), left.varying))
+        return tuple(result)
+
+    # --- memory --------------------------------------------------------------------------------------------------
+
+    def _load(self, expr: Load) -> Operand:
+        access = local_access(expr.pointer)
+        if access is not None and access[0] in self.frame.plan.apart:
+            return self.read(self.frame.variables[element_name(*access)])
+        if isinstance(expr.pointer, Element):
+            hoisted = self.around.space.hoisted(expr.pointer.param)
+            if hoisted is not None:
+                return hoisted
+            # The current element can be read whatever the program decides about it.
+            return llvm_memory.load(self.b, self.memo[expr.pointer][0], expr.type, self.root)
+        return llvm_memory.load(self.b, self.memo[expr.pointer][0], expr.type, self.lanes)
+
+    def _address(self, expr: Expr) -> Value:
+        match expr:
+            case Element(param=param):
+                return self.around.space.element(param)
+            case LocalArray(name=name):
+                stack = self.frame.stacks[name]
+                linear = Linear(stack.address, expr.type.element.nbytes) if stack.varying else None
+                text = "" if linear else stack.address
+                return Value("ptr", text, varying=stack.varying, linear=linear)
+            case Offset(pointer=pointer, offset=offset):
+                scale = self._spacing(pointer, expr.type)
+                return self.moved(self.memo[pointer][0], self.memo[offset][0], scale)
+            case At():
+                return self._at(expr)
+        raise AssertionError(f"no expression of this target: {expr}")
+
+    def _spacing(self, pointer: Expr, kind: Pointer) -> int:
+        """Bytes from one element to the next: local arrays interleave the lanes, unless they are uniform."""
+        while isinstance(pointer, Offset):
+            pointer = pointer.pointer
+        if kind.space == "global" or (isinstance(pointer, LocalArray) and not self.frame.stacks[pointer.name].varying):
+            return kind.element.nbytes
+        return kind.element.nbytes * self.b.lanes
+
+    def moved(self, pointer: Value, index: Value, scale: int) -> Value:
+        """An address moved by a number of elements of `scale` bytes; consecutive positions stay symbolic."""
+        b = self.b
+        if index.literal == 0:
+            return pointer
+        unit = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}.get(scale, f"[{scale} x i8]")
+        step = f"getelementptr {unit}, ptr"
+        if not index.varying:
+            if pointer.linear is not None:
+                base = b.let(f"{step} {pointer.linear.base}, i64 {index.text}")
+                return Value("ptr", "", varying=True, linear=Linear(base, pointer.linear.step))
+            pointers = b.typed(pointer)
+            return Value("ptr", b.let(f"getelementptr {unit}, {pointers}, i64 {index.text}"), pointer.varying)
+        if not pointer.varying and index.linear is not None:
+            base = b.let(f"{step} {pointer.text}, i64 {index.linear.base}")
+            linear = Linear(base, index.linear.step * scale)
+            if not index.linear.hint:
+                return Value("ptr", "", varying=True, linear=linear)
+            text = b.let(f"{step} {pointer.text}, {b.typed(index)}")
+            return Value("ptr", text, varying=True, linear=linear)
+        return Value("ptr", b.let(f"getelementptr {unit}, {b.typed(pointer)}, {b.typed(index)}"), varying=True)
+
+    def _at(self, expr: At) -> Value:
+        """The address of an element of a raw array, by its position or its coordinates."""
+        arguments, dtype = self.around.arguments, expr.type.element
+        ndim, contiguous = dict(self.around.layout.raw)[expr.param]
+        base = arguments.pointer(expr.param, dtype)
+        index = [self.memo[part][0] for part in expr.index]
+        if len(index) == 1 and (contiguous or ndim == 0):
+            return self.moved(base, index[0], dtype.nbytes)
+        if len(index) == 1 and ndim > 1:
+            index = self._unravelled(expr.param, index[0], ndim)
+        assert len(index) == ndim, f"{expr.param} has {ndim} axes, indexed by {len(index)}"
+        offset = integer(0)
+        for axis, part in enumerate(index):
+            last = contiguous and axis == ndim - 1
+            stride = integer(dtype.nbytes) if last else arguments.number("raw_stride", expr.param, axis)
+            offset = self._int64("add", self._int64("multiply", part, stride), offset)
+        return self.moved(base, offset, 1)
+
+    def _int64(self, op: str, left: Value, right: Value) -> Value:
+        if op == "add" and right.literal == 0:
+            return left
+        return apply_op(self.b, op, [(left,), (right,)], INT64, INT64)[0]
+
+    def _unravelled(self, param: str, position: Value, ndim: int) -> list[Value]:
+        """Coordinates of a C-order position; the first takes what lies beyond the shape."""
+        found: list[Value] = []
+        for axis in range(ndim - 1, 0, -1):
+            extent = self.around.arguments.number("raw_extent", param, axis)
+            found.append(self._int64("modulo", position, extent))
+            position = self._int64("quotient", position, extent)
+        return [position, *reversed(found)]
+
+    # --- queries -------------------------------------------------------------------------------------------------
+
+    def _query(self, expr: Query) -> Value:
+        arguments, layout, raw = self.around.arguments, self.around.layout, bool(expr.param)
+        ndim = dict(layout.raw)[expr.param][0] if raw else layout.ndim
+        match expr.what:
+            case "size":
+                return arguments.number("raw_size" if raw else "size", expr.param)
+            case "ndim":
+                return integer(ndim)
+            case "index":
+                return self.around.space.index()
+            case "shape":
+                return self._pick(
+                    expr, ndim, lambda axis: arguments.number("raw_extent" if raw else "extent", expr.param, axis)
+                )
+            case "stride":
+                return self._pick(expr, ndim, lambda axis: arguments.number("raw_stride", expr.param, axis))
+            case "coordinate":
+                return self._pick(expr, ndim, self.around.space.coordinate)
+        raise AssertionError(f"no quantity {expr.what}")
+
+    def _pick(self, expr: Query, ndim: int, along: Callable[[int], Value]) -> Value:
+        """The quantity along the axis that the query names."""
+        assert expr.axis is not None, f"{expr.what} needs an axis"
+        axis = self.memo[expr.axis][0]
+        if axis.literal is not None:
+            assert 0 <= axis.literal < ndim, f"axis {axis.literal} of {ndim}"
+            return along(axis.literal)
+        found = integer(0)
+        for number in range(ndim):
+            found = self.b.select(self.b.compare("icmp eq", axis, integer(number, axis.type)), along(number), found)
+        return found
+
+
+def element_name(array: str, index: Expr | None) -> str:
+    """The variable that stands for one element of a local array whose indices are all constants."""
+    assert index is None or isinstance(index, Const), "a local array in parts is indexed by constants"
+    return f"{array}[{0 if index is None else int(index.value)}]"
+
+
+def field_range(kind: Struct, name: str) -> tuple[int, int]:
+    """First part and number of parts of a field."""
+    start = 0
+    for field_name, dtype in kind.fields:
+        count = len(parts_of(dtype))
+        if field_name == name:
+            return start, count
+        start += count
+    raise AssertionError(f"struct {kind.name} has no field {name}")
+
+
+def element_type(dtype: DType) -> str:
+    """The LLVM type of one element of a local array in memory."""
+    parts = parts_of(dtype)
+    assert parts[0] is not None, "local arrays hold scalars"
+    kind = memory_type(parts[0])
+    return kind if len(parts) == 1 else f"[{len(parts)} x {kind}]"

@@ -1,0 +1,71 @@
+"""How many elements one vector step takes."""
+
+from __future__ import annotations
+
+from fusec.codegen.llvm_cost import Costs
+from fusec.codegen.llvm_nest import all_expressions
+from fusec.dtypes import DType, compute_type, real_type
+from fusec.ir.expr import Apply, Expr, type_of
+from fusec.ir.loops import Atomic, DeclareArray, If, Program, Stmt, While
+from fusec.kernel import Layout
+
+_MOST_LANES = 128  # masks and positions of more lanes cost more than they save
+_ATOMIC_LANES = 16  # updates run lane by lane anyway
+_LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 registers are in flight at once
+_STACK = 1 << 14  # bytes that the local arrays of all lanes may take
+
+
+def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
+    """A power of two: as many lanes as keep the registers of the hottest type busy without running out of them."""
+    del layout
+    if vector_bits == 0:
+        return 1
+    costs = Costs(program.functions)
+    bodies = [program.body, *(function.body for function in program.functions)]
+    stmts = [stmt for body in bodies for stmt in flatten(body)]
+    cost = costs.of_body(program.body)
+    registers = 4 if cost <= _LIGHT else (2 if cost <= _MEDIUM else 1)
+    if any(isinstance(stmt, While) for stmt in stmts):
+        registers = 2
+    lanes = min(registers * vector_bits // hot_bits(program), _MOST_LANES)
+    if any(isinstance(stmt, Atomic) for stmt in stmts):
+        lanes = min(lanes, _ATOMIC_LANES)
+    local = sum(stmt.length * stmt.element.nbytes for stmt in stmts if isinstance(stmt, DeclareArray))
+    while lanes > 1 and lanes * local > _STACK:
+        lanes //= 2
+    return lanes
+
+
+def flatten(body: tuple[Stmt, ...]) -> list[Stmt]:
+    """All statements, nested ones included."""
+    found: list[Stmt] = []
+    for stmt in body:
+        found.append(stmt)
+        match stmt:
+            case If(then=first, orelse=second) | While(body=first, step=second):
+                found += flatten(first) + flatten(second)
+    return found
+
+
+def hot_bits(program: Program) -> int:
+    """Width of the widest type that is computed with; 64-bit integers count only if an array holds 64-bit elements."""
+    stored = max((real_type(param.dtype).bits for param in program.arrays), default=32)
+    widest = 8
+    pending: list[Expr] = [
+        expr
+        for body in (program.body, *(function.body for function in program.functions))
+        for expr in all_expressions(body)
+    ]
+    seen: set[Expr] = set()
+    while pending:
+        expr = pending.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        pending += expr.children
+        kind = type_of(expr)
+        if isinstance(expr, Apply) and isinstance(kind, DType):
+            part = compute_type(real_type(kind))
+            if part.kind != "bool" and (part.is_float or part.bits < 64 or stored == 64):
+                widest = max(widest, part.bits)
+    return max(widest, min(stored, 64) if widest == 8 else widest)

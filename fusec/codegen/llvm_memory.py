@@ -1,0 +1,233 @@
+"""Loads and stores of scalars and vectors: consecutive elements as plain or masked vectors, others lane by lane.
+
+No lane touches memory it must not: an inactive lane is masked, or its address is replaced by that of a scratch slot
+where the target would take masked accesses apart into branches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fusec.codegen.llvm_values import Builder, Operand, Value, bit_width, integer, memory_type, zero_of
+from fusec.dtypes import BOOL, DType, real_type
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes that may touch memory. mask: None for all. occupied: there is at least one."""
+
+    mask: Value | None = None
+    occupied: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """How a contiguous store is made: around the caches, at a known alignment in bytes, where `when` holds."""
+
+    align: int = 0
+    when: Value | None = None
+
+
+PLAIN = Hint()
+
+
+def load(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Operand:
+    """The elements at an address; lanes that may not touch memory get anything."""
+    if not pointer.varying:
+        return _load_uniform(b, pointer, dtype, lanes)
+    step = pointer.linear.step if pointer.linear else 0
+    if abs(step) == dtype.nbytes:
+        return _load_consecutive(b, pointer, dtype, lanes, backwards=step < 0)
+    part = real_type(dtype)
+    addresses = [pointer, _beside(b, pointer, part.nbytes)] if dtype.is_complex else [pointer]
+    return tuple(_from_memory(b, _gather(b, address, part, lanes), part) for address in addresses)
+
+
+def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes, hint: Hint = PLAIN) -> None:
+    """Write elements to an address; of lanes that share one, the last wins."""
+    part = real_type(dtype)
+    stored = tuple(b.cast("zext", item, "i8") if part == BOOL else item for item in value)
+    if not pointer.varying and not any(item.varying for item in stored):
+        _store_uniform(b, pointer, stored, part, lanes)
+        return
+    step = pointer.linear.step if pointer.linear else 0
+    if abs(step) == dtype.nbytes:
+        _store_consecutive(b, pointer, stored, dtype, lanes, hint, backwards=step < 0)
+        return
+    pointer = b.spread(pointer)
+    for number, item in enumerate(stored):
+        _scatter(b, _beside(b, pointer, number * part.nbytes), b.spread(item), part, lanes)
+
+
+def _from_memory(b: Builder, value: Value, part: DType) -> Value:
+    """A byte becomes a bool: any value but 0 is true."""
+    return b.compare("icmp ne", value, integer(0, "i8")) if part == BOOL else value
+
+
+def _beside(b: Builder, pointer: Value, nbytes: int) -> Value:
+    """The address some bytes further."""
+    if nbytes == 0:
+        return pointer
+    text = b.let(f"getelementptr i8, {b.typed(pointer)}, i64 {nbytes}")
+    return Value("ptr", text, pointer.varying)
+
+
+# --- one address -----------------------------------------------------------------------------------------------
+
+
+def guarded(b: Builder, pointer: Value, lanes: Lanes) -> Value:
+    """A uniform address that may be read: the scratch slot if no lane wants it."""
+    if lanes.mask is None or lanes.occupied:
+        return pointer
+    return b.select(b.any_lane(lanes.mask), pointer, Value("ptr", b.scratch()))
+
+
+def _load_uniform(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Operand:
+    pointer = guarded(b, pointer, lanes)
+    part = real_type(dtype)
+    kind = memory_type(part)
+    parts = []
+    for number in range(2 if dtype.is_complex else 1):
+        address = _beside(b, pointer, number * part.nbytes)
+        loaded = Value(kind, b.let(f"load {kind}, ptr {address.text}, align {part.nbytes}"))
+        parts.append(_from_memory(b, loaded, part))
+    return tuple(parts)
+
+
+def _store_uniform(b: Builder, pointer: Value, value: Operand, part: DType, lanes: Lanes) -> None:
+    pointer = guarded(b, pointer, lanes)
+    for number, item in enumerate(value):
+        address = _beside(b, pointer, number * part.nbytes)
+        b.line(f"store {b.typed(item)}, ptr {address.text}, align {part.nbytes}")
+
+
+# --- consecutive elements --------------------------------------------------------------------------------------
+
+
+def _reversed(b: Builder, kind: str, text: str) -> str:
+    order = ", ".join(f"i32 {lane}" for lane in reversed(range(b.lanes)))
+    vector = f"<{b.lanes} x {kind}>"
+    return b.let(f"shufflevector {vector} {text}, {vector} poison, <{b.lanes} x i32> <{order}>")
+
+
+def _doubled(b: Builder, mask: str) -> str:
+    """A mask with every lane twice, for the parts of complex elements."""
+    order = ", ".join(f"i32 {lane // 2}" for lane in range(2 * b.lanes))
+    vector = b.vector_type("i1")
+    return b.let(f"shufflevector {vector} {mask}, {vector} poison, <{2 * b.lanes} x i32> <{order}>")
+
+
+def _first_address(b: Builder, pointer: Value, nbytes: int, backwards: bool) -> str:
+    linear = pointer.linear
+    assert linear is not None, "consecutive elements have a symbolic address"
+    if not backwards:
+        return linear.base
+    return b.let(f"getelementptr i8, ptr {linear.base}, i64 {-(b.lanes - 1) * nbytes}")
+
+
+def _load_consecutive(b: Builder, pointer: Value, dtype: DType, lanes: Lanes, backwards: bool) -> Operand:
+    part = real_type(dtype)
+    kind = memory_type(part)
+    count = b.lanes * (2 if dtype.is_complex else 1)
+    vector = f"<{count} x {kind}>"
+    base = _first_address(b, pointer, dtype.nbytes, backwards)
+    if lanes.mask is None:
+        text = b.let(f"load {vector}, ptr {base}, align {part.nbytes}")
+    else:
+        mask = _reversed(b, "i1", lanes.mask.text) if backwards else lanes.mask.text
+        mask = _doubled(b, mask) if dtype.is_complex else mask
+        name = f"llvm.masked.load.v{count}{_suffix(kind)}.p0"
+        b.declare(f"declare {vector} @{name}(ptr, i32, <{count} x i1>, {vector})")
+        given = f"ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask}, {vector} zeroinitializer"
+        text = b.let(f"call {vector} @{name}({given})")
+    texts = [text]
+    if dtype.is_complex:
+        texts = [b.let(f"shufflevector {vector} {text}, {vector} poison, {_every_second(b, at)}") for at in (0, 1)]
+    if backwards:
+        texts = [_reversed(b, kind, item) for item in texts]
+    return tuple(_from_memory(b, Value(kind, item, varying=True), part) for item in texts)
+
+
+def _every_second(b: Builder, start: int) -> str:
+    return f"<{b.lanes} x i32> <" + ", ".join(f"i32 {2 * lane + start}" for lane in range(b.lanes)) + ">"
+
+
+def _store_consecutive(
+    b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes, hint: Hint, backwards: bool
+) -> None:
+    part = real_type(dtype)
+    kind = memory_type(part)
+    base = _first_address(b, pointer, dtype.nbytes, backwards)
+    texts = [b.spread(item).text for item in value]
+    if backwards:
+        texts = [_reversed(b, kind, text) for text in texts]
+    count = b.lanes * len(texts)
+    vector, text = f"<{count} x {kind}>", texts[0]
+    if dtype.is_complex:
+        half = b.vector_type(kind)
+        order = ", ".join(f"i32 {at // 2 + (at % 2) * b.lanes}" for at in range(count))
+        text = b.let(f"shufflevector {half} {texts[0]}, {half} {texts[1]}, <{count} x i32> <{order}>")
+    if lanes.mask is None:
+        _store_vector(b, f"{vector} {text}, ptr {base}", part, hint)
+        return
+    mask = _reversed(b, "i1", lanes.mask.text) if backwards else lanes.mask.text
+    mask = _doubled(b, mask) if dtype.is_complex else mask
+    name = f"llvm.masked.store.v{count}{_suffix(kind)}.p0"
+    b.declare(f"declare void @{name}({vector}, ptr, i32, <{count} x i1>)")
+    b.line(f"call void @{name}({vector} {text}, ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask})")
+
+
+def _store_vector(b: Builder, given: str, part: DType, hint: Hint) -> None:
+    """A plain store, or either kind by a decision made at run time."""
+    if hint.when is None:
+        b.line(f"store {given}, align {part.nbytes}")
+        return
+    around, plain, done = b.label("around"), b.label("plain"), b.label("stored")
+    b.fork(hint.when, around, plain)
+    b.place(around)
+    b.line(f"store {given}, align {hint.align}, !nontemporal !0")
+    b.jump(done)
+    b.place(plain)
+    b.line(f"store {given}, align {part.nbytes}")
+    b.jump(done)
+    b.place(done)
+
+
+def _suffix(kind: str) -> str:
+    return {"float": "f32", "double": "f64"}.get(kind, kind)
+
+
+# --- scattered elements ----------------------------------------------------------------------------------------
+
+
+def _gather(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> Value:
+    kind = memory_type(part)
+    pointer, mask = _redirected(b, b.materialised(pointer), part, lanes)
+    vector, pointers, bools = b.vector_type(kind), b.vector_type("ptr"), b.vector_type("i1")
+    name = f"llvm.masked.gather.v{b.lanes}{_suffix(kind)}.v{b.lanes}p0"
+    b.declare(f"declare {vector} @{name}({pointers}, i32, {bools}, {vector})")
+    given = f"{pointers} {pointer.text}, i32 {part.nbytes}, {bools} {mask}, {vector} {_filler(kind, mask)}"
+    return Value(kind, b.let(f"call {vector} @{name}({given})"), varying=True)
+
+
+def _filler(kind: str, mask: str) -> str:
+    return "poison" if mask.startswith("splat") else f"splat ({kind} {zero_of(kind)})"
+
+
+def _scatter(b: Builder, pointer: Value, value: Value, part: DType, lanes: Lanes) -> None:
+    kind = memory_type(part)
+    pointer, mask = _redirected(b, b.materialised(pointer), part, lanes)
+    vector, pointers, bools = b.vector_type(kind), b.vector_type("ptr"), b.vector_type("i1")
+    name = f"llvm.masked.scatter.v{b.lanes}{_suffix(kind)}.v{b.lanes}p0"
+    b.declare(f"declare void @{name}({vector}, {pointers}, i32, {bools})")
+    given = f"{vector} {value.text}, {pointers} {pointer.text}, i32 {part.nbytes}, {bools} {mask}"
+    b.line(f"call void @{name}({given})")
+
+
+def _redirected(b: Builder, pointer: Value, part: DType, lanes: Lanes) -> tuple[Value, str]:
+    """Addresses and mask of a scattered access; small elements, which no instruction masks, use scratch."""
+    if lanes.mask is None:
+        return pointer, "splat (i1 true)"
+    if bit_width(memory_type(part)) >= 32:
+        return pointer, lanes.mask.text
+    return b.select(lanes.mask, pointer, Value("ptr", b.scratch())), "splat (i1 true)"

@@ -1,0 +1,400 @@
+"""The loop over elements: rows of the iteration space walked by an odometer, vectors along each row.
+
+A range [lo, hi) of positions is taken apart into coordinates once; then whole rows follow one another. Along a row run
+vector steps, and what is left over runs once more under a mask, or one by one where the target has no masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fusec.codegen import llvm_memory
+from fusec.codegen.llvm_arguments import Arguments
+from fusec.codegen.llvm_cost import Costs
+from fusec.codegen.llvm_divergence import Analysis, expressions
+from fusec.codegen.llvm_expr import Surroundings
+from fusec.codegen.llvm_memory import PLAIN, Hint, Lanes
+from fusec.codegen.llvm_stmt import Statements
+from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer
+from fusec.dtypes import DType
+from fusec.ir.expr import Expr, Type
+from fusec.ir.loops import ArrayParam, Element, If, Load, Program, Query, ScalarParam, Stmt, While
+from fusec.kernel import Layout, Step
+
+NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
+WIDE_LIMIT = 1 << 62
+LINE = 64  # bytes; what non-temporal stores are aligned to
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What a program touches: elements of arrays, elements it loads, and whether it asks for its position."""
+
+    elements: frozenset[str]
+    loaded: frozenset[str]
+    has_position: bool
+
+
+def uses_of(program: Program) -> Uses:
+    """Collect from all statements, those of functions included."""
+    elements, loaded, position = set(), set(), False
+    pending: list[Expr] = []
+    for body in (program.body, *(function.body for function in program.functions)):
+        pending += all_expressions(body)
+    seen: set[Expr] = set()
+    while pending:
+        expr = pending.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        match expr:
+            case Element(param=param):
+                elements.add(param)
+            case Load(pointer=Element(param=param)):
+                loaded.add(param)
+            case Query(param="", what="index" | "coordinate"):
+                position = True
+        pending += expr.children
+    return Uses(frozenset(elements), frozenset(loaded), position)
+
+
+def all_expressions(body: Iterable[Stmt]) -> list[Expr]:
+    """The expressions that stand in statements, nested ones included."""
+    found: list[Expr] = []
+    for stmt in body:
+        found += expressions(stmt)
+        match stmt:
+            case If(then=first, orelse=second) | While(body=first, step=second):
+                found += all_expressions(first) + all_expressions(second)
+    return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the iteration space: addresses of its first elements, coordinates, and what was loaded before it.
+
+    first: position of the row's start. offsets: of the lanes of operands with a run-time stride, in bytes.
+    streams: whether non-temporal stores may be used, decided at run time.
+    """
+
+    addresses: dict[str, Value]
+    strides: dict[str, Value]
+    offsets: dict[str, Value]
+    hoisted: dict[str, Operand]
+    coordinates: tuple[Value, ...]
+    first: Value
+    streams: Value | None = None
+
+
+class Site:
+    """The elements at one position of a row; the `Space` of expressions."""
+
+    def __init__(self, nest: Nest, row: Row, position: str, streaming: bool = False) -> None:
+        self.nest = nest
+        self.row = row
+        self.position = position
+        self.streaming = streaming
+
+    def element(self, param: str) -> Value:
+        """The address of the current elements of an array."""
+        b, base = self.nest.b, self.row.addresses[param]
+        dtype = self.nest.arrays[param].dtype
+        match self.nest.inner[param]:
+            case Step.ZERO:
+                return base
+            case Step.UNIT:
+                unit = f"[{dtype.nbytes} x i8]"
+                at = b.let(f"getelementptr {unit}, ptr {base.text}, i64 {self.position}")
+                return Value("ptr", at) if b.lanes == 1 else Value("ptr", "", True, Linear(at, dtype.nbytes))
+            case Step.ANY:
+                offset = b.let(f"mul i64 {self.position}, {self.row.strides[param].text}")
+                at = b.let(f"getelementptr i8, ptr {base.text}, i64 {offset}")
+                if b.lanes == 1:
+                    return Value("ptr", at)
+                return Value("ptr", b.let(f"getelementptr i8, ptr {at}, {b.typed(self.row.offsets[param])}"), True)
+
+    def hoisted(self, param: str) -> Operand | None:
+        """The element itself if it is the same along the row."""
+        return self.row.hoisted.get(param)
+
+    def hint(self, param: str) -> Hint:
+        """Outputs of a streaming loop go around the caches."""
+        if not self.streaming or self.row.streams is None or self.nest.inner[param] is not Step.UNIT:
+            return PLAIN
+        return Hint(align=LINE, when=self.row.streams)
+
+    def index(self) -> Value:
+        """The flat position of the current elements."""
+        b = self.nest.b
+        assert self.nest.layout.c_order, "the position is known only where the space is walked in C order"
+        return self._along(b.let(f"add i64 {self.row.first.text}, {self.position}"))
+
+    def coordinate(self, axis: int) -> Value:
+        """The position along one axis."""
+        return self._along(self.position) if axis == self.nest.layout.ndim - 1 else self.row.coordinates[axis]
+
+    def _along(self, base: str) -> Value:
+        if self.nest.b.lanes == 1:
+            return Value("i64", base)
+        limit = WIDE_LIMIT if self.nest.layout.wide else NARROW_LIMIT
+        return Value("i64", "", varying=True, linear=Linear(base, 1, 0, limit))
+
+
+class Nest:
+    """Writes the loops of one kernel.
+
+    lanes: of the vector loop. tail: how the rest of a row runs: "masked" once under a mask, "scalar" one by one, or
+    "every" if each vector step is masked, which spares a second copy of a long body.
+    """
+
+    def __init__(self, program: Program, layout: Layout, builder: Builder, tail: str) -> None:
+        self.program = program
+        self.layout = layout
+        self.b = builder
+        self.tail = tail
+        self.width = builder.lanes
+        self.arguments = Arguments()
+        self.arrays = {param.name: param for param in program.arrays}
+        self.uses = uses_of(program)
+        self.costs = Costs(program.functions)
+        self.inner = {name: layout.step(name)[-1] for name in self.uses.elements}
+
+    def write(self) -> None:
+        """All text from the end of the entry block to the return."""
+        b = self.b
+        start, row, done = b.label("start"), b.label("row"), b.label("done")
+        empty = b.compare("icmp sge", Value("i64", "%lo"), Value("i64", "%hi"))
+        b.fork(empty, done, start)
+        b.place(start)
+        if self.layout.ndim == 1:
+            self._row(self._describe_row((), integer(0)), "%lo", "%hi")
+        else:
+            self._rows(row)
+        if self.layout.streaming:
+            b.declare("declare void @llvm.x86.sse.sfence()")
+            b.line("call void @llvm.x86.sse.sfence()")
+        b.jump(done)
+        b.place(done)
+        b.line("ret void")
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def _rows(self, row: str) -> None:
+        """The odometer over all axes but the last."""
+        b, last = self.b, self.layout.ndim - 1
+        coordinates = [b.alloca("i64") for _ in range(last + 1)]
+        left_slot = b.alloca("i64")
+        position = Value("i64", "%lo")
+        for axis in range(last, 0, -1):
+            extent = self._extent(axis)
+            b.write_slot(coordinates[axis], b.binary("urem", position, extent), varying=False)
+            position = b.binary("udiv", position, extent)
+        b.write_slot(coordinates[0], position, varying=False)
+        b.write_slot(left_slot, b.binary("sub", Value("i64", "%hi"), Value("i64", "%lo")), varying=False)
+        b.jump(row)
+        b.place(row)
+        left = b.read_slot(left_slot, "i64", varying=False)
+        at = tuple(b.read_slot(slot, "i64", varying=False) for slot in coordinates)
+        count = b.intrinsic("umin", b.binary("sub", self._extent(last), at[last]), left)
+        first = b.binary("sub", b.binary("sub", Value("i64", "%hi"), left), at[last])
+        end = b.binary("add", at[last], count)
+        self._row(self._describe_row(at[:last], first), at[last].text, end.text)
+        rest = b.binary("sub", left, count)
+        b.write_slot(left_slot, rest, varying=False)
+        b.write_slot(coordinates[last], integer(0), varying=False)
+        self._advance(coordinates[:last], at[:last])
+        finished = b.label("finished")
+        b.fork(b.compare("icmp eq", rest, integer(0)), finished, row)
+        b.place(finished)
+
+    def _advance(self, slots: list[str], at: tuple[Value, ...]) -> None:
+        """Step to the next row: the last outer axis turns fastest."""
+        b = self.b
+        carry = integer(1)
+        for axis in range(len(slots) - 1, -1, -1):
+            following = b.binary("add", at[axis], carry)
+            if axis:
+                turned = b.compare("icmp eq", following, self._extent(axis))
+                carry = b.cast("zext", turned, "i64")
+                following = b.select(turned, integer(0), following)
+            b.write_slot(slots[axis], following, varying=False)
+
+    def _extent(self, axis: int) -> Value:
+        return self.arguments.number("extent", "", axis)
+
+    def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
+        """Addresses at the start of a row, and elements that are the same all along it."""
+        addresses, strides, offsets, hoisted = {}, {}, {}, {}
+        for name in sorted(self.uses.elements):
+            param, steps = self.arrays[name], self.layout.step(name)
+            addresses[name] = self._row_address(param, steps, outer)
+            if steps[-1] is Step.ANY:
+                strides[name] = self.arguments.number("stride", name, len(steps) - 1)
+                offsets[name] = self._lane_offsets(strides[name])
+            if steps[-1] is Step.ZERO and name in self.uses.loaded and not param.written:
+                hoisted[name] = llvm_memory.load(self.b, addresses[name], param.dtype, Lanes())
+        return Row(addresses, strides, offsets, hoisted, outer, first)
+
+    def _row_address(self, param: ArrayParam, steps: tuple[Step, ...], outer: tuple[Value, ...]) -> Value:
+        b, address = self.b, self.arguments.pointer(param.name, param.dtype)
+        for axis, coordinate in enumerate(outer):
+            if steps[axis] is Step.ZERO:
+                continue
+            unit = integer(param.dtype.nbytes)
+            stride = unit if steps[axis] is Step.UNIT else self.arguments.number("stride", param.name, axis)
+            offset = b.binary("mul", coordinate, stride)
+            address = Value("ptr", b.let(f"getelementptr i8, ptr {address.text}, i64 {offset.text}"))
+        return address
+
+    def _lane_offsets(self, stride: Value) -> Value:
+        b = self.b
+        if b.lanes == 1:
+            return integer(0)
+        return b.binary("mul", Value("i64", b.iota("i64"), varying=True), stride)
+
+    # --- one row -------------------------------------------------------------------------------------------------
+
+    def _row(self, row: Row, start: str, end: str) -> None:
+        if self.width == 1:
+            self._scalar_loop(row, start, end)
+        elif self.tail == "every":
+            self._masked_loop(row, start, end)
+        else:
+            self._split_loop(row, start, end)
+
+    def _scalar_loop(self, row: Row, start: str, end: str) -> None:
+        """One element after the other; the range is not empty."""
+        self._loop(start, 1, lambda position: self._body(Site(self, row, position), Lanes()), end)
+
+    def _loop(self, start: str, step: int, body: Callable[[str], None], end: str) -> None:
+        """Repeat from `start`, at least once, while before `end`."""
+        b, slot, head, after = self.b, self.b.alloca("i64"), self.b.label("loop"), self.b.label("after")
+        b.line(f"store i64 {start}, ptr {slot}")
+        b.jump(head)
+        b.place(head)
+        position = b.let(f"load i64, ptr {slot}")
+        body(position)
+        following = b.let(f"add i64 {position}, {step}")
+        b.line(f"store i64 {following}, ptr {slot}")
+        b.fork(b.compare("icmp slt", Value("i64", following), Value("i64", end)), head, after)
+        b.place(after)
+
+    def _masked_loop(self, row: Row, start: str, end: str) -> None:
+        def body(position: str) -> None:
+            count = self.b.let(f"sub i64 {end}, {position}")
+            self._body(Site(self, row, position), self._first_lanes(count))
+
+        self._loop(start, self.width, body, end)
+
+    def _first_lanes(self, count: str) -> Lanes:
+        """The mask of the first lanes; `count` is at least 1."""
+        b = self.b
+        capped = b.intrinsic("umin", Value("i64", count), integer(self.width))
+        short = b.cast("trunc", capped, "i32")
+        return Lanes(b.compare("icmp ult", Value("i32", b.iota("i32"), varying=True), short), occupied=True)
+
+    def _split_loop(self, row: Row, start: str, end: str) -> None:
+        """Whole vectors, then what is left; before streaming stores also what lies before their first line."""
+        b = self.b
+        slot, count_slot = b.alloca("i64"), b.alloca("i64")
+        guard, whole, rest, partial, after = (b.label(stem) for stem in ("guard", "whole", "rest", "partial", "after"))
+        b.line(f"store i64 {start}, ptr {slot}")
+        stream = self._streaming(row, start, end) if self.layout.streaming else None
+        if stream is None:
+            b.jump(guard)
+        else:
+            row, ahead = stream
+            b.line(f"store i64 {ahead.text}, ptr {count_slot}")
+            b.fork(b.compare("icmp ne", ahead, integer(0)), partial, guard)
+        b.place(guard)
+        self._fork_if_whole(b.let(f"load i64, ptr {slot}"), end, whole, rest)
+        b.place(whole)
+        position = b.let(f"load i64, ptr {slot}")
+        self._body(Site(self, row, position, streaming=stream is not None), Lanes())
+        following = b.let(f"add i64 {position}, {self.width}")
+        b.line(f"store i64 {following}, ptr {slot}")
+        self._fork_if_whole(following, end, whole, rest)
+        b.place(rest)
+        count = b.let(f"sub i64 {end}, {b.let(f'load i64, ptr {slot}')}")
+        b.line(f"store i64 {count}, ptr {count_slot}")
+        b.fork(b.compare("icmp ne", Value("i64", count), integer(0)), partial, after)
+        b.place(partial)
+        self._partial(row, slot, count_slot)
+        if stream is None:
+            b.jump(after)
+        else:
+            left = b.compare("icmp slt", b.read_slot(slot, "i64", varying=False), Value("i64", end))
+            b.fork(left, guard, after)
+        b.place(after)
+
+    def _fork_if_whole(self, position: str, end: str, whole: str, rest: str) -> None:
+        reach = Value("i64", self.b.let(f"add i64 {position}, {self.width}"))
+        self.b.fork(self.b.compare("icmp sle", reach, Value("i64", end)), whole, rest)
+
+    def _partial(self, row: Row, slot: str, count_slot: str) -> None:
+        """Some elements, fewer than a vector has; leaves the position behind them in the slot."""
+        b = self.b
+        position, count = b.let(f"load i64, ptr {slot}"), b.let(f"load i64, ptr {count_slot}")
+        end = b.let(f"add i64 {position}, {count}")
+        if self.tail == "masked":
+            self._body(Site(self, row, position), self._first_lanes(count))
+        else:
+            b.lanes = 1
+            self._scalar_loop(row, position, end)
+            b.lanes = self.width
+        b.line(f"store i64 {end}, ptr {slot}")
+
+    def _body(self, site: Site, lanes: Lanes) -> None:
+        """One copy of the program for the current number of lanes."""
+        analysis = Analysis(self.program.functions, self._source_varies, self.b.lanes)
+        scalars: dict[str, tuple[Type, Operand]] = {}
+        for param in self.program.params:
+            if isinstance(param, ScalarParam):
+                scalars[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
+        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
+        Statements(around, lanes).program(analysis.body(self.program.body, scalars), scalars)
+
+    def _source_varies(self, expr: Expr) -> bool:
+        """Whether an address or a fact differs between the lanes of a vector."""
+        if self.b.lanes == 1:
+            return False
+        match expr:
+            case Element(param=param):
+                return self.inner[param] is not Step.ZERO
+            case Query(param="", what="index"):
+                return True
+            case Query(param="", what="coordinate", axis=axis):
+                last = self.layout.ndim - 1
+                return getattr(axis, "bits", last) == last
+        return False
+
+    # --- streaming -----------------------------------------------------------------------------------------------
+
+    def _outputs(self) -> list[tuple[str, DType]]:
+        return [(name, self.arrays[name].dtype) for name in sorted(self.uses.elements) if self.arrays[name].written]
+
+    def _streaming(self, row: Row, start: str, end: str) -> tuple[Row, Value] | None:
+        """The row with its run-time decision, and how many elements come before all outputs begin a cache line."""
+        outputs = self._outputs()
+        fits = all(self.inner[name] is Step.UNIT and self.width * dtype.nbytes % LINE == 0 for name, dtype in outputs)
+        if not outputs or not fits:
+            return None
+        b, together, ahead = self.b, Value("i1", "true"), integer(0)
+        for number, (name, dtype) in enumerate(outputs):
+            at = b.let(f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {start}")
+            address = Value("i64", b.let(f"ptrtoint ptr {at} to i64"))
+            distance = b.binary("and", b.binary("sub", integer(0), address), integer(LINE - 1))
+            count = b.binary("udiv", distance, integer(dtype.nbytes))
+            whole = b.compare("icmp eq", b.binary("mul", count, integer(dtype.nbytes)), distance)
+            together = b.binary("and", together, whole)
+            if number:
+                together = b.binary("and", together, b.compare("icmp eq", count, ahead))
+            else:
+                ahead = count
+        ahead = b.select(together, ahead, integer(0))
+        ahead = b.intrinsic("umin", ahead, Value("i64", b.let(f"sub i64 {end}, {start}")))
+        streams = Row(
+            row.addresses, row.strides, row.offsets, row.hoisted, row.coordinates, row.first, streams=together
+        )
+        return streams, ahead
