@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -112,7 +112,8 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
 
             kernel = metal.generate(program, spec.layout)
     debug.show(5, f"{kernel.name} {target}", kernel.source)
-    return kernel
+    fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
+    return replace(kernel, fills=fills)
 
 
 def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
