@@ -146,7 +146,8 @@ def test_large_arrays_run_in_chunks_and_their_outputs_come_from_the_fallback(siz
     assert run(x, z) is z
     assert (z == x).all()
     assert fallback.calls == []
-    assert (run(x) is not None) and (len(fallback.calls) == (x.nbytes >= memory.LARGE))
+    result = run(x)
+    assert (result == "fallback") if x.nbytes >= memory.LARGE else (result == x).all()
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
