@@ -6,6 +6,7 @@ With FUSEC_STUB_KERNELS set (tests/host/stub_driver) the same tests run on the s
 
 import ctypes
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,30 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=reason))
         elif ON_STAND_IN and item.get_closest_marker("hardware"):
             item.add_marker(pytest.mark.skip(reason="needs a real device, not a stand-in"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _host_twins():
+    """On the stand-in, give every cubin a twin compiled for the host."""
+    if not ON_STAND_IN:
+        yield
+        return
+    from fusec.kernel import Kernel, Layout
+    from fusec.runtime.cuda import nvrtc
+
+    sys.path[:0] = [str(HERE.parent / "host"), str(HERE.parent / "host" / "stub_driver")]
+    from stub import emitted_twin
+
+    real = nvrtc.compile_text
+
+    def compile_both(source, name, goal):
+        image = real(source, name, goal)
+        emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1)))
+        return image
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvrtc, "compile_text", compile_both)
+        yield
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 import stub
 
 HERE = Path(__file__).parent
+GPU = HERE.parents[1] / "gpu"
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the stand-in is an ELF library"),
     pytest.mark.skipif(
@@ -30,21 +31,30 @@ def python(code: str, env: dict[str, str]) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
 
 
-def test_the_runtime_works_end_to_end_on_the_stand_in(driver):
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--import-mode=importlib",
-        str(HERE / "under_stub.py"),
-    ]
-    done = subprocess.run(command, env=stub.environment(driver, FUSEC_STUB_DEVICES="2"), capture_output=True, text=True)
+def assert_passes(arguments: list[str], env: dict[str, str]) -> str:
+    """Run pytest in a process of its own; what it printed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
-    assert "skipped" not in done.stdout
+    return done.stdout
+
+
+def test_the_runtime_works_end_to_end_on_the_stand_in(driver):
+    printed = assert_passes([str(HERE / "under_stub.py")], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
+    assert "skipped" not in printed
+
+
+FEW = "layouts or block_size or device or streams or chain or several_outputs or (scalars and 128) or atomics"
+
+
+def test_device_tests_of_layouts_and_streams_pass_on_the_stand_in(driver):
+    assert_passes([str(GPU), "-k", FEW], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
+
+
+@pytest.mark.slow
+def test_all_device_tests_pass_on_the_stand_in(driver):
+    assert_passes([str(GPU)], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
 
 
 def test_without_a_device_the_error_says_so(driver):
