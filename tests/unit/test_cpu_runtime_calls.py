@@ -345,6 +345,7 @@ def test_calls_leave_every_reference_count_as_it_was() -> None:
             run(A, bad)
             run(bad, 1)
             run(A, z, zz)
+    del run
     assert [sys.getrefcount(each) for each in exact] == before
     assert [sys.getrefcount(each) for each in drifting] == pytest.approx(about, abs=300)
 
