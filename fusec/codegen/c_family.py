@@ -15,6 +15,7 @@ from fusec.dtypes import DType
 from fusec.errors.targets import NoSuchTypeOnTarget
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
+from fusec.ir.walk import operands, statements
 from fusec.kernel import Kernel, Layout, Step
 
 VECTOR_BYTES = 16  # the widest load every GPU has
@@ -38,7 +39,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
     called = {function.name: names.fresh(function.name) for function in functions}
     printed = [_function(function, called, program, names, spelling) for function in functions]
     frame = _kernel(program, layout, spelling, kernel_name, names, called)
-    helpers = spelling.helpers | frame.places.helpers
+    helpers = {**spelling.helpers, **frame.places.helpers}
     frame.above.extend(struct_texts(structs, spelling))
     body = "\n".join(frame.body)
     frame.above.extend(needed([body, *printed], helpers))
@@ -80,22 +81,20 @@ def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
     return frozenset(facts.declared(body)) - facts.assigned(body)
 
 
-def _function(
-    function: Function, called: dict[str, str], program: Program, outer: Names, spelling: Spelling
-) -> str:
+def _function(function: Function, called: dict[str, str], program: Program, outer: Names, spelling: Spelling) -> str:
     """The text of a device function."""
     scope = Names(outer=outer)
     names = {name: scope.fresh(name) for name, _ in function.params}
     names |= {name: scope.fresh(name) for name in facts.declared(function.body)}
     expressions = Expressions(spelling, names, called)
-    statements = Statements(expressions, scope, program.source, constant=_constants(function.body))
-    statements.block(function.body, 1)
+    printer = Statements(expressions, scope, program.source, constant=_constants(function.body))
+    printer.block(function.body, 1)
     result = "void" if function.result is None else spelling.type(function.result)
     if function.result is not None and not facts.always_returns(function.body):
-        statements.write("return {};", 1)  # the end is not reached in a program that means anything
+        printer.write("return {};", 1)  # the end is not reached in a program that means anything
     pairs = [(spelling.type(dtype), names[name]) for name, dtype in function.params]
     params = ", ".join(f"{c_type}{'' if c_type.endswith('*') else ' '}{name}" for c_type, name in pairs)
-    lines = "\n".join(statements.lines)
+    lines = "\n".join(printer.lines)
     return f"{spelling.function}{result} {called[function.name]}({params}) {{\n{lines}\n}}"
 
 
@@ -123,12 +122,22 @@ def _kernel(
     label = scope.fresh("next_element")
     in_loop = f"goto {label}" if spelling.leave == "continue" else spelling.leave
     expressions = Expressions(spelling, names, called, places)
-    statements = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
-    statements.block(body, 0)
+    printer = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
+    printer.block(body, 0)
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
-    lines = [*indented_block(statements.lines), f"{label}:;"] if jumps else statements.lines
+    lines = [*indented_block(printer.lines), f"{label}:;"] if jumps else printer.lines
     return Frame(
-        program, layout, spelling, kernel_name, scope, places, lines, scalars, frozenset(copied), groups, lanes, jumps, []
+        program,
+        layout,
+        spelling,
+        kernel_name,
+        scope,
+        places,
+        lines,
+        scalars,
+        frozenset(copied),
+        groups,
+        lanes,
     )
 
 
@@ -166,7 +175,7 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names
 
 
 def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
-    targets: list[Expr] = [root for stmt in facts.statements(body) for root in facts.roots(stmt)[:1]]
+    targets: list[Expr] = [root for stmt in statements(body) for root in operands(stmt)[:1]]
     return array.written and any(isinstance(root, Element) and root.param == array.name for root in targets)
 
 

@@ -103,7 +103,7 @@ class BoundsOf:
                 return a >> c, b >> c
             case "absolute", [(a, b)]:
                 return (0 if a <= 0 <= b else min(abs(a), abs(b))), max(abs(a), abs(b))
-            case ("count_ones" | "count_leading_zeros"), _:
+            case (("count_ones" | "count_leading_zeros"), _):
                 return 0, 64
             case _:
                 return None

@@ -48,7 +48,8 @@ def bitcast(value: Piece, source: DType, target: DType, spelling: Spelling) -> P
     template = spelling.bitcasts.get((source, target))
     if template is not None:
         return Piece(template.format(value.text), POSTFIX)
-    assert not (source.is_float or target.is_float), f"no bitcast from {source} to {target}"
+    assert not source.is_float, f"no bitcast from {source} to {target}"
+    assert not target.is_float, f"no bitcast from {source} to {target}"
     return cast(spelling.type(target), value)
 
 

@@ -115,7 +115,7 @@ class Expressions:
     def _offset(self, base: Expr, distance: Expr) -> Place:
         inner = self.place(base)
         index = self.index(distance)
-        if inner.index is None or inner.index.text == "0":
+        if inner.distance is None or inner.distance.text == "0":
             return Place(inner.pointer, index)
         return Place(inner.address, index)
 
@@ -212,7 +212,11 @@ class Expressions:
             case "quotient":
                 return self._division(value) if self._divides(value) else self._helper(value)
             case "modulo":
-                return self._division(value) if self._divides(value) and self._has_remainder(value) else self._helper(value)
+                return (
+                    self._division(value)
+                    if self._divides(value) and self._has_remainder(value)
+                    else self._helper(value)
+                )
             case "absolute":
                 return self.piece(value.args[0]) if dtype.kind == "unsigned" else self._helper(value)
             case _:
@@ -265,7 +269,9 @@ class Expressions:
         match value:
             case Const() if int(value.value) >= 0:
                 return literal(value, self.spelling, loose=True)
-            case Apply("convert", (source,)) if value not in self.named and _is_small_integer(source, scalar_type(value)):
+            case Apply("convert", (source,)) if value not in self.named and _is_small_integer(
+                source, scalar_type(value)
+            ):
                 return self.piece(source)
             case Apply(op) if op in ("add", "subtract", "multiply", "negative", "left_shift") and self._wraps(value):
                 return self._ring(value)
@@ -285,7 +291,7 @@ class Expressions:
     def _is_shift(self, count: Expr, dtype: DType) -> bool:
         """The count is certainly inside the width."""
         low, high = self.bounds(count)
-        return 0 <= low and high < dtype.bits
+        return low >= 0 and high < dtype.bits
 
     def _shift_right(self, value: Apply) -> Piece:
         return infix(">>", SHIFT, self.piece(value.args[0]), self.loose(value.args[1]))

@@ -27,46 +27,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-
-
-def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
-    """Every statement, nested ones included."""
-    for stmt in body:
-        yield stmt
-        for inner in blocks(stmt):
-            yield from statements(inner)
-
-
-def blocks(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
-    """The statement lists nested directly in a statement."""
-    match stmt:
-        case If(_, then, orelse):
-            return then, orelse
-        case While(_, body, step):
-            return body, step
-        case _:
-            return ()
-
-
-def roots(stmt: Stmt) -> tuple[Expr, ...]:
-    """The expressions of a statement itself, in the order they are evaluated."""
-    match stmt:
-        case Declare(_, _, value) | Return(value):
-            return () if value is None else (value,)
-        case DeclareArray(values=values):
-            return values
-        case Assign(_, value) | SetField(_, _, value):
-            return (value,)
-        case Store(pointer, value):
-            return pointer, value
-        case Atomic(_, pointer, values):
-            return pointer, *values
-        case CallStatement(call):
-            return (call,)
-        case If(condition) | While(condition):
-            return (condition,)
-        case _:
-            return ()
+from fusec.ir.walk import blocks, operands, statements
 
 
 def nodes(found: Iterable[Expr]) -> Iterator[Expr]:
@@ -86,7 +47,7 @@ def nodes(found: Iterable[Expr]) -> Iterator[Expr]:
 def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:
     """Every expression node of the statements; nodes of different statements may repeat."""
     for stmt in statements(body):
-        yield from nodes(roots(stmt))
+        yield from nodes(operands(stmt))
 
 
 def assigned(body: Iterable[Stmt]) -> set[str]:
@@ -194,9 +155,9 @@ def has_element_pointers(body: Iterable[Stmt]) -> bool:
     """The address of a current element is used other than to load or store that element."""
     inside = set()
     for stmt in statements(body):
-        for node in nodes(roots(stmt)):
+        for node in nodes(operands(stmt)):
             inside |= {child for child in node.children if not isinstance(node, Load)}
-        inside |= {root for root in roots(stmt) if not (isinstance(stmt, Store) and root is stmt.pointer)}
+        inside |= {root for root in operands(stmt) if not (isinstance(stmt, Store) and root is stmt.pointer)}
     return any(isinstance(node, Element) for node in inside)
 
 
@@ -211,7 +172,7 @@ def cost(program: Program) -> int:
 def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
     total = 0
     for stmt in body:
-        for node in nodes(roots(stmt)):
+        for node in nodes(operands(stmt)):
             match node:
                 case Call(name):
                     total += functions[name]
@@ -252,7 +213,7 @@ def _types_in(body: Iterable[Stmt], where: str) -> list[tuple[Type, str, int]]:
                 used.append((element, where, stmt.line))
             case _:
                 pass
-        used += [(type_of(node), where, stmt.line) for node in nodes(roots(stmt))]
+        used += [(type_of(node), where, stmt.line) for node in nodes(operands(stmt))]
     return used
 
 

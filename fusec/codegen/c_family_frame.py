@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_places import Places
@@ -29,7 +29,7 @@ class Frame:
 
     body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
-    jumps: the body leaves from inside a loop. above: structs, helper functions and functions, ready to print.
+    above: structs, helper functions and functions, ready to print.
     """
 
     program: Program
@@ -43,8 +43,7 @@ class Frame:
     copied: frozenset[str]
     groups: list[Group]
     lanes: int
-    jumps: bool
-    above: list[str]
+    above: list[str] = field(default_factory=list)
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:
@@ -65,7 +64,8 @@ class Frame:
     def header(self) -> list[str]:
         """Comment lines: the kernel's signature and what it is specialised for."""
         program = self.program
-        inputs, outputs = [], []
+        inputs: list[str] = []
+        outputs: list[str] = []
         for param in program.params:
             raw = "raw " if isinstance(param, ArrayParam) and param.raw else ""
             written = isinstance(param, ArrayParam) and param.written

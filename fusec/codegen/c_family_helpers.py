@@ -181,7 +181,8 @@ def _narrow(words: Words, name: str, form: _Narrow) -> str:
     ? {sum_bits} - {anchor_bits:#x}u
     : {rounded};"""
     body = f"""
-const <uint32> bits = {words.bits_of_float.format("x")}, sign = bits >> {32 - width} & {top:#x}u, magnitude = bits & 0x7fffffffu;
+const <uint32> bits = {words.bits_of_float.format("x")}, magnitude = bits & 0x7fffffffu;
+const <uint32> sign = bits >> {32 - width} & {top:#x}u;
 if (magnitude > 0x7f800000u) return ({carrier})(sign | {form.nan:#x}u);
 {code}
 return ({carrier})(sign | (code > {form.greatest:#x}u ? {form.beyond:#x}u : code));"""
@@ -196,7 +197,9 @@ const int drop = 40 - {zeros};  // bits beyond the 24 that a float holds
 if (drop <= 0) return (<float32>)x;
 const <uint64> kept = x >> drop;
 return (<float32>)((kept << drop != x ? kept | 1 : kept) << drop);"""
-    signed = "const <float32> size = fusec_odd_uint64(x < 0 ? 0 - (<uint64>)x : (<uint64>)x);\nreturn x < 0 ? -size : size;"
+    signed = (
+        "const <float32> size = fusec_odd_uint64(x < 0 ? 0 - (<uint64>)x : (<uint64>)x);\nreturn x < 0 ? -size : size;"
+    )
     comment = "toward zero, the last bit set if anything was lost"
     return {
         "fusec_odd_uint64": words.define(FLOAT32, "fusec_odd_uint64", "<uint64> x", unsigned, comment),

@@ -39,7 +39,9 @@ class Names:
 
 def _identifier(text: str) -> str:
     """Letters outside ASCII by their code point; two underscores in a row are reserved in C++."""
-    spelled = "".join(char if char.isascii() and (char.isalnum() or char == "_") else f"u{ord(char):x}" for char in text)
+    spelled = "".join(
+        char if char.isascii() and (char.isalnum() or char == "_") else f"u{ord(char):x}" for char in text
+    )
     while "__" in spelled:
         spelled = spelled.replace("__", "_")
     if spelled[:1].isdigit() or spelled.startswith("_"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-(ANYTHING, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY) = (
-    range(15)
-)
+# Precedences, loosest first.
+ANYTHING, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND = range(7)
+EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY = range(7, 15)
 
 OPERATORS: dict[str, tuple[str, int]] = {
     "add": ("+", SUM),

@@ -24,23 +24,21 @@ class Place(NamedTuple):
     """An address: a pointer, and a number of elements beyond it (None for none)."""
 
     pointer: Piece
-    index: Piece | None = None
+    distance: Piece | None = None
 
     @property
     def value(self) -> Piece:
         """The element as an lvalue."""
-        if self.index is None:
+        if self.distance is None:
             return Piece(f"*{self.pointer.at(UNARY)}", UNARY)
-        return Piece(f"{self.pointer.at(POSTFIX)}[{self.index.text}]", POSTFIX)
+        return Piece(f"{self.pointer.at(POSTFIX)}[{self.distance.text}]", POSTFIX)
 
     @property
     def address(self) -> Piece:
         """The address itself."""
-        if self.index is None:
+        if self.distance is None or self.distance.text == "0":
             return self.pointer
-        if self.index.text == "0":
-            return self.pointer
-        return infix("+", SUM, self.pointer, self.index)
+        return infix("+", SUM, self.pointer, self.distance)
 
 
 def name(text: str) -> Piece:

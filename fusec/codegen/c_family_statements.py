@@ -29,6 +29,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.walk import operands
 from fusec.source import SourceFile, Span
 
 _COMPOUND = frozenset(
@@ -69,10 +70,11 @@ class Statements:
         while at < len(body):
             first, rest = body[at], body[at + 1 :]
             self._comment(first, depth)
-            if isinstance(first, Declare) and rest and _counts(first, rest[0]) and not facts.mentions(rest[1:], first.name):
-                assert isinstance(rest[0], While)
-                self._name(first.name, first.type, first)
-                self._loop(rest[0], depth, f"{self._type(first.type)}{self._initialised(first)}")
+            loop = _counted_loop(first, rest)
+            if loop is not None:
+                assert isinstance(first, Declare), "only a declaration starts a counted loop"
+                self._name(first)
+                self._loop(loop, depth, f"{self._type(first.type)}{self._initialised(first)}")
                 at += 2
             else:
                 self._statement(first, depth)
@@ -128,7 +130,7 @@ class Statements:
 
     def _name_shared(self, stmt: Stmt, depth: int) -> None:
         """Give a name to every value the statement would otherwise spell twice."""
-        for value in facts.shared(facts.roots(stmt)):
+        for value in facts.shared(operands(stmt)):
             c_type = self._type(type_of(value))
             text = self.expressions.text(value)
             name = self.scope.fresh("t")
@@ -146,12 +148,12 @@ class Statements:
             self.expressions.names[name] = self.scope.fresh(name)
         return self.expressions.names[name]
 
-    def _name(self, name: str, of: Type, stmt: Declare) -> None:
+    def _name(self, stmt: Declare) -> None:
         """Name a new local; what is known of one that never changes helps to print what uses it."""
-        self._fresh(name)
-        value = stmt.value
-        if name in self._constant and value is not None and isinstance(of, DType) and of.kind in ("signed", "unsigned", "bool"):
-            self.expressions.bounds.locals[name] = self.expressions.bounds(value)
+        self._fresh(stmt.name)
+        whole = isinstance(stmt.type, DType) and stmt.type.kind in ("signed", "unsigned", "bool")
+        if whole and stmt.name in self._constant and stmt.value is not None:
+            self.expressions.bounds.locals[stmt.name] = self.expressions.bounds(stmt.value)
 
     def _initialised(self, stmt: Declare) -> str:
         """``name = value``."""
@@ -169,7 +171,7 @@ class Statements:
 
     def _declare(self, stmt: Declare, depth: int) -> None:
         text = "" if stmt.value is None else self.expressions.text(stmt.value)
-        self._name(stmt.name, stmt.type, stmt)
+        self._name(stmt)
         const = "const " if stmt.name in self._constant and not isinstance(stmt.type, Pointer) else ""
         name = self.expressions.names[stmt.name]
         self.write(f"{const}{self._type(stmt.type)}{name} = {text or self._zero(stmt.type)};", depth)
@@ -216,7 +218,7 @@ class Statements:
         match orelse:
             case ():
                 self.write("}", depth)
-            case (If() as inner,) if not facts.shared(facts.roots(inner)):
+            case (If() as inner,) if not facts.shared(operands(inner)):
                 self._if(inner, depth, "} else if")
             case _:
                 self.write("} else {", depth)
@@ -261,7 +263,7 @@ class Statements:
                 low, high = self.expressions.bounds(limit)
                 least, greatest = dtype_bounds(step.value.type)
                 distance = int(by.value)
-                up = test == "less" and op == "add" and 0 <= distance and high - 1 + distance <= greatest
+                up = test == "less" and op == "add" and distance >= 0 and high - 1 + distance <= greatest
                 down = {"greater": low + 1, "greater_equal": low}.get(test, least) - distance >= least
                 return {step.value} if up or (down and op == "subtract" and distance > 0) else set()
             case _:
@@ -309,13 +311,13 @@ def _is_one(value: Expr) -> bool:
     return isinstance(value, Const) and value.bits == 1
 
 
-def _counts(declare: Declare, loop: Stmt) -> bool:
-    """The loop's step is one assignment to the variable just declared."""
-    match loop:
-        case While(step=(Assign(name),), test_first=True):
-            return name == declare.name and not isinstance(declare.type, Struct)
+def _counted_loop(first: Stmt, rest: Sequence[Stmt]) -> While | None:
+    """The loop after a declaration, if its step is one assignment to that variable and nothing else uses it."""
+    match first, rest[0] if rest else None:
+        case Declare(counter), While(step=(Assign(name),), test_first=True) as loop if name == counter:
+            return None if isinstance(first.type, Struct) or facts.mentions(rest[1:], name) else loop
         case _:
-            return False
+            return None
 
 
 def updated(op: str, old: Expr, values: Sequence[Expr]) -> Expr:
@@ -326,15 +328,20 @@ def updated(op: str, old: Expr, values: Sequence[Expr]) -> Expr:
         case "and" | "or" | "xor":
             return apply(f"bitwise_{op}", old, values[0])
         case "minimum":
-            return apply("where", apply("less", values[0], old), values[0], old)
+            return apply("where", _beats("less", values[0], old), values[0], old)
         case "maximum":
-            return apply("where", apply("greater", values[0], old), values[0], old)
+            return apply("where", _beats("greater", values[0], old), values[0], old)
         case "exchange":
             return values[0]
         case "compare_exchange":
             return apply("where", apply("equal", old, values[0]), values[1], old)
         case _:
             raise AssertionError(f"no atomic op {op}")
+
+
+def _beats(op: str, value: Expr, old: Expr) -> Expr:
+    """Anything beats nan."""
+    return apply("logical_or", apply(op, value, old), apply("not_equal", old, old))
 
 
 def line_span(source: SourceFile | None, line: int) -> Span | None:

@@ -243,7 +243,7 @@ def _frame(frame: Frame) -> str:
         lines += _grouped_loop(frame, inside, threads, f"({first})", long, size)
     else:
         lines += [f"for ({long}{at} = {first}; {at} < {size}; {at} += {threads}) {{"]
-        lines += indented([*frame.coordinates(at), *inside, *frame.body], 1) + ["}"]
+        lines += [*indented([*frame.coordinates(at), *inside, *frame.body], 1), "}"]
     above = [*frame.header(), "", *_helpers_of_groups(frame), *(line + "\n" for line in frame.above)]
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
     head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {frame.name}(\n    {params})\n{{'
@@ -254,9 +254,7 @@ def _helpers_of_groups(frame: Frame) -> list[str]:
     return [text + "\n" for text in GROUP_HELPERS.values()] if frame.groups else []
 
 
-def _grouped_loop(
-    frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str
-) -> list[str]:
+def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str) -> list[str]:
     """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
     name, lanes = frame.names.fresh, frame.lanes
     base, count, at = name("base"), name("count"), frame.places.index
@@ -279,19 +277,21 @@ def _grouped_loop(
     return [head, *indented(lines, 1), "}"]
 
 
-_LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv exp
-exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb isfinite isinf isnan j0 j1 jn ldexp lgamma llrint
-llround log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm normcdf normcdfinv pow remainder
+_LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv
+exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb isfinite isinf isnan j0 j1 jn ldexp lgamma
+llrint llround log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm normcdf normcdfinv pow
+remainder
 remquo rint round rsqrt scalbln scalbn signbit sin sincos sincospi sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn"""
-_BUILT_IN = "threadIdx blockIdx blockDim gridDim warpSize k size_t ptrdiff_t clock clock64 printf assert malloc free memcpy memset"
+_BUILT_IN = """threadIdx blockIdx blockDim gridDim warpSize k size_t ptrdiff_t clock clock64 printf assert malloc free
+memcpy memset dim3 uint ushort"""
 
 
 def _reserved() -> frozenset[str]:
     library = _LIBRARY.split()
-    vectors = [f"{sign}{base}{count}" for sign in ("", "u") for base in ("char", "short", "int", "long", "longlong") for count in range(1, 5)]
-    vectors += [f"{base}{count}" for base in ("float", "double") for count in range(1, 5)] + ["dim3", "uint", "ushort"]
-    atomics = [word for word in re.findall(r"\w+", " ".join(_ops().values())) if not word.isdigit()]
-    return CXX_WORDS | {*library, *(f"{word}f" for word in library), *_BUILT_IN.split(), *vectors, *atomics}
+    integers = [sign + base for sign in ("", "u") for base in ("char", "short", "int", "long", "longlong")]
+    vectors = [f"{scalar}{count}" for scalar in (*integers, "float", "double") for count in range(1, 5)]
+    in_ops = re.findall(r"[A-Za-z_]\w*", " ".join(_ops().values()))
+    return CXX_WORDS | {*library, *(f"{word}f" for word in library), *_BUILT_IN.split(), *vectors, *in_ops}
 
 
 SPELLING = Spelling(

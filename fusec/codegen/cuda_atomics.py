@@ -7,7 +7,6 @@ from fusec.dtypes import (
     BOOL,
     COMPUTE_FLOATS,
     FLOAT32,
-    FLOAT64,
     INT64,
     INTEGERS,
     STORAGE_FLOATS,
@@ -33,7 +32,7 @@ _CALLS = {op: template.split("(")[0] for op, template in _NATIVE.items()}
 def atomic_template(op: str, dtype: DType, wanted: bool) -> str | None:
     """The template of an update of `dtype` in global memory, None for complex numbers.
 
-    Compare-and-exchange of floats compares bits, as the hardware does.
+    Minimum and maximum of floats replace a nan; compare-and-exchange of floats compares values, not bits.
     """
     if dtype.is_complex:
         return None
@@ -124,16 +123,16 @@ def _updated(op: str, dtype: DType, words: Words) -> str:
     old, value = "old", "value"
     if dtype in STORAGE_FLOATS:
         old, value = (f"fusec_{dtype}_to_float32({each})" for each in (old, value))
+    nan = f" || {old} != {old}" if dtype.is_float else ""
     match op:
         case "exchange":
             return "value"
         case "compare_exchange":
-            same = {FLOAT32: "__float_as_uint({})", FLOAT64: "__double_as_longlong({})"}.get(dtype, "{}")
-            return f"{same.format('old')} == {same.format('value')} ? other : old"
+            return f"{old} == {value} ? other : old"
         case "minimum":
-            return f"{value} < {old} ? value : old"
+            return f"{value} < {old}{nan} ? value : old"
         case "maximum":
-            return f"{value} > {old} ? value : old"
+            return f"{value} > {old}{nan} ? value : old"
     symbol = {"add": "+", "subtract": "-", "and": "&", "or": "|", "xor": "^"}[op]
     if dtype in STORAGE_FLOATS:
         return f"fusec_float32_to_{dtype}({old} {symbol} {value})"

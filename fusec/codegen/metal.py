@@ -174,7 +174,9 @@ def _atomic(op: str, dtype: DType, wanted: bool) -> str | None:
         return f"fusec_atomic_compare_exchange_{atomic}({{p}}, {{0}}, {{1}})"
     if dtype == FLOAT32 and op in _LOOPS:
         return f"fusec_atomic_{op}_float({{p}}, {{0}})"
-    return f"atomic_{_FETCH[op]}_explicit((device atomic_{atomic}*)({{p}}), ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
+    return (
+        f"atomic_{_FETCH[op]}_explicit((device atomic_{atomic}*)({{p}}), ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
+    )
 
 
 def _float_loop(op: str, symbol: str) -> str:
@@ -183,7 +185,7 @@ def _float_loop(op: str, symbol: str) -> str:
 {FUNCTION}float fusec_atomic_{op}_float(device float* address, float value) {{
     device atomic_uint* at = (device atomic_uint*)address;
     uint seen = atomic_load_explicit(at, memory_order_relaxed);
-    while (value {symbol} as_type<float>(seen)) {{
+    while (value {symbol} as_type<float>(seen) || as_type<float>(seen) != as_type<float>(seen)) {{
         const uint next = as_type<uint>(value);
         if (atomic_compare_exchange_weak_explicit(at, &seen, next, memory_order_relaxed, memory_order_relaxed)) break;
     }}
@@ -194,8 +196,8 @@ def _float_loop(op: str, symbol: str) -> str:
 def _exchange_loop(c_type: str) -> str:
     """The weak exchange may fail without cause; this one fails only where the values differ."""
     return f"""\
-{FUNCTION}{c_type} fusec_atomic_compare_exchange_{c_type}(device {c_type}* address, {c_type} expected, {c_type} value) {{
-    device atomic_{c_type}* at = (device atomic_{c_type}*)address;
+{FUNCTION}{c_type} fusec_atomic_compare_exchange_{c_type}(device {c_type}* p, {c_type} expected, {c_type} value) {{
+    device atomic_{c_type}* at = (device atomic_{c_type}*)p;
     {c_type} seen = expected;
     while (!atomic_compare_exchange_weak_explicit(at, &seen, value, memory_order_relaxed, memory_order_relaxed)) {{
         if (seen != expected) break;
@@ -247,7 +249,7 @@ INFINITY NAN M_PI_F FLT_MAX INT_MAX"""
 def _reserved() -> frozenset[str]:
     scalars = ("char", "short", "int", "long", "uchar", "ushort", "uint", "ulong", "half", "float", "bool", "bfloat")
     vectors = {f"{scalar}{count}" for scalar in scalars for count in (2, 3, 4)}
-    in_ops = {word for word in re.findall(r"[A-Za-z_]\w*", " ".join(_ops().values()))}
+    in_ops = set(re.findall(r"[A-Za-z_]\w*", " ".join(_ops().values())))
     return CXX_WORDS | vectors | in_ops | frozenset(_WORDS.split())
 
 
