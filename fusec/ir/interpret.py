@@ -211,7 +211,8 @@ class _Run:
             case Return(value):
                 if value is not None:
                     found = self.value(value, mask, frame)
-                    frame.result = found if frame.result is None else np.where(mask, found, frame.result)
+                    before = np.zeros(1, found.dtype) if frame.result is None else frame.result
+                    frame.result = found if mask.all() else np.where(mask, found, before)
                 return np.zeros_like(mask)
             case _:
                 self._effect(stmt, mask, frame)
