@@ -49,13 +49,13 @@ class Executable:
 def compile(kernel: Kernel, *, store: Store | None = None) -> Executable:  # noqa: A001 - the word of the trade
     """The executable of a kernel for the LLVM target, from the store if it was compiled before."""
     assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
-    return _executable(kernel, jit.compile_text(kernel.name, kernel.source, store), store)
+    return _executable(kernel, jit.compile_text(kernel.name, kernel.source, store, _effort(kernel)), store)
 
 
 def compile_object(kernel: Kernel) -> bytes:
     """The object of a kernel, which `load` turns into an executable, in this process or another."""
     assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
-    return jit.emit(kernel.name, kernel.source)
+    return jit.emit(kernel.name, kernel.source, _effort(kernel))
 
 
 def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> Executable:
@@ -68,12 +68,17 @@ def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> 
 
 def assembly(kernel: Kernel) -> str:
     """The assembly of a kernel for this machine."""
-    return jit.assembly(kernel.name, kernel.source)
+    return jit.assembly(kernel.name, kernel.source, _effort(kernel))
 
 
 def fingerprint() -> str:
     """Names the compiler and the processor: objects are for one fingerprint, which belongs in the keys of caches."""
     return jit.target_id()
+
+
+def _effort(kernel: Kernel) -> jit.Effort:
+    """Vectors that the generator has written need no vectoriser; scalar loops get all that there is."""
+    return "short" if kernel.lanes > 1 else "full"
 
 
 def _executable(kernel: Kernel, found: jit.Loaded, store: Store | None) -> Executable:

@@ -71,7 +71,7 @@ def make(
     if reason:
         debug.show(2, f"{name} has no native entry: {reason}", "")
         return fallback
-    code = jit.compile_text("entry", entry_text(), executable.store, quick=True)
+    code = jit.compile_text("entry", entry_text(), executable.store, "least")
     words = _header(executable, args, limit)
     words[Header.FALLBACK] = id(fallback)
     words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]

@@ -60,7 +60,7 @@ def pool(store: Store | None = None) -> Pool | None:
         return _pools[0]
     if thread_count() == 1 or not is_supported():
         return None
-    code = jit.compile_text("run", pool_text(processor().architecture), store, quick=True)
+    code = jit.compile_text("run", pool_text(processor().architecture), store, "least")
     with _lock:
         if not _pools:
             _pools.append(Pool(code.address, thread_count() - 1))
