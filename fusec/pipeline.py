@@ -101,8 +101,9 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
     match target:
         case "llvm":
             from fusec.codegen import llvm
+            from fusec.runtime.cpu.processor import processor
 
-            kernel = llvm.generate(program, spec.layout)
+            kernel = llvm.generate(program, spec.layout, vector_bits=processor().vector_bits)
         case "cuda":
             from fusec.codegen import cuda
 
@@ -144,13 +145,13 @@ def executable(definition: Definition, spec: Specialisation) -> Executable:
     if loaded is not None:
         kernel, machine_code = loaded
         debug.show(1, f"{kernel.name} from the disk cache", "")
-        return engine.load(kernel, machine_code)
+        return engine.load(kernel, machine_code, store=store)
     kernel = generate(definition, spec, "llvm")
     machine_code = engine.compile_object(kernel)
     if store is not None:
         store.put("kernel", key, cache.pack_kernel(kernel, machine_code))
     debug.show(1, f"{kernel.name} {kernel.digest[:12]} {spec.layout.key} compiled", "")
-    return engine.load(kernel, machine_code)
+    return engine.load(kernel, machine_code, store=store)
 
 
 def _digest(*parts: object) -> str:
