@@ -64,7 +64,6 @@ def verify(program: Program, primitive: bool = False) -> None:
         functions[function.name] = function
     scalars: dict[str, Type] = {param.name: param.dtype for param in program.params if isinstance(param, ScalarParam)}
     kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive)
-    kernel.taken.update(names)
     kernel.block(program.body, 0, False)
 
 
