@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ class Builder:
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
+        self.addressed: Counter[str] = Counter()  # how often ``&name`` stands where the address may be kept
 
     def _at(self, token: Token) -> Span:
         return Span(self.file, token.start, token.end)
@@ -232,6 +234,8 @@ class Builder:
 
     def prefix(self, children: Children) -> s.Prefix:
         op, operand = children
+        if op.type == "AMP" and isinstance(operand, s.Name):
+            self.addressed[operand.name] += 1
         return s.Prefix(self._join(op, operand), ALTERNATIVES.get(op.text, op.text), operand)
 
     def postfix(self, children: Children) -> s.Postfix:
@@ -255,6 +259,9 @@ class Builder:
 
     def call(self, children: Children) -> s.Call:
         callee, args, closer = children
+        for arg in args or ():
+            if isinstance(arg, s.Prefix) and arg.op == "&" and isinstance(arg.operand, s.Name):
+                self.addressed[arg.operand.name] -= 1  # a call cannot keep it
         return s.Call(self._join(callee, closer), callee, args or ())
 
     def attribute(self, children: Children) -> s.Attribute:

@@ -135,7 +135,7 @@ def limit(dtype: DType, member: str) -> Const | None:
     if info is None:
         import ml_dtypes  # only for the types that NumPy does not know
 
-        info = ml_dtypes.finfo(dtype.numpy)
+        info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
     table = {
         "max": info.max, "min": info.tiny, "lowest": info.min, "epsilon": info.eps, "infinity": math.inf,
         "quiet_NaN": math.nan, "signaling_NaN": math.nan, "denorm_min": info.smallest_subnormal,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
@@ -27,13 +28,13 @@ class Reader:
         self.tables: Tables = tables.load("kernel", STARTS)
         self.preprocessor = Preprocessor(self._condition)
         self.classifier = Classifier(self.tables.words, set((TYPES | placeholders) - names))
+        self.addressed: set[str] = set()
         self.single = self.preprocessor.define_options(options)
 
     def preamble(self, file: SourceFile) -> tuple[s.External, ...]:
         """The functions, structs, aliases and constants of a preamble."""
         tokens = self.classifier.classify(self.preprocessor.read(file), file)
-        found: tuple[s.External, ...] = self._parse(tokens, file, "preamble")
-        return found
+        return self._parse(tokens, file, "preamble")  # type: ignore[no-any-return]
 
     def body(self, file: SourceFile) -> tuple[s.Statement, ...]:
         """The statements of a text; the last semicolon may be missing."""
@@ -42,16 +43,18 @@ class Reader:
             return ()
         end = len(file.text.rstrip())
         tokens.append(Token("SEMICOLON", "", end, end))
-        found: tuple[s.Statement, ...] = self._parse(tokens, file, "body")
-        return found
+        return self._parse(tokens, file, "body")  # type: ignore[no-any-return]
 
     def _condition(self, tokens: list[Token], file: SourceFile) -> int:
         tree: s.Expression = self._parse(self.classifier.classify(tokens, file), file, "condition")
         return constants.evaluate(tree, lambda name: 0)
 
-    def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> object:
+    def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> Any:
+        builder = Builder(file)
         try:
-            return self.tables.parse(tokens, start, _callbacks(), Builder(file))
+            found = self.tables.parse(tokens, start, _callbacks(), builder)
+            self.addressed |= {name for name, count in builder.addressed.items() if count > 0}
+            return found
         except Unexpected as error:
             raise self._explain(tokens, error, file) from None
 

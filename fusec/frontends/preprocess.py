@@ -196,7 +196,7 @@ class Preprocessor:
                 out.append(token)
                 continue
             end = token.end
-            body = macro.body
+            body = [Token(each.type, each.text, -1, -1) for each in macro.body]
             if macro.params is not None:
                 args, end = self._arguments(macro, token, pending, file)
                 body = self._substitute(macro, args, file, depth)
@@ -204,10 +204,9 @@ class Preprocessor:
             if self.work > MAX_TOKENS:
                 raise TooLarge(MAX_TOKENS, "tokens, after macros").at(_span(file, token))
             inner = hidden | {macro.name}
-            given = isinstance(body, list)
             pending += [
-                (each if given and each.end >= 0 else Token(each.type, each.text, token.start, end), inner)
-                for each in reversed(_pasted(tuple(body)))
+                (each if each.end >= 0 else Token(each.type, each.text, token.start, end), inner)
+                for each in reversed(_pasted(body))
             ]
         return out
 
@@ -261,7 +260,7 @@ def _opens(pending: list[tuple[Token, frozenset[str]]]) -> bool:
     return bool(pending) and pending[-1][0].text == "("
 
 
-def _pasted(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+def _pasted(tokens: list[Token]) -> list[Token]:
     """The tokens with ``a ## b`` joined to one."""
     if all(token.text != "##" for token in tokens):
         return tokens
@@ -274,7 +273,7 @@ def _pasted(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
         else:
             left = out.pop()
             out += [Token(each.type, each.text, -1, -1) for each in scan(SourceFile("##", left.text + following.text))]
-    return tuple(out)
+    return out
 
 
 def _without_defined(tokens: list[Token], macros: dict[str, Macro]) -> list[Token]:

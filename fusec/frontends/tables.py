@@ -84,7 +84,8 @@ class Tables:
         callbacks: from `bind`, for the class of `builder`.
         """
         states, rules, units = self.states, self.rules, self.units
-        stack, values = [self.starts[start]], [None]
+        stack = [self.starts[start]]
+        values: list[Any] = [None]
         end = self.ends[start]
         for token in (*tokens, None):
             symbol = "$END" if token is None else token.type

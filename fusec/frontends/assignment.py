@@ -1,0 +1,165 @@
+"""Definite assignment: which locals may be read before the program has given them a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusec.ir.expr import Const, Expr
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Break,
+    CallStatement,
+    Continue,
+    Declare,
+    DeclareArray,
+    If,
+    Local,
+    LocalArray,
+    Return,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+
+Names = frozenset[str]
+EVERY: Names | None = None  # the state of a place that control does not reach: everything is assigned there
+
+
+def read_first(body: tuple[Stmt, ...], names: Names) -> set[str]:
+    """Of some locals of a program, those that are read on a path on which nothing was assigned to them."""
+    analysis = _Analysis(names)
+    analysis.run(body, frozenset())
+    return analysis.early
+
+
+def used(body: Iterable[Stmt]) -> set[str]:
+    """The locals that statements read, in any order."""
+    found: set[str] = set()
+    seen: set[Expr] = set()
+    pending = list(body)
+    while pending:
+        statement = pending.pop()
+        for value in _values(statement):
+            _collect(value, seen, found)
+        match statement:
+            case If(then=then, orelse=orelse):
+                pending += [*then, *orelse]
+            case While(body=inner, step=step):
+                pending += [*inner, *step]
+    return found
+
+
+def _collect(value: Expr, seen: set[Expr], found: set[str]) -> None:
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, (Local, LocalArray)):
+            found.add(node.name)
+        pending += node.children
+
+
+def _values(statement: Stmt) -> tuple[Expr, ...]:
+    match statement:
+        case Declare(value=given) | Return(value=given):
+            return () if given is None else (given,)
+        case DeclareArray(values=values):
+            return values
+        case Assign(value=value) | SetField(value=value):
+            return (value,)
+        case Store(pointer=pointer, value=value):
+            return (pointer, value)
+        case Atomic(pointer=pointer, values=values):
+            return (pointer, *values)
+        case CallStatement(call=call):
+            return call.args
+        case If(condition=condition) | While(condition=condition):
+            return (condition,)
+        case _:
+            return ()
+
+
+class _Analysis:
+    """Walks forward with the set of names that are assigned on every path; None stands for unreachable."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.early: set[str] = set()
+        self.exits: list[tuple[list[Names | None], list[Names | None]]] = []  # (breaks, continues) of loops around
+        self.cache: dict[Expr, Names] = {}
+
+    def run(self, body: tuple[Stmt, ...], state: Names | None) -> Names | None:
+        """The state after statements."""
+        for statement in body:
+            if state is None:
+                return None
+            state = self._step(statement, state)
+        return state
+
+    def _step(self, statement: Stmt, state: Names) -> Names | None:
+        if not isinstance(statement, While):
+            for value in _values(statement):
+                self._read(value, state)
+        match statement:
+            case Declare(name=name, value=value) if value is not None:
+                return state | {name}
+            case Assign(name=name):
+                return state | {name}
+            case Atomic(result=name) | CallStatement(result=name):
+                return state | {name}
+            case SetField(name=name):
+                return state
+            case If(then=then, orelse=orelse):
+                return _meet(self.run(then, state), self.run(orelse, state))
+            case While():
+                return self._loop(statement, state)
+            case Break():
+                self.exits[-1][0].append(state)
+                return None
+            case Continue():
+                self.exits[-1][1].append(state)
+                return None
+            case Return():
+                return None
+            case _:
+                return state
+
+    def _loop(self, loop: While, state: Names) -> Names | None:
+        """A loop; assignments of earlier rounds only add to the state, so one walk with the first round's is enough."""
+        endless = isinstance(loop.condition, Const) and loop.condition.bits != 0
+        if loop.test_first:
+            self._read(loop.condition, state)
+        self.exits.append(([], []))
+        after = self.run(loop.body, state)
+        breaks, continues = self.exits.pop()
+        for each in continues:
+            after = _meet(after, each)
+        after = self.run(loop.step, after)
+        if not loop.test_first and after is not None:
+            self._read(loop.condition, after)
+        left: Names | None = None if endless else state if loop.test_first else after
+        for each in breaks:
+            left = _meet(left, each)
+        return left
+
+    def _read(self, value: Expr, state: Names) -> None:
+        self.early |= self._locals(value) - state
+
+    def _locals(self, value: Expr) -> Names:
+        """The names of interest that an expression reads."""
+        known = self.cache.get(value)
+        if known is None:
+            found: set[str] = set()
+            _collect(value, set(), found)
+            known = self.cache[value] = self.names & found
+        return known
+
+
+def _meet(a: Names | None, b: Names | None) -> Names | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b

@@ -1,0 +1,211 @@
+"""Calls: built-in functions, methods, and device functions of the preamble with their templates."""
+
+from __future__ import annotations
+
+from fusec.diagnostics import did_you_mean
+from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType, real_type
+from fusec.errors.language import (
+    ArgumentCount,
+    CannotConvert,
+    NotAValue,
+    NotElementwise,
+    UnknownFunction,
+    UnknownMember,
+)
+from fusec.frontends import syntax as s
+from fusec.frontends.arithmetic import convert, dtype_of
+from fusec.frontends.c_types import CType, PointerTo, show
+from fusec.frontends.effects import ATOMICS, THROUGH_POINTERS
+from fusec.frontends.functions import BUILTINS, Site, refusal
+from fusec.frontends.overloads import Operand, Overloads
+from fusec.frontends.symbols import Address, FieldPlace, Indexer, RawArray, Variable
+from fusec.frontends.unit import Template
+from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
+from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, LocalArray, Local, Query
+from fusec.source import Span
+
+
+class Calls(Overloads):
+    """Lowers calls."""
+
+    def call(self, node: s.Call, wanted: bool = True) -> Expr | None:
+        """A call; None if it returns nothing. wanted: the result is used."""
+        match node.callee:
+            case s.Attribute() as callee:
+                return self._method(callee, node)
+            case s.Name(name=name) | s.Instance(name=name):
+                return self._named_call(name, node, wanted)
+            case _:
+                raise NotAValue("this", "only functions are called").at(node.callee.span)
+
+    def _named_call(self, name: str, node: s.Call, wanted: bool) -> Expr | None:
+        if name in self.unit.functions:
+            return self._device(name, node, wanted)
+        found = self.find(name)
+        if found is not None:
+            raise NotAValue(f"calling '{name}'", f"'{name}' is no function").at(node.callee.span)
+        if name in ATOMICS:
+            return self.atomic(name, node, wanted)
+        if name in THROUGH_POINTERS or (name.endswith("f") and name.removesuffix("f") in THROUGH_POINTERS):
+            return self.through_pointers(name, node)
+        return self._builtin(name, node)
+
+    def _builtin(self, name: str, node: s.Call) -> Expr:
+        if name in ("nan", "nanf"):
+            return const(float("nan"), FLOAT64 if name == "nan" else FLOAT32)
+        if name == "__ldg" and len(node.args) == 1:
+            return self.load(self.address(node.args[0]))
+        found = BUILTINS.get(name)
+        if found is None:
+            raise self._unknown_function(name, node.callee.span)
+        if len(node.args) != found.arity:
+            raise ArgumentCount(name, str(found.arity), len(node.args)).at(node.span)
+        args = [self.value(arg) for arg in node.args]
+        if isinstance(node.callee, s.Instance) and node.callee.args:
+            kind = node.callee.args[0]
+            if isinstance(kind, s.Qualified):
+                args = [convert(arg, self.scalar(kind), node.span) for arg in args]
+        return self.bounded(found.make(Site(name, node.span), args))
+
+    def _unknown_function(self, name: str, span: Span) -> Exception:
+        cure = refusal(name)
+        if cure is not None:
+            return NotElementwise(name, cure).at(span)
+        known = did_you_mean(name, {*BUILTINS, *ATOMICS, *self.unit.functions})
+        return UnknownFunction(name, known or "define it in the preamble as a __device__ function").at(span)
+
+    # --- methods ---
+
+    def _method(self, callee: s.Attribute, node: s.Call) -> Expr | None:
+        if isinstance(callee.value, s.Name):
+            match self.lookup(callee.value):
+                case RawArray() as array:
+                    return self._array_method(array.name, callee, node, ("size", "shape", "strides"))
+                case Indexer():
+                    return self._array_method("", callee, node, ("size", "shape", "get"))
+        if callee.name in ("real", "imag") and len(node.args) == 1:
+            self._set_part(callee, node)
+            return None
+        value = self.value(callee.value)
+        given = dtype_of(value, callee.value.span, f".{callee.name}()")
+        if callee.name in ("real", "imag") and not node.args and given.is_complex:
+            return apply(callee.name, value)
+        cure = "only complex values have .real() and .imag()"
+        raise UnknownMember(f"a {given} value", f"{callee.name}()", cure).at(callee.span)
+
+    def _array_method(self, array: str, callee: s.Attribute, node: s.Call, methods: tuple[str, ...]) -> Expr:
+        owner = f"raw array '{array}'" if array else "'_ind'"
+        if callee.name not in methods:
+            known = did_you_mean(callee.name, methods) or f"it has {', '.join(f'{name}()' for name in methods)} and ndim"
+            raise UnknownMember(owner, f"{callee.name}()", known).at(callee.span)
+        if node.args:
+            raise ArgumentCount(callee.name, "0", len(node.args)).at(node.span)
+        if callee.name != "size":
+            raise NotAValue(f"'{callee.name}()'", f"take one axis: .{callee.name}()[0]").at(node.span)
+        return Query(array, "size", None, INT64)
+
+    def quantity(self, node: s.Index) -> Expr | None:
+        """``x.shape()[d]``, ``x.strides()[d]`` and ``_ind.get()[d]``; None if the node is something else."""
+        match node.value:
+            case s.Call(callee=s.Attribute(value=s.Name() as owner, name=name), args=()):
+                found = self.find(owner.name)
+            case _:
+                return None
+        if isinstance(found, RawArray) and name in ("shape", "strides"):
+            return Query(found.name, "shape" if name == "shape" else "stride", self.index(node.index), INT64)
+        if isinstance(found, Indexer) and name in ("get", "shape"):
+            return Query("", "coordinate" if name == "get" else "shape", self.index(node.index), INT64)
+        return None
+
+    def _set_part(self, callee: s.Attribute, node: s.Call) -> None:
+        """``z.real(x)`` and ``z.imag(x)``."""
+        place = self.place(callee.value, f"'.{callee.name}(...)'")
+        old = self.load(place)
+        given = dtype_of(old, callee.value.span, callee.name)
+        if not given.is_complex:
+            raise UnknownMember(f"a {given} value", f"{callee.name}()", "only complex values have parts").at(callee.span)
+        part = convert(self.value(node.args[0]), real_type(given), node.args[0].span)
+        real, imag = (part, apply("imag", old)) if callee.name == "real" else (apply("real", old), part)
+        self.store(place, apply("complex", real, imag), node.span, wanted=False)
+
+    # --- device functions ---
+
+    def _device(self, name: str, node: s.Call, wanted: bool) -> Expr | None:
+        operands = [self.operand(name, at, arg) for at, arg in enumerate(node.args)]
+        chosen = self.choose(name, node, operands)
+        copies: list[tuple[Variable, LocalArray]] = []
+        args = tuple(self._argument(*pair, copies) for pair in zip(chosen.params, operands, strict=True))
+        instance = self.instance(chosen, tuple(type_of(arg) for arg in args), node.span)
+        call = Call(instance.function.name, args, instance.function.result or INT32)
+        return self._emit_call(call, instance, copies, wanted)
+
+    def _emit_call(
+        self, call: Call, instance: Template, copies: list[tuple[Variable, LocalArray]], wanted: bool
+    ) -> Expr | None:
+        result = instance.function.result
+        if not instance.impure:
+            return self.bounded(call) if result is not None else None
+        self.impure = self.impure or any(
+            isinstance(type_of(arg), Pointer) and not isinstance(arg, LocalArray) for arg in call.args
+        )
+        kept = self.variable(result) if result is not None and wanted else None
+        self.emit(CallStatement(call, kept.name if kept else "", line=self.line))
+        for variable, memory in copies:
+            self.store(Variable(variable.name, variable.type), Load(memory, memory.type.element), Span(self.unit.source, 0, 0))
+        return kept if wanted or result is None else call
+
+    def _argument(self, param: CType, operand: Operand, copies: list[tuple[Variable, LocalArray]]) -> Expr:
+        """The IR argument for a parameter. Raises CannotConvert or BadArgument."""
+        match param, operand.value:
+            case DType() | Struct(), Address() | Variable() | FieldPlace() as place:
+                if operand.pointer:
+                    raise CannotConvert("a pointer", show(param), "read what it points to: *p").at(operand.span)
+                return self.converted(self.load(place), param, operand.span)
+            case DType() | Struct(), Expr() as value:
+                return self.converted(value, param, operand.span)
+            case PointerTo(), Address() as address:
+                return self._checked(address, param, operand.span)
+            case PointerTo(element=element), Variable(type=type_) as variable if type_ == element:
+                return self._referred(variable, element, copies, operand.span)
+            case PointerTo(element=element), _:
+                cure = f"pass an address or variable of type {element}"
+                raise CannotConvert(show(operand.type), show(param), cure).at(operand.span)
+            case _:
+                raise AssertionError(f"parameters have types, not {param}")
+
+    def _checked(self, address: Address, param: PointerTo, span: Span) -> Expr:
+        if address.element != param.element or self.stored(address) != address.element:
+            raise CannotConvert(f"a pointer to {address.element}", f"a pointer to {param.element}").at(span)
+        if address.const and not param.const:
+            cure = "declare the parameter const, or pass an output"
+            raise CannotConvert(f"the address of {address.const}", "a pointer to be written", cure).at(span)
+        return address.pointer
+
+    def _referred(
+        self, variable: Variable, dtype: DType, copies: list[tuple[Variable, LocalArray]], span: Span
+    ) -> LocalArray:
+        """A variable passed by reference: it goes through an array of one element and back."""
+        for known, memory in copies:
+            if known is variable:
+                return memory
+        if variable.const:
+            raise CannotConvert(f"the address of {variable.const}", "a pointer to be written", "copy it first").at(span)
+        memory = LocalArray(self.fresh(f"{variable.name}_ref"), Pointer(dtype, "local"))
+        self.emit(DeclareArray(memory.name, dtype, 1, (Local(variable.name, dtype),), line=self.line))
+        copies.append((variable, memory))
+        return memory
+
+    def returns_pointer(self, node: s.Call) -> bool:
+        """True for a call of a device function whose result is written with a star."""
+        match node.callee:
+            case s.Name(name=name) | s.Instance(name=name):
+                return any("*" in function.result.marks for function in self.unit.functions.get(name, ()))
+        return False
+
+    def pointer_call(self, node: s.Call) -> Address:
+        """The address that a device function returns."""
+        found = self.call(node)
+        assert found is not None, "the function returns a pointer"
+        type_ = type_of(found)
+        assert isinstance(type_, Pointer), "the function returns a pointer"
+        return Address(found, type_.element, "the target of a const pointer" if type_.const else "")

@@ -1,0 +1,351 @@
+"""Expressions: syntax tree to typed IR, with effects hoisted into statements before."""
+
+from __future__ import annotations
+
+from fusec.dtypes import BOOL, INT64, DType, real_type
+from fusec.errors.language import ArgumentCount, BadDeclaration, BadOperands, CannotConvert, NotAValue, NotSupported
+from fusec.frontends import literals
+from fusec.frontends import syntax as s
+from fusec.frontends.arithmetic import binary, common_choice, convert, prefix, step, to, truth
+from fusec.frontends.c_types import PointerTo, Void, show
+from fusec.frontends.calls import Calls
+from fusec.frontends.symbols import Address, FieldPlace, Indexer, PointerVariable, RawArray, Value, Variable
+from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
+from fusec.ir.loops import Assign, Field, If, Make, Query
+from fusec.source import Span
+
+
+class Expressions(Calls):
+    """Lowers expressions."""
+
+    # --- values ---
+
+    def value(self, node: s.Expression) -> Expr:
+        """The value of an expression, a scalar or a struct. Raises the errors of names and types."""
+        with self.nested(node.span):
+            return self._value(node)
+
+    def _value(self, node: s.Expression) -> Expr:
+        match node:
+            case s.Name():
+                return self._name(node)
+            case s.Number():
+                return literals.number(node, self.unit.single)
+            case s.Binary() | s.Comma():
+                return self._spine(node)
+            case s.Prefix():
+                return self._prefix(node)
+            case s.Postfix():
+                return self._step(node, wanted=True)
+            case s.Assignment():
+                return self.assign(node, wanted=True)
+            case s.Index():
+                return self.quantity(node) or self.load(self.element(node))
+            case s.Call():
+                found = self.call(node)
+                if found is None:
+                    raise NotAValue("this call", "the function returns nothing").at(node.span)
+                return found
+            case s.Attribute():
+                return self._attribute(node)
+            case s.Choice():
+                return self._choice(node)
+            case s.Cast(type=kind, value=inner):
+                return self._cast(kind, inner, node.span)
+            case s.Construct():
+                return self._construct(node)
+            case _:
+                return self._leaf(node)
+
+    def _leaf(self, node: s.Expression) -> Expr:
+        match node:
+            case s.Character():
+                return literals.character(node)
+            case s.Word(word="nullptr"):
+                raise NotAValue("'nullptr'", "it can only be given to a pointer").at(node.span)
+            case s.Word():
+                return literals.word(node)
+            case s.Sizeof():
+                return self.sizeof(node)
+            case s.Trait():
+                return self.trait(node)
+            case s.String():
+                raise NotSupported("a string is", "kernels compute with numbers").at(node.span)
+            case s.Instance():
+                raise NotAValue(f"function '{node.name}'", "call it with arguments").at(node.span)
+            case _:
+                raise AssertionError(f"{type(node).__name__} is handled elsewhere")
+
+    def _name(self, node: s.Name) -> Expr:
+        found = self.lookup(node)
+        match found:
+            case Variable() | Address() | FieldPlace():
+                return self.load(found)
+            case Value(value=value):
+                return value
+            case _:
+                raise self.not_a_value(found, node)
+
+    def _spine(self, node: s.Binary | s.Comma) -> Expr:
+        """A chain of operators that leans to the left, as long sums do, without recursion along it."""
+        chain: list[s.Binary | s.Comma] = []
+        first: s.Expression = node
+        while isinstance(first, (s.Binary, s.Comma)):
+            chain.append(first)
+            first = first.left if isinstance(first, s.Binary) else first.first
+        if isinstance(chain[-1], s.Comma):
+            self.effect(first)
+            value: Expr = const(0, BOOL)
+        else:
+            value = self.value(first)
+        for at in range(len(chain) - 1, -1, -1):
+            each = chain[at]
+            if isinstance(each, s.Binary):
+                value = self.bounded(self._joined(each, value))
+            elif at and isinstance(chain[at - 1], s.Comma):
+                self.effect(each.second)
+            else:
+                value = self.value(each.second)
+        return value
+
+    def _joined(self, node: s.Binary, left: Expr) -> Expr:
+        if node.op in ("&&", "||"):
+            return self._logical(node, left)
+        if self.is_pointer(node.right):
+            cure = "compare or subtract indices instead"
+            raise BadOperands(node.op, "pointers", cure).at(node.op_span)
+        return binary(node.op, left, self.value(node.right), node.op_span)
+
+    def _logical(self, node: s.Binary, left: Expr) -> Expr:
+        """``&&`` and ``||``: the right side is evaluated on demand, as an If where it has effects."""
+        test = self._test(left, node.left.span)
+        with self.block() as effects:
+            right = self._test(self.value(node.right), node.right.span)
+        if not effects:
+            return apply("logical_and" if node.op == "&&" else "logical_or", test, right)
+        kept = self.temporary(test)
+        condition = kept if node.op == "&&" else apply("logical_not", kept)
+        self.emit(If(condition, (*effects, Assign(kept.name, right, line=self.line)), line=self.line))
+        return kept
+
+    def condition(self, node: s.Expression) -> Expr:
+        """An expression as a condition."""
+        return self._test(self.value(node), node.span)
+
+    def _test(self, value: Expr, span: Span) -> Expr:
+        if not isinstance(type_of(value), DType):
+            raise CannotConvert(show(type_of(value)), "bool", "compare its fields").at(span)
+        return truth(value)
+
+    def _choice(self, node: s.Choice) -> Expr:
+        condition = self.condition(node.condition)
+        with self.block() as then:
+            a = self.value(node.then)
+        with self.block() as orelse:
+            b = self.value(node.orelse)
+        left, right = type_of(a), type_of(b)
+        if isinstance(left, DType) and isinstance(right, DType):
+            common: DType | Struct = common_choice(left, right)
+            assert isinstance(common, DType), "scalars meet in a scalar"
+            a, b = to(a, common), to(b, common)
+            if not then and not orelse:
+                return self.bounded(apply("where", condition, a, b))
+        elif left == right and isinstance(left, Struct):
+            common = left
+        else:
+            raise CannotConvert(show(right), show(left), "both sides of ':' need one type").at(node.orelse.span)
+        kept = self.variable(common)
+        assigned = Assign(kept.name, a, line=self.line), Assign(kept.name, b, line=self.line)
+        self.emit(If(condition, (*then, assigned[0]), (*orelse, assigned[1]), line=self.line))
+        return kept
+
+    def _prefix(self, node: s.Prefix) -> Expr:
+        match node.op:
+            case "++" | "--":
+                return self._step(node, wanted=True)
+            case "*":
+                return self.load(self.address(node.operand))
+            case "&":
+                raise NotAValue("an address", "assign it to a pointer, or pass it to a function").at(node.span)
+            case op:
+                return self.bounded(prefix(op, self.value(node.operand), node.span))
+
+    def _step(self, node: s.Prefix | s.Postfix, wanted: bool) -> Expr:
+        """``++`` and ``--``: the new value before the operand, the old one after it."""
+        place = self.place(node.operand, f"'{node.op}'")
+        old = self.load(place)
+        if wanted and isinstance(node, s.Postfix):
+            old = self.temporary(old)
+        new = self.store(place, step(old, node.op, node.span), node.span, wanted)
+        return old if isinstance(node, s.Postfix) else new
+
+    # --- assignment and effects ---
+
+    def assign(self, node: s.Assignment, wanted: bool) -> Expr:
+        """An assignment; its value is the new value of the target."""
+        if self.is_pointer(node.target):
+            if wanted:
+                raise NotAValue("a pointer assignment", "make it a statement of its own").at(node.span)
+            self._assign_pointer(node)
+            return const(0, BOOL)
+        place = self.place(node.target, "'='")
+        if isinstance(node.value, s.Braced):
+            value = self.braced(node.value, place.element if isinstance(place, Address) else place.type)
+        elif node.op:
+            right = self.value(node.value)
+            value = self.bounded(binary(node.op, self.load(place), right, node.span))
+        else:
+            value = self.value(node.value)
+        return self.store(place, value, node.target.span if self._is_const(place) else node.value.span, wanted)
+
+    def _is_const(self, place: Variable | Address | FieldPlace) -> bool:
+        return bool(place.variable.const if isinstance(place, FieldPlace) else place.const)
+
+    def _assign_pointer(self, node: s.Assignment) -> None:
+        target = self.lookup(node.target) if isinstance(node.target, s.Name) else None
+        if not isinstance(target, PointerVariable) or isinstance(node.value, s.Braced):
+            raise NotAValue("this", "only pointer variables take addresses").at(node.target.span)
+        if node.op:
+            moved = s.Binary(node.span, node.op, node.target, node.value, node.span)
+            if node.op not in ("+", "-"):
+                raise BadOperands(f"{node.op}=", "pointers", "only += and -= move pointers").at(node.span)
+            self.emit(Assign(target.name, self.address(moved).pointer, line=self.line))
+            return
+        self.point(target, self.address(node.value), node.value.span)
+
+    def point(self, target: PointerVariable, address: Address, span: Span) -> None:
+        """Make a pointer variable point somewhere. Raises CannotConvert."""
+        given = type_of(address.pointer)
+        assert isinstance(given, Pointer), "addresses are pointers"
+        if address.element != target.element:
+            raise CannotConvert(f"a pointer to {address.element}", f"a pointer to {target.element}").at(span)
+        if address.const and not target.const:
+            raise CannotConvert(f"the address of {address.const}", "a pointer to be written", "declare it const").at(span)
+        if target.type is None:
+            target.settle(Pointer(given.element, given.space, bool(target.const)))
+        elif (given.element, given.space) != (target.type.element, target.type.space):
+            cure = "a pointer stays with arguments or with local arrays"
+            raise CannotConvert(f"an address in {given.space} memory", f"one in {target.type.space} memory", cure).at(span)
+        self.emit(Assign(target.name, address.pointer, line=self.line))
+
+    def effect(self, node: s.Expression) -> None:
+        """Lower an expression for its effect alone."""
+        with self.nested(node.span):
+            match node:
+                case s.Assignment():
+                    self.assign(node, wanted=False)
+                case s.Postfix() | s.Prefix(op="++" | "--") if self.is_pointer(node):
+                    self.address(node)
+                case s.Postfix() | s.Prefix(op="++" | "--"):
+                    self._step(node, wanted=False)
+                case s.Call():
+                    self.call(node, wanted=False)
+                case s.Comma():
+                    self._effects(node)
+                case s.Choice():
+                    self._choice_effect(node)
+                case s.Cast(type=kind, value=value) if isinstance(self.resolve(kind), Void):
+                    self.effect(value)
+                case _ if self.is_pointer(node):
+                    self.address(node)
+                case _:
+                    self.value(node)
+
+    def _effects(self, node: s.Comma) -> None:
+        parts: list[s.Expression] = []
+        rest: s.Expression = node
+        while isinstance(rest, s.Comma):
+            parts.append(rest.second)
+            rest = rest.first
+        for part in (rest, *reversed(parts)):
+            self.effect(part)
+
+    def _choice_effect(self, node: s.Choice) -> None:
+        condition = self.condition(node.condition)
+        with self.block() as then:
+            self.effect(node.then)
+        with self.block() as orelse:
+            self.effect(node.orelse)
+        if then or orelse:
+            self.emit(If(condition, tuple(then), tuple(orelse), line=self.line))
+
+    # --- members, casts and made values ---
+
+    def _attribute(self, node: s.Attribute) -> Expr:
+        if isinstance(node.value, s.Name):
+            match self.lookup(node.value):
+                case RawArray(name=name) if node.name == "ndim":
+                    return Query(name, "ndim", None, INT64)
+                case Indexer() if node.name == "ndim":
+                    return Query("", "ndim", None, INT64)
+                case RawArray() | Indexer():
+                    raise NotAValue(f"'.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(node.span)
+        if node.arrow:
+            raise NotSupported("'->' is", "structs are values; use '.'").at(node.span)
+        value = self.value(node.value)
+        struct = type_of(value)
+        if isinstance(struct, Struct):
+            return Field(value, node.name, self.field_type(struct, node))
+        raise NotAValue(f"'.{node.name}'", f"{show(struct)} has no fields").at(node.span)
+
+    def _cast(self, kind: s.Qualified, inner: s.Expression, span: Span) -> Expr:
+        wanted = self.resolve(kind)
+        if isinstance(wanted, (PointerTo, Void)):
+            raise NotAValue(f"a cast to {show(wanted)}", "read what it points to").at(span)
+        if self.is_pointer(inner):
+            cure = "addresses differ from run to run; index with integers instead"
+            raise NotSupported(f"an address as {show(wanted)} is", cure).at(span)
+        value = self.value(inner)
+        if isinstance(wanted, (DType, Struct)):
+            return self.bounded(self.converted(value, wanted, span))
+        raise NotAValue("a cast to auto", "name the type").at(span)
+
+    def _construct(self, node: s.Construct) -> Expr:
+        wanted = self.resolve(s.Qualified(node.type.span, node.type, frozenset()))
+        if isinstance(wanted, (DType, Struct)):
+            return self.made(wanted, node.args, node.span)
+        raise NotAValue(f"a value of type {show(wanted)}", "name a scalar type or a struct").at(node.span)
+
+    def made(self, wanted: DType | Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
+        """A value made of parts: ``T()``, ``T(x)``, ``complex<T>(re, im)``, ``S{a, b}``."""
+        if isinstance(wanted, Struct):
+            return self._struct(wanted, args, span)
+        if not args:
+            return const(0, wanted)
+        if len(args) == 1:
+            return self.braced(args[0], wanted) if isinstance(args[0], s.Braced) else self._scalar(args[0], wanted)
+        if not wanted.is_complex or len(args) > 2:
+            expected = "1 or 2" if wanted.is_complex else "1"
+            raise ArgumentCount(wanted.name, expected, len(args)).at(span)
+        part = real_type(wanted)
+        parts = [self.braced(arg, part) if isinstance(arg, s.Braced) else self._scalar(arg, part) for arg in args]
+        return self.bounded(apply("complex", *parts))
+
+    def _scalar(self, node: s.Expression, wanted: DType) -> Expr:
+        if self.is_pointer(node):
+            cure = "addresses differ from run to run; index with integers instead"
+            raise NotSupported(f"an address as {wanted} is", cure).at(node.span)
+        return self.bounded(convert(self.value(node), wanted, node.span))
+
+    def _struct(self, wanted: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
+        if len(args) == 1 and not isinstance(args[0], s.Braced) and len(wanted.fields) > 1:
+            value = self.value(args[0])
+            if type_of(value) == wanted:
+                return value
+            args = ()
+            given: list[Expr] = [convert(value, wanted.fields[0][1], span)]
+        else:
+            given = []
+        if len(args) > len(wanted.fields):
+            raise ArgumentCount(f"struct {wanted.name}", f"up to {len(wanted.fields)}", len(args)).at(span)
+        for (_, dtype), arg in zip(wanted.fields[: len(args)], args, strict=True):
+            given.append(self.braced(arg, dtype) if isinstance(arg, s.Braced) else self._scalar(arg, dtype))
+        given += [const(0, dtype) for _, dtype in wanted.fields[len(given) :]]
+        return Make(tuple(given), wanted)
+
+    def braced(self, node: s.Braced, wanted: DType | Struct) -> Expr:
+        """A value from ``{...}``. Raises BadDeclaration if there are too many elements for a scalar."""
+        if isinstance(wanted, DType) and not wanted.is_complex and len(node.elements) > 1:
+            raise BadDeclaration(f"{len(node.elements)} values for one {wanted}", "declare an array: T x[] = {...}").at(node.span)
+        return self.made(wanted, node.elements, node.span)
+

@@ -1,0 +1,306 @@
+"""The function being lowered: its names, scopes and statements so far, and how its types resolve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fusec.diagnostics import did_you_mean
+from fusec.dtypes import BOOL, INT64, UINT64, DType, complex_type, signed_of, unsigned_of
+from fusec.errors.language import NotSupported, Redeclared, TooDeep, UnknownName, UnknownType
+from fusec.frontends import constants, literals
+from fusec.frontends import syntax as s
+from fusec.frontends.arithmetic import common_choice
+from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, Void, builtin, show
+from fusec.frontends.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
+from fusec.frontends.unit import Unit, check_struct
+from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
+from fusec.ir.loops import Assign, Declare, Local, Stmt
+from fusec.source import Span
+
+MAX_DEPTH = 64  # of nested expressions in the text; bounds Python's recursion
+MAX_EXPRESSION = 120  # of nested nodes in the IR, whose bound is 200; a deeper one is named
+MAX_STATEMENTS = 64
+
+
+class SubstitutionFailure(Exception):
+    """A type that does not exist for these template arguments: the overload does not take part."""
+
+
+class Frame:
+    """State of one function. types: names of types, innermost scope last; symbols: likewise."""
+
+    def __init__(self, unit: Unit, taken: set[str]) -> None:
+        self.unit = unit
+        self.taken = taken
+        self.types: list[dict[str, CType]] = [{}]
+        self.symbols: list[dict[str, Symbol]] = [{}]
+        self.blocks: list[list[Stmt]] = [[]]
+        self.prologue: list[Stmt] = []
+        self.line = 0
+        self.impure = False
+        self._depths: dict[Expr, int] = {}
+
+    # --- names and scopes ---
+
+    def fresh(self, name: str) -> str:
+        """A name for a local that nothing else in this function has."""
+        found, count = name, 0
+        while found in self.taken:
+            count += 1
+            found = f"{name}_{count}"
+        self.taken.add(found)
+        return found
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names declared inside are forgotten at the end."""
+        self.symbols.append({})
+        self.types.append({})
+        try:
+            yield
+        finally:
+            self.symbols.pop()
+            self.types.pop()
+
+    def bind(self, name: str, symbol: Symbol, span: Span) -> None:
+        """Declare a name in the innermost scope. Raises Redeclared."""
+        if name in self.symbols[-1]:
+            raise Redeclared(name).at(span)
+        self.symbols[-1][name] = symbol
+
+    def find(self, name: str) -> Symbol | None:
+        """What a name stands for, from the innermost scope outwards."""
+        for scope in reversed(self.symbols):
+            if name in scope:
+                return scope[name]
+        found = self.unit.globals.get(name)
+        if found is None and name in literals.CONSTANTS:
+            return Value(literals.CONSTANTS[name])
+        return found
+
+    def lookup(self, node: s.Name) -> Symbol:
+        """What a name stands for. Raises UnknownName."""
+        found = self.find(node.name)
+        if found is None:
+            raise UnknownName(node.name, self._suggestion(node.name)).at(node.span)
+        return found
+
+    def _suggestion(self, name: str) -> str:
+        known = {each for scope in self.symbols for each in scope} | set(self.unit.globals)
+        close = did_you_mean(name, known) or did_you_mean(name, literals.CONSTANTS)
+        if close:
+            return close
+        named = ", ".join(sorted(each for each in known if not each.startswith("_"))[:12])
+        return f"declare it, or make it a parameter; known here: {named}"
+
+    # --- statements ---
+
+    def emit(self, statement: Stmt) -> None:
+        """Append to the innermost block."""
+        self.blocks[-1].append(statement)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Collect statements apart; the list is complete when the block ends."""
+        self.blocks.append([])
+        try:
+            yield self.blocks[-1]
+        finally:
+            self.blocks.pop()
+
+    @contextmanager
+    def nested(self, span: Span, what: str = "expressions", limit: int = MAX_DEPTH) -> Iterator[None]:
+        """Count one level of nesting. Raises TooDeep."""
+        counts = self.unit.nesting  # shared by all functions, since a call is lowered inside its caller
+        counts[what] += 1
+        if counts[what] > limit:
+            raise TooDeep(limit, what).at(span)
+        try:
+            yield
+        finally:
+            counts[what] -= 1
+
+    def at(self, node: s.Node) -> int:
+        """The line of a node, 0 if it is not in the operation's text."""
+        return node.span.line if node.span.file is self.unit.source else 0
+
+    def temporary(self, value: Expr, name: str = "_t") -> Local:
+        """A new local that holds a value."""
+        local = Local(self.fresh(name), type_of(value))
+        self.emit(Declare(local.name, local.type, value, line=self.line))
+        return local
+
+    def variable(self, type_: DType | Struct | Pointer, name: str = "_t") -> Local:
+        """A new local, zero as yet."""
+        local = Local(self.fresh(name), type_)
+        self.emit(Declare(local.name, type_, line=self.line))
+        return local
+
+    def set(self, local: Local, value: Expr) -> None:
+        """Assign to a local."""
+        self.emit(Assign(local.name, value, line=self.line))
+
+    def bounded(self, value: Expr) -> Expr:
+        """The value, named if its expression has grown too deep for the IR."""
+        return self.temporary(value) if self._depth(value) > MAX_EXPRESSION else value
+
+    def _depth(self, value: Expr) -> int:
+        found = self._depths.get(value)
+        if found is None:
+            found = 1 + max((self._depth(child) for child in value.children), default=0)
+            self._depths[value] = found
+        return found
+
+    # --- types ---
+
+    def resolve(self, node: s.Qualified) -> CType:
+        """The type that is written. Raises UnknownType or NotSupported."""
+        base = self._base(node.base)
+        if not node.marks:
+            return base
+        if node.marks not in ("*", "&"):
+            raise NotSupported("a pointer to a pointer is", "use one array and compute the index").at(node.span)
+        if isinstance(base, (PointerTo, Void, Auto, Struct)):
+            if node.marks == "&" and isinstance(base, Auto):
+                return base
+            cure = "pass structs by value and return the new one" if isinstance(base, Struct) else "name the element's type"
+            raise NotSupported(f"a pointer or reference to {show(base)} is", cure).at(node.span)
+        return PointerTo(base, node.const, node.marks == "&")
+
+    def scalar(self, node: s.Qualified) -> DType:
+        """The type that is written, which must be a scalar. Raises UnknownType."""
+        found = self.resolve(node)
+        if not isinstance(found, DType):
+            raise UnknownType(show(found), "a scalar type is needed here").at(node.span)
+        return found
+
+    def _base(self, node: s.TypeName | s.Decltype) -> CType:
+        if isinstance(node, s.Decltype):
+            return self._decltype(node)
+        if node.args or node.member:
+            return self._applied(node)
+        for scope in reversed(self.types):
+            if node.name in scope:
+                return scope[node.name]
+        if node.name in self.unit.refused_structs:
+            check_struct(self.unit.refused_structs[node.name])
+        found = self.unit.types.get(node.name) or NAMED.get(node.name) or builtin(node.name)
+        if found is None:
+            known = did_you_mean(node.name, {*self.unit.types, *NAMED})
+            raise UnknownType(node.name, known or "C's types, NumPy's names and the placeholders are known").at(node.span)
+        return found
+
+    def _decltype(self, node: s.Decltype) -> CType:
+        if node.member:
+            if node.member not in ("index_t", "value_type"):
+                raise UnknownType(node.member, "index_t and value_type are known").at(node.span)
+            if isinstance(node.value, s.Name):
+                found = self.lookup(node.value)
+                if isinstance(found, RawArray):
+                    return INT64 if node.member == "index_t" else found.dtype
+            return INT64
+        with self.block():  # unevaluated
+            return self.type_of_node(node.value)
+
+    def type_of_node(self, node: s.Expression) -> CType:
+        """The type of an expression that is not evaluated."""
+        if isinstance(node, s.Name):
+            found = self.lookup(node)
+            if isinstance(found, Variable):
+                return found.type
+            if isinstance(found, LocalArrayOf):
+                return PointerTo(found.element, bool(found.const))
+        given = type_of(self.value(node))
+        assert not isinstance(given, Pointer), "value() gives scalars and structs"
+        return given
+
+    def value(self, node: s.Expression) -> Expr:
+        """The value of an expression; the layers above define it."""
+        raise NotImplementedError
+
+    def _applied(self, node: s.TypeName) -> CType:
+        """A type with arguments: complex<T>, conditional<...>::type and other traits."""
+        args = [self._type_arg(arg) for arg in node.args]
+        name = node.name.removesuffix("_t")
+        types = [arg for arg in args if isinstance(arg, DType)]
+        match name, args:
+            case "complex", [DType() as part] if part.is_float and part.bits >= 32:
+                return complex_type(part)
+            case "conditional", [int() as test, a, b] if not isinstance(a, int) and not isinstance(b, int):
+                return a if test else b
+            case "enable_if", [int() as test, *rest]:
+                if not test:
+                    raise SubstitutionFailure
+                return rest[0] if rest and not isinstance(rest[0], int) else Void()
+            case "make_unsigned" | "make_signed", [DType() as given] if given.is_integer:
+                return unsigned_of(given.bits) if name == "make_unsigned" else signed_of(given.bits)
+            case "remove_const" | "remove_cv" | "remove_reference" | "decay", [DType() as given]:
+                return given
+            case "common_type", [DType(), DType()]:
+                return common_choice(*types)
+        shown = ", ".join(str(arg) if isinstance(arg, int) else show(arg) for arg in args)
+        raise UnknownType(f"{node.name}<{shown}>", "complex<float>, complex<double> and conditional<...> are known").at(node.span)
+
+    def _type_arg(self, node: s.TypeArg) -> CType | int:
+        if isinstance(node, s.Qualified):
+            return self.resolve(node)
+        return self.constant(node, "a template argument")
+
+    # --- constants ---
+
+    def constant(self, node: s.Expression, what: str) -> int:
+        """The value of an integer expression that must be known now. Raises NotConstant."""
+        return constants.evaluate(node, self._constant_leaf, what)
+
+    def _constant_leaf(self, node: s.Name | s.Trait | s.Sizeof) -> int | None:
+        match node:
+            case s.Name():
+                found = self.find(node.name)
+                known = found.value if isinstance(found, Value) else getattr(found, "known", None)
+            case s.Trait():
+                known = self.trait(node)
+            case s.Sizeof():
+                known = self.sizeof(node)
+        return int(known.value) if isinstance(known, Const) and not known.type.is_float else None
+
+    def sizeof(self, node: s.Sizeof) -> Const:
+        """``sizeof``, a size_t."""
+        if isinstance(node.operand, s.Qualified):
+            found = self.resolve(node.operand)
+        elif isinstance(node.operand, s.Name) and isinstance(array := self.find(node.operand.name), LocalArrayOf):
+            size = array.element.nbytes
+            for length in array.lengths:
+                size *= length
+            return const(size, UINT64)
+        else:
+            with self.block():
+                found = self.type_of_node(node.operand)
+        if not isinstance(found, DType):
+            raise NotSupported(f"sizeof of {show(found)} is", "only scalars have a size").at(node.span)
+        return const(found.nbytes, UINT64)
+
+    def trait(self, node: s.Trait) -> Const:
+        """A fact about types. Raises UnknownType if there is none of that name."""
+        args = [self._type_arg(arg) for arg in node.args]
+        match node.name, args:
+            case "is_same", [a, b]:
+                return const(a == b, BOOL)
+            case "numeric_limits", [DType() as dtype]:
+                found = literals.limit(dtype, node.member)
+                if found is not None:
+                    return found
+            case _, [DType() as dtype] if node.name in _PREDICATES:
+                return const(_PREDICATES[node.name](dtype), BOOL)
+        raise UnknownType(f"{node.name}<...>::{node.member}", "is this trait spelled right?").at(node.span)
+
+
+_PREDICATES = {
+    "is_floating_point": lambda dtype: dtype.is_float,
+    "is_integral": lambda dtype: dtype.is_integer or dtype == BOOL,
+    "is_signed": lambda dtype: dtype.kind in ("signed", "float"),
+    "is_unsigned": lambda dtype: dtype.kind in ("unsigned", "bool"),
+    "is_arithmetic": lambda dtype: not dtype.is_complex,
+    "is_complex": lambda dtype: dtype.is_complex,
+}
+

@@ -1,0 +1,421 @@
+"""Places: what can be assigned and what has an address; indexing of raw arrays, local arrays and pointers."""
+
+from __future__ import annotations
+
+from fusec.dtypes import INT64, DType
+from fusec.errors.language import (
+    AssignToConst,
+    BadIndex,
+    CannotConvert,
+    NotAPlace,
+    NotAValue,
+    NotSupported,
+    UnknownMember,
+)
+from fusec.frontends import syntax as s
+from fusec.frontends.arithmetic import convert, dtype_of, to, truth
+from fusec.frontends.c_types import PointerTo, show
+from fusec.frontends.frame import Frame
+from fusec.frontends.symbols import (
+    Address,
+    FieldPlace,
+    GlobalArray,
+    Indexer,
+    LocalArrayOf,
+    Place,
+    PointerVariable,
+    RawArray,
+    Symbol,
+    Value,
+    Variable,
+)
+from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, type_of
+from fusec.ir.loops import Assign, At, Declare, Field, If, Load, Local, LocalArray, Offset, Query, SetField, Store
+from fusec.source import Span
+
+
+def root(pointer: Expr) -> Expr:
+    """What an address was made from: an element, a local array or a pointer variable."""
+    while isinstance(pointer, Offset):
+        pointer = pointer.pointer
+    return pointer
+
+
+class Places(Frame):
+    """Lowers places and addresses."""
+
+    # --- reading and writing ---
+
+    def load(self, place: Place) -> Expr:
+        """The value in a place."""
+        match place:
+            case Variable(name=name, type=type_):
+                return Local(name, type_)
+            case FieldPlace(variable=variable, field=field, type=dtype):
+                return Field(Local(variable.name, variable.type), field, dtype)
+            case Address(pointer=pointer, element=element):
+                return to(Load(pointer, _target(pointer)), element)
+
+    def store(self, place: Place, value: Expr, span: Span, wanted: bool = True) -> Expr:
+        """Put a value into a place, converted; returns it as it was stored, to be used if `wanted`."""
+        reason = place.variable.const if isinstance(place, FieldPlace) else place.const
+        if reason:
+            raise AssignToConst(reason, "declare a local variable, or make the parameter an output").at(span)
+        match place:
+            case Variable(name=name, type=type_):
+                self.emit(Assign(name, self.converted(value, type_, span), line=self.line))
+                return Local(name, type_)
+            case FieldPlace(variable=variable, field=field, type=dtype):
+                self.emit(SetField(variable.name, field, convert(value, dtype, span), line=self.line))
+                return self.load(place)
+            case Address(pointer=pointer, element=element):
+                given: Expr = convert(value, element, span)
+                if wanted and not isinstance(given, (Const, Local)):
+                    given = self.temporary(given)  # the store may change what the value was made of
+                self.touch(pointer)
+                self.emit(Store(pointer, to(given, _target(pointer)), line=self.line))
+                return given
+
+    def touch(self, pointer: Expr) -> None:
+        """Note that memory is changed, which makes the function impure unless the memory is its own."""
+        if not isinstance(root(pointer), LocalArray):
+            self.impure = True
+
+    def converted(self, value: Expr, type_: DType | Struct, span: Span) -> Expr:
+        """A value converted to the type of a variable. Raises CannotConvert."""
+        if isinstance(type_, DType):
+            return convert(value, type_, span)
+        if type_of(value) != type_:
+            raise CannotConvert(show(type_of(value)), f"struct {type_.name}").at(span)
+        return value
+
+    # --- places ---
+
+    def place(self, node: s.Expression, what: str = "this") -> Place:
+        """The place an expression names. Raises NotAPlace and the errors of names and indices."""
+        match node:
+            case s.Name():
+                return self._named(self.lookup(node), node)
+            case s.Index():
+                return self.element(node)
+            case s.Prefix(op="*", operand=operand):
+                return self.address(operand)
+            case s.Prefix(op="++" | "--", operand=operand) if not self.is_pointer(operand):
+                self.value(node)
+                return self.place(operand)
+            case s.Attribute():
+                return self._field(node)
+            case _:
+                raise NotAPlace(what).at(node.span)
+
+    def _named(self, found: Symbol, node: s.Name) -> Place:
+        match found:
+            case Variable() | Address() | FieldPlace():
+                return found
+            case Value():
+                raise AssignToConst(f"constant '{node.name}'", "copy it to a local variable first").at(node.span)
+            case _:
+                raise self.not_a_value(found, node)
+
+    def not_a_value(self, found: Symbol, node: s.Name) -> Exception:
+        """The error for a name that is used as a value and is none."""
+        match found:
+            case RawArray():
+                return NotAValue(
+                    f"raw array '{node.name}'", f"index it: {node.name}[i], or take an address: &{node.name}[0]"
+                ).at(node.span)
+            case LocalArrayOf() | GlobalArray():
+                return NotAValue(f"array '{node.name}'", f"index it: {node.name}[0]").at(node.span)
+            case PointerVariable():
+                return NotAValue(f"pointer '{node.name}'", f"read what it points to: *{node.name} or {node.name}[0]").at(
+                    node.span
+                )
+            case Indexer():
+                return NotAValue("'_ind'", "use _ind.size(), _ind.ndim or _ind.get()[axis]").at(node.span)
+            case _:
+                raise AssertionError(f"{found} is a value")
+
+    def _field(self, node: s.Attribute) -> FieldPlace:
+        if node.arrow:
+            raise NotSupported("'->' is", "structs are values; use '.'").at(node.span)
+        if not isinstance(node.value, s.Name):
+            raise NotAPlace(f"'.{node.name}'").at(node.span)
+        found = self.lookup(node.value)
+        if not isinstance(found, Variable) or not isinstance(found.type, Struct):
+            raise UnknownMember(f"'{node.value.name}'", node.name, "only structs have fields").at(node.span)
+        return FieldPlace(found, node.name, self.field_type(found.type, node))
+
+    def field_type(self, struct: Struct, node: s.Attribute) -> DType:
+        """The dtype of the field that a node names. Raises UnknownMember."""
+        fields = dict(struct.fields)
+        if node.name not in fields:
+            raise UnknownMember(f"struct '{struct.name}'", node.name, f"its fields are {', '.join(fields)}").at(node.span)
+        return fields[node.name]
+
+    # --- indexing ---
+
+    def element(self, node: s.Index) -> Address:
+        """The element that an index expression names."""
+        base, indices = _indices(node)
+        if isinstance(base, s.Name):
+            found = self.array_of(base)
+            match found:
+                case RawArray():
+                    if len(indices) > 1:
+                        cure = f"write ptrdiff_t idx[] = {{...}}; and then {base.name}[idx]"
+                        raise BadIndex(f"raw array '{base.name}' takes one index", cure).at(node.span)
+                    return self._raw(found, indices[0], node)
+                case LocalArrayOf():
+                    return self._local_element(found, indices, node)
+        if len(indices) > 1:
+            raise BadIndex("a pointer takes one index", "compute the flat index yourself").at(node.span)
+        address = self.address(base)
+        return Address(self.moved(address.pointer, self.index(indices[0])), address.element, address.const)
+
+    def array_of(self, node: s.Name) -> Symbol:
+        """What a name stands for; a constant array of the preamble is declared in this function when first used."""
+        return self.lookup(node)
+
+    def index(self, node: s.Expression) -> Expr:
+        """An index as int64. Raises BadIndex if it is no integer."""
+        value = self.value(node)
+        given = dtype_of(value, node.span, "[]")
+        if not given.is_integer and given.kind != "bool":
+            raise BadIndex(f"an index must be an integer, not {given}", "convert it: (int)x, or floor it first").at(node.span)
+        return to(value, INT64)
+
+    def _raw(self, array: RawArray, index: s.Expression, node: s.Index) -> Address:
+        pointer = Pointer(array.dtype, "global", bool(array.const))
+        if isinstance(index, s.Name) and isinstance(found := self.find(index.name), LocalArrayOf):
+            axes = tuple(to(self.load(self._local_at(found, const(k, INT64))), INT64) for k in range(found.lengths[0]))
+            return Address(At(array.name, self._axes(array, axes, node), pointer), array.dtype, array.const)
+        if _is_coordinates(index):
+            axes = tuple(Query("", "coordinate", const(k, INT64), INT64) for k in range(array.ndim or 1))
+            return Address(At(array.name, axes, pointer), array.dtype, array.const)
+        return Address(At(array.name, (self.index(index),), pointer), array.dtype, array.const)
+
+    def _axes(self, array: RawArray, axes: tuple[Expr, ...], node: s.Index) -> tuple[Expr, ...]:
+        if array.ndim is None:
+            array.ndim = len(axes)
+        if len(axes) == 1 or len(axes) == array.ndim:
+            return axes
+        cure = "give the index array one element for every axis"
+        raise BadIndex(f"'{array.name}' has {array.ndim} axes, the index {len(axes)}", cure).at(node.span)
+
+    def _local_at(self, array: LocalArrayOf, flat: Expr) -> Address:
+        start = LocalArray(array.name, Pointer(array.element, "local"))
+        return Address(self.moved(start, flat), array.element, array.const)
+
+    def _local_element(self, array: LocalArrayOf, indices: list[s.Expression], node: s.Index) -> Address:
+        if len(indices) != len(array.lengths):
+            shown = f"'{array.name}' has {len(array.lengths)} dimension(s), the index {len(indices)}"
+            raise BadIndex(shown, "index every dimension").at(node.span)
+        flat: Expr = const(0, INT64)
+        for length, index in zip(array.lengths, indices, strict=True):
+            at = self.index(index)
+            if isinstance(at, Const) and not 0 <= int(at.value) < length:
+                raise BadIndex(f"index {at.value} is outside of '{array.name}'", f"it has {length} elements").at(index.span)
+            flat = self._row(flat, length, at)
+        return self._local_at(array, self.bounded(flat))
+
+    def _row(self, flat: Expr, length: int, at: Expr) -> Expr:
+        if isinstance(flat, Const) and flat.bits == 0:
+            return at
+        if isinstance(flat, Const) and isinstance(at, Const):
+            return const(int(flat.value) * length + int(at.value), INT64)
+        return apply("add", apply("multiply", flat, const(length, INT64)), at)
+
+    def moved(self, pointer: Expr, distance: Expr) -> Expr:
+        """An address some elements further on."""
+        if isinstance(distance, Const) and distance.bits == 0:
+            return pointer
+        found = type_of(pointer)
+        assert isinstance(found, Pointer), "only addresses move"
+        return Offset(pointer, distance, found)
+
+    # --- addresses ---
+
+    def is_pointer(self, node: s.Expression) -> bool:
+        """True if an expression is an address rather than a value."""
+        while isinstance(node, s.Binary) and node.op in ("+", "-"):
+            node = node.left
+        match node:
+            case s.Name():
+                return isinstance(self.find(node.name), (PointerVariable, LocalArrayOf, GlobalArray))
+            case s.Prefix(op="&"):
+                return True
+            case s.Prefix(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
+                return self.is_pointer(operand)
+            case s.Cast(type=kind):
+                return "*" in kind.marks or isinstance(self.resolve(kind), PointerTo)
+            case s.Choice(then=then, orelse=orelse):
+                return self.is_pointer(then) or self.is_pointer(orelse)
+            case s.Assignment(target=target):
+                return self.is_pointer(target)
+            case s.Comma(second=second):
+                return self.is_pointer(second)
+            case s.Call():
+                return self.returns_pointer(node)
+            case s.Word(word="nullptr"):
+                return True
+            case _:
+                return False
+
+    def returns_pointer(self, node: s.Call) -> bool:
+        """True for a call of a device function that returns an address; the layer of calls knows."""
+        raise NotImplementedError
+
+    def address(self, node: s.Expression) -> Address:
+        """The address that an expression is. Raises NotAValue or NotAPlace."""
+        with self.nested(node.span):
+            match node:
+                case s.Name():
+                    return self._pointer(self.array_of(node), node)
+                case s.Prefix(op="&", operand=operand):
+                    return self._address_of(operand, node.span)
+                case s.Binary(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
+                    base, distance = self.address(left), self.index(right)
+                    if op == "-":
+                        distance = apply("negative", distance)
+                    return Address(self.bounded(self.moved(base.pointer, distance)), base.element, base.const)
+                case s.Cast(type=kind, value=value):
+                    return self._cast_pointer(kind, value, node.span)
+                case s.Postfix(op=op, operand=s.Name() as target) | s.Prefix(op="++" | "--" as op, operand=s.Name() as target):
+                    return self._stepped(target, op, isinstance(node, s.Postfix))
+                case s.Choice():
+                    return self._chosen(node)
+                case s.Comma(first=first, second=second):
+                    self.effect(first)
+                    return self.address(second)
+                case s.Assignment(target=target):
+                    self.effect(node)
+                    return self.address(target)
+                case s.Call() if self.returns_pointer(node):
+                    return self.pointer_call(node)
+                case _:
+                    raise NotAValue("this", "a pointer is needed here: &x[0], or a local array").at(node.span)
+
+    def pointer_call(self, node: s.Call) -> Address:
+        """The address that a device function returns; the layer of calls knows."""
+        raise NotImplementedError
+
+    def effect(self, node: s.Expression) -> None:
+        """Lower an expression for its effect alone; the layer of expressions knows."""
+        raise NotImplementedError
+
+    def _pointer(self, found: Symbol, node: s.Name) -> Address:
+        match found:
+            case PointerVariable(name=name, element=element, const=reason, type=type_):
+                if type_ is None:
+                    found.settle(Pointer(element, "global", bool(reason)))
+                    type_ = found.type
+                assert type_ is not None, "settled above"
+                return Address(Local(name, type_), element, reason)
+            case LocalArrayOf(name=name, element=element, const=reason):
+                return Address(LocalArray(name, Pointer(element, "local")), element, reason)
+            case RawArray():
+                raise self.not_a_value(found, node)
+            case _:
+                raise NotAValue(f"'{node.name}'", "a pointer is needed here: &x[0], or a local array").at(node.span)
+
+    def _address_of(self, node: s.Expression, span: Span) -> Address:
+        if isinstance(node, s.Name):
+            found = self.array_of(node)
+            if isinstance(found, LocalArrayOf):
+                return self._pointer(found, node)
+            if isinstance(found, Variable) and found.const:
+                cure = "inputs are values here; declare the parameter raw to take addresses"
+                raise NotSupported(f"the address of '{node.name}' is", cure).at(span)
+        found_place = self.place(node, "'&'")
+        if not isinstance(found_place, Address):
+            raise NotSupported("this address is", "take the address of an array element or of a plain variable").at(span)
+        return found_place
+
+    def _cast_pointer(self, kind: s.Qualified, value: s.Expression, span: Span) -> Address:
+        wanted = self.resolve(kind)
+        if not isinstance(wanted, PointerTo):
+            cure = "addresses differ from run to run; index with integers instead"
+            raise NotSupported(f"an address as {show(wanted)} is", cure).at(span)
+        given = self.address(value)
+        real = _target(given.pointer)
+        if wanted.element == given.element or (wanted.element.is_integer and real.is_integer and wanted.element.bits == real.bits):
+            return Address(given.pointer, wanted.element, given.const)
+        cure = "read the element and convert it; __float_as_int and its relatives reinterpret bits"
+        raise CannotConvert(f"a pointer to {given.element}", f"a pointer to {wanted.element}", cure).at(span)
+
+    def _stepped(self, target: s.Name, op: str, after: bool) -> Address:
+        found = self.address(target)
+        if not isinstance(found.pointer, Local):
+            raise NotAPlace(f"'{op}'").at(target.span)
+        old = self.temporary(found.pointer) if after else found.pointer
+        moved = self.moved(found.pointer, const(1 if op == "++" else -1, INT64))
+        self.emit(Assign(found.pointer.name, moved, line=self.line))
+        return Address(old, found.element, found.const)
+
+    def _chosen(self, node: s.Choice) -> Address:
+        condition = truth(self.value(node.condition))
+        with self.block() as then:
+            a = self.address(node.then)
+        with self.block() as orelse:
+            b = self.address(node.orelse)
+        if a.element != b.element:
+            raise CannotConvert(f"a pointer to {b.element}", f"a pointer to {a.element}").at(node.span)
+        kept = self.variable(self._pointer_type(a, b, node.span))
+        branches = (*then, Assign(kept.name, a.pointer)), (*orelse, Assign(kept.name, b.pointer))
+        self.emit(If(condition, *branches, line=self.line))
+        return Address(kept, a.element, a.const or b.const)
+
+    def _pointer_type(self, a: Address, b: Address, span: Span) -> Pointer:
+        left, right = type_of(a.pointer), type_of(b.pointer)
+        assert isinstance(left, Pointer), "addresses are pointers"
+        assert isinstance(right, Pointer), "addresses are pointers"
+        if left.element != right.element or left.space != right.space:
+            raise CannotConvert(show(right), show(left), "both must point into arguments, or both into local arrays").at(span)
+        return Pointer(left.element, left.space, left.const or right.const)
+
+    # --- references ---
+
+    def frozen(self, place: Place, name: str) -> Place:
+        """A place that later assignments to its index do not move, for a reference to it."""
+        match place:
+            case Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):
+                fixed = tuple(at if isinstance(at, (Const, Query)) else self.temporary(at, f"{name}_index") for at in index)
+                return Address(At(param, fixed, type_), element, reason)
+            case Address(pointer=Offset() as pointer, element=element, const=reason):
+                if isinstance(pointer.offset, Const) and isinstance(pointer.pointer, LocalArray):
+                    return place
+                return Address(self._pointer_temporary(pointer, name), element, reason)
+            case Address(pointer=Local() as pointer, element=element, const=reason):
+                return Address(self._pointer_temporary(pointer, name), element, reason)
+            case _:
+                return place
+
+    def _pointer_temporary(self, pointer: Expr, name: str) -> Local:
+        local = Local(self.fresh(f"{name}_at"), type_of(pointer))
+        self.emit(Declare(local.name, local.type, pointer, line=self.line))
+        return local
+
+
+def _target(pointer: Expr) -> DType:
+    found = type_of(pointer)
+    assert isinstance(found, Pointer), "only pointers have targets"
+    return found.element
+
+
+def _indices(node: s.Index) -> tuple[s.Expression, list[s.Expression]]:
+    """``a[i][j]`` as a and [i, j]."""
+    indices: list[s.Expression] = []
+    base: s.Expression = node
+    while isinstance(base, s.Index):
+        indices.append(base.index)
+        base = base.value
+    return base, indices[::-1]
+
+
+def _is_coordinates(node: s.Expression) -> bool:
+    match node:
+        case s.Call(callee=s.Attribute(value=s.Name(name="_ind"), name="get"), args=()):
+            return True
+    return False
+
+
