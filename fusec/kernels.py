@@ -36,7 +36,7 @@ MAX_FAST = 4  # combinations of dtypes with a native entry
 KEYWORDS = frozenset(
     """
     alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
-    default delete device do double else enum explicit extern false float for friend goto half if inline int kernel
+    default delete device do double else enum explicit extern false float for friend goto half if inline int
     long mutable namespace new not nullptr operator or private protected public register return short signed sizeof
     static struct switch template this thread threadgroup true try typedef typename union unsigned using vertex
     virtual void volatile while xor __global__ __device__ __shared__ __constant__ __host__
