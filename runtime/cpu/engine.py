@@ -60,7 +60,7 @@ def compile_object(kernel: Kernel) -> bytes:
 
 def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> Executable:
     """The executable of a kernel compiled earlier; compiles it again if the object is for another target."""
-    found = jit.load_object(kernel.name, kernel.source, object_bytes)
+    found = jit.load_object(kernel.name, kernel.source, object_bytes, _effort(kernel))
     if found is None:
         return compile(kernel, store=store)
     return _executable(kernel, found, store)

@@ -68,28 +68,28 @@ def target_id() -> str:
 def compile_text(name: str, source: str, store: Store | None = None, effort: Effort = "full") -> Loaded:
     """The function `name` of a module given as IR text; compiled at most once in a process, and kept in the store."""
     with _lock:
-        symbol = symbol_of(name, source)
+        symbol = symbol_of(name, source, effort)
         if symbol in _loaded:
             return _loaded[symbol]
         kept = store.get(KIND, symbol) if store is not None else None
-        found = load_object(name, source, kept) if kept is not None else None
+        found = load_object(name, source, kept, effort) if kept is not None else None
         if found is not None:
             return found
         data = emit(name, source, effort)
         if store is not None:
             store.put(KIND, symbol, data, name)
-        found = load_object(name, source, data)
+        found = load_object(name, source, data, effort)
         assert found is not None, f"the object of {name} does not define {symbol}"
         return found
 
 
-def load_object(name: str, source: str, data: bytes) -> Loaded | None:
+def load_object(name: str, source: str, data: bytes, effort: Effort = "full") -> Loaded | None:
     """The function `name` of an object emitted from `source` for this target; None if the object is not that.
 
     LLVM would end the process if asked for a symbol that is not there, so the object is searched for it first.
     """
     with _lock:
-        symbol = symbol_of(name, source)
+        symbol = symbol_of(name, source, effort)
         if symbol not in _loaded:
             if symbol.encode() not in data:
                 return None
@@ -101,15 +101,15 @@ def emit(name: str, source: str, effort: Effort = "full") -> bytes:
     """The object of a module; only the function `name` is visible in it, as `symbol_of` calls it."""
     with _lock:
         machine = _machine(processor())
-        module = machine.parse(source, name, symbol_of(name, source))
+        module = machine.parse(source, name, symbol_of(name, source, effort))
         machine.optimise(module, effort)
         target = machine.quick_target if effort == "least" else machine.target
         return bytes(target.emit_object(module))
 
 
-def symbol_of(name: str, source: str) -> str:
-    """The symbol under which an object exports its entry: unique for name, source and target."""
-    digest = hashlib.sha256(f"{name}|{target_id()}|{source}".encode()).hexdigest()
+def symbol_of(name: str, source: str, effort: Effort) -> str:
+    """The symbol under which an object exports its entry: unique for all that the object depends on."""
+    digest = hashlib.sha256(f"{name}|{target_id()}|{effort}|{source}".encode()).hexdigest()
     return f"{name}.{digest[:32]}"
 
 
