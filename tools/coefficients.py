@@ -1,6 +1,6 @@
 """Generate `fusec/math/coefficients.py`: minimax polynomials and split constants, computed with mpmath.
 
-Method: Remez' exchange (E. Ya. Remez, 1934) on a Chebyshev grid for the weighted error, in 60 digits; then the
+Method: Remez' exchange (E. Ya. Remez, 1934) on a Chebyshev grid for the weighted error, in 45 digits; then the
 coefficients are rounded to the target format, at once or one by one from the lowest on with the rest fitted again after
 each rounding, whichever errs less. The degree is the least that reaches the
 wanted error. Weights are chosen so that the printed error is relative to the value the polynomial helps to compute.
@@ -138,7 +138,10 @@ def refitted(samples: Samples, found: list[mp.mpf], index: list[int], bits: int)
 
 
 def polynomial(fit: Fit, bits: int) -> tuple[list[mp.mpf], mp.mpf]:
-    """The rounded polynomial of least degree that reaches the wanted error, and its greatest weighted error."""
+    """The rounded polynomial of least degree that reaches the wanted error, and its greatest weighted error.
+
+    The first `fit.paired` coefficients are rounded to twice the precision.
+    """
     wanted = mp.mpf(2) ** -(fit.bits32 if bits == 24 else fit.bits64)
     for count in range(2 if bits == 24 else 4, 40):
         size = 16 * (count + 1)
@@ -146,11 +149,14 @@ def polynomial(fit: Fit, bits: int) -> tuple[list[mp.mpf], mp.mpf]:
         found, error, index = exchange(samples, 0, count, chebyshev_indices(count + 1, size))
         if error > wanted:
             continue
-        # refitting needs the Haar condition, which powers above the lowest lose where 0 lies within the interval
-        candidates = [[rounded(c, bits) for c in found], refitted(samples, found, index, bits)]
+        candidates = [[rounded(c, 2 * bits if i < fit.paired else bits) for i, c in enumerate(found)]]
+        if bits == 24 and not fit.paired:
+            # refitting needs the Haar condition, which powers above the lowest lose where 0 lies within the interval
+            candidates.append(refitted(samples, found, index, bits))
         best = min(candidates, key=lambda c: weighted_error(samples, c))
         if weighted_error(samples, best) < wanted:
             return best, weighted_error(samples, best)
+        assert error > wanted / 1000, f"rounding spoils {fit.name}: it needs paired coefficients"
     raise AssertionError(f"{fit.name} does not reach its error")
 
 
@@ -192,8 +198,12 @@ def existing() -> tuple[dict[tuple[str, str], tuple[str, str]], dict[tuple[str, 
         and isinstance(statement.value, ast.Dict)
     }
     lines = text.splitlines()
-    comments = {lines[i + 1].strip(): line.strip("# ") for i, line in enumerate(lines[:-1]) if line.startswith("    #")}
-    table = {k: (v, comments[f'("{k[0]}", "{k[1]}"): (']) for k, v in scope["POLYNOMIALS"].items()}
+    comments = {
+        lines[i + 1].split(":")[0].strip(): line.strip("# ")
+        for i, line in enumerate(lines[:-1])
+        if line.startswith("    #")
+    }
+    table = {k: (v, comments[f'("{k[0]}", "{k[1]}")']) for k, v in scope["POLYNOMIALS"].items()}
     return table, scope["CONSTANTS"]
 
 
@@ -214,7 +224,7 @@ def write(table: dict[tuple[str, str], tuple[str, str]], constants: dict[tuple[s
 
 def main(names: list[str]) -> None:
     """Compute the named fits (all without names) and every constant, and write the module."""
-    mp.mp.dps = 60
+    mp.mp.dps = 45
     table, constants = existing()
     for fit in FITS:
         if names and fit.name not in names:
@@ -225,7 +235,10 @@ def main(names: list[str]) -> None:
             found, error = polynomial(fit, bits)
             reached = f"error 2^{float(mp.log(error, 2)):.1f}"
             comment = f"{fit.text} on [{mp.nstr(fit.low, 5)}, {mp.nstr(fit.high, 5)}], {reached}"
-            table[fit.name, dtype] = (hexes(found, bits), comment)
+            table[fit.name, dtype] = (hexes([rounded(c, bits) for c in found], bits), comment)
+            if fit.paired:
+                low = [rounded(c - rounded(c, bits), bits) for c in found[: fit.paired]]
+                table[fit.name + "_low", dtype] = (hexes(low, bits), f"what rounding left of the first of {fit.name}")
             print(f"{fit.name} {dtype}: degree {len(found) - 1}, {reached}", flush=True)
     evaluate: Callable[[], mp.mpf]
     for name, evaluate in CONSTANTS.items():

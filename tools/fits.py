@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import mpmath as mp
 
-mp.mp.dps = 60
+mp.mp.dps = 45
 Function = Callable[[mp.mpf], mp.mpf]
 
 
@@ -23,6 +23,7 @@ class Fit:
     high: mp.mpf
     bits32: float
     bits64: float
+    paired: int = 0  # leading coefficients kept as unevaluated sums of two floats
 
 
 def of_square(function: Function) -> Function:
@@ -46,6 +47,10 @@ TAN_EIGHTH = (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.001")
 
 def _erf_tail(x: mp.mpf) -> mp.mpf:
     return -mp.log(mp.erfc(x))
+
+
+def _erfcx(x: mp.mpf) -> mp.mpf:
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
 FITS = (
@@ -178,6 +183,48 @@ FITS = (
         mp.mpf("0.2501"),
         28,
         58,
+    ),
+    Fit(
+        "asinh",
+        "(asinh(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.asinh(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.asinh(x) + TINY),
+        mp.mpf(0),
+        mp.mpf("0.2501"),
+        28,
+        58,
+    ),
+    Fit(
+        "atanh",
+        "(atanh(x) - x) / x^3 of x^2",
+        of_square(lambda x: (mp.atanh(x) - x) / x**3),
+        of_square(lambda x: x**3 / mp.atanh(x) + TINY),
+        mp.mpf(0),
+        mp.mpf("0.2501"),
+        28,
+        58,
+    ),
+    Fit(
+        "erfcx_near",
+        "(1 + 2 x) exp(x^2) erfc(x) of (x - 2) / (x + 2)",
+        lambda t: _erfcx(2 * (1 + t) / (1 - t)),
+        lambda t: 1 / _erfcx(2 * (1 + t) / (1 - t)),
+        mp.mpf(-1),
+        mp.mpf("0.675"),
+        28,
+        0,
+        paired=3,
+    ),
+    Fit(
+        "erfcx",
+        "(1 + 2 x) exp(x^2) erfc(x) of (x - 4) / (x + 4)",
+        lambda t: _erfcx(4 * (1 + t) / (1 - t)),
+        lambda t: 1 / _erfcx(4 * (1 + t) / (1 - t)),
+        mp.mpf(-1),
+        mp.mpf("0.746"),
+        0,
+        58,
+        paired=3,
     ),
     Fit("cbrt", "x^(-1/3)", lambda x: 1 / mp.cbrt(x), lambda x: mp.cbrt(x), mp.mpf(1), mp.mpf(8), 7, 7),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusec.math.coefficients import polynomial
 from fusec.math.exponential import exp_rest, reduce
-from fusec.math.formats import copy_sign, format_of, horner, horner_of, power_of_two
-from fusec.math.pairs import Pair, quick_sum, two_product
+from fusec.math.formats import constant_pair, copy_sign, format_of, horner, horner_of, power_of_two, scale
+from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Value, fma, where
 
 
@@ -22,3 +22,78 @@ def erf(x: Value) -> Value:
     reduced = reduce(Pair(-exponent.hi, -(exponent.lo + product.lo)))
     complement = exp_rest(reduced.rest).value() * power_of_two(reduced.integer)
     return copy_sign(where(size > 1.0, 1.0 - complement, small), x)
+
+
+def _pair_polynomial(name: str, t: Pair) -> Pair:
+    """A fitted polynomial whose first coefficients are pairs: the last steps of Horner's scheme in pairs."""
+    highs, lows = polynomial(name, t.hi.dtype), polynomial(name + "_low", t.hi.dtype)
+    inner = horner_of(highs[len(lows) :], t.hi)
+    result = Pair(inner, t.hi.like(0.0))
+    for high, low in zip(reversed(highs[: len(lows)]), reversed(lows), strict=True):
+        product = result * t
+        total = two_sum(product.hi, high)
+        result = Pair(total.hi, total.lo + (product.lo + low))
+    return quick_sum(result.hi, result.lo)
+
+
+def _erfc_parts(a: Pair) -> tuple[Pair, Value]:
+    """erfc of a positive bounded pair as a normal pair near 1 and the power of two that multiplies it.
+
+    (1 + 2a) exp(a^2) erfc(a) is smooth in t = (a - k) / (a + k), after M. M. Shepherd and J. G. Laframboise,
+    "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981.
+    """
+    form = format_of(a.hi)
+    centre = form.pick(2.0, 4.0)
+    above, below = two_sum(a.hi, -centre), two_sum(a.hi, centre)
+    above, below = quick_sum(above.hi, above.lo + a.lo), quick_sum(below.hi, below.lo + a.lo)
+    smooth = _pair_polynomial(form.pick_name("erfcx_near", "erfcx"), above / below)
+    square = two_product(a.hi, a.hi)
+    reduced = reduce(Pair(-square.hi, -fma(a.hi + a.hi, a.lo, square.lo)))
+    loose = exp_rest(reduced.rest)
+    line = two_sum(a.hi + a.hi, 1.0)
+    line = quick_sum(line.hi, line.lo + (a.lo + a.lo))
+    return quick_sum(loose.hi, loose.lo) * smooth / line, reduced.integer
+
+
+def _erfc_limit(x: Value) -> float:
+    """Beyond this erfc, and half of it, rounds to 0."""
+    return format_of(x).pick(10.1, 27.3)
+
+
+def erfc(x: Value) -> Value:
+    """The complementary error function 1 - erf(x), accurate where it is small."""
+    size = abs(x)
+    limit = _erfc_limit(x)
+    near, exponent = _erfc_parts(Pair(where(size > limit, limit, size), x.like(0.0)))
+    central = two_sum(x.like(1.0), -x)
+    middle = central.hi + fma(horner("erf", x * x), -x, central.lo)
+    return where(size < 0.5, middle, _reflected(x < 0.0, near, exponent, 2.0))
+
+
+def _reflected(left: Value, near: Pair, exponent: Value, whole: float) -> Value:
+    """near * 2^exponent, or `whole` less it on the left side."""
+    form = format_of(near.hi)
+    right = scale(near.value(), exponent)
+    least = 2 - form.bias
+    factor = power_of_two(where(exponent < least, exponent.like(least), exponent))
+    head = quick_sum(near.hi.like(whole), near.hi * -factor)
+    return where(left, head.hi + fma(near.lo, -factor, head.lo), right)
+
+
+def normcdf(x: Value) -> Value:
+    """The distribution function of the standard normal law, erfc(-x / sqrt(2)) / 2."""
+    size = abs(x)
+    root = constant_pair("sqrt_half", x)
+    limit = _erfc_limit(x) * 1.42
+    bounded = where(size > limit, limit, size)
+    product = two_product(bounded, root.hi)
+    argument = quick_sum(product.hi, fma(bounded, root.lo, product.lo))
+    near, exponent = _erfc_parts(argument)
+    half = argument.scaled(0.5)
+    central = quick_sum(x.like(0.5), half.hi)
+    rest = fma(horner("erf", argument.hi * argument.hi), half.hi, half.lo)
+    upper = central.hi + (central.lo + rest)
+    other = quick_sum(x.like(0.5), -half.hi)
+    lower = other.hi + (other.lo - rest)
+    middle = where(x > 0.0, upper, lower)
+    return where(size < 0.7, middle, _reflected(x > 0.0, near, exponent - 1, 1.0))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fusec.math.exponential import reduce, tail
-from fusec.math.formats import copy_sign, format_of, horner, power_of_two
-from fusec.math.pairs import Pair
+from fusec.math.exponential import exp_rest, reduce, tail
+from fusec.math.formats import INF, NAN, copy_sign, format_of, horner, power_of_two, split_exponent
+from fusec.math.logarithm import log_pair
+from fusec.math.pairs import Pair, choose, pair_sqrt, quick_sum, reciprocal, two_product, two_sum
 from fusec.math.value import Value, fma, where
 
 
@@ -21,3 +22,89 @@ def tanh(x: Value) -> Value:
     rest = reduced.rest.hi + reduced.rest.lo
     grown = fma(rest + tail(rest), factor, factor + 1.0)
     return copy_sign(where(size > 1.0, 1.0 - 2.0 / grown, small), x)
+
+
+def _quarter_powers(size: Value) -> tuple[Pair, Pair]:
+    """e^size / 4 and e^-size / 4 for a magnitude, bounded where e^size / 2 overflows."""
+    form = format_of(size)
+    limit = form.pick(89.5, 710.5)
+    reduced = reduce(Pair(where(size > limit, limit, size), size.like(0.0)))
+    loose = exp_rest(reduced.rest)
+    power = quick_sum(loose.hi, loose.lo)
+    falling = -2 - reduced.integer
+    falling = where(falling < 1 - form.bias, falling.like(1 - form.bias), falling)  # far below the other's last place
+    return power.scaled(power_of_two(reduced.integer - 2)), reciprocal(power).scaled(power_of_two(falling))
+
+
+def sinh(x: Value) -> Value:
+    """The hyperbolic sine: an odd polynomial up to 1, then (e^x - e^-x) / 2."""
+    size = abs(x)
+    square = x * x
+    small = fma(horner("sinh", square) * square, size, size)
+    rising, falling = _quarter_powers(size)
+    head = quick_sum(rising.hi, -falling.hi)
+    large = (head.hi + (head.lo + (rising.lo - falling.lo))) * 2.0
+    return copy_sign(where(size > 1.0, large, small), x)
+
+
+def cosh(x: Value) -> Value:
+    """The hyperbolic cosine, (e^x + e^-x) / 2."""
+    rising, falling = _quarter_powers(abs(x))
+    head = quick_sum(rising.hi, falling.hi)
+    return (head.hi + (head.lo + (rising.lo + falling.lo))) * 2.0
+
+
+def _log_of_ratio(x: Pair, more: Value) -> Pair:
+    """log(x) + more * ln 2 for a positive pair not near the overflow."""
+    split = split_exponent(x.hi)
+    unit = (split.fraction + 1.0) / x.hi  # a power of two, but for its rounding
+    return log_pair(quick_sum(split.fraction, x.lo * unit), split.exponent + more)
+
+
+def asinh(x: Value) -> Value:
+    """The inverse hyperbolic sine: an odd polynomial up to 1/2, then log(x + sqrt(x^2 + 1))."""
+    form = format_of(x)
+    size = abs(x)
+    square = x * x
+    small = fma(horner("asinh", square) * square, size, size)
+    great = size > 2.0 ** (form.mantissa + 2)  # where the sum is 2 x
+    bounded = where(great, 1.0, size)
+    squared = two_product(bounded, bounded)
+    below = two_sum(squared.hi, 1.0)
+    root = pair_sqrt(quick_sum(below.hi, below.lo + squared.lo))
+    zero = x.like(0.0)
+    argument = choose(great, Pair(size, zero), root + bounded)
+    large = _log_of_ratio(argument, where(great, x.like(1.0), 0.0)).value()
+    result = copy_sign(where(size > 0.5, large, small), x)
+    return where(size < INF, result, x)
+
+
+def acosh(x: Value) -> Value:
+    """The inverse hyperbolic cosine, log(1 + t + sqrt(2 t + t^2)) with t = x - 1."""
+    form = format_of(x)
+    great = x > 2.0 ** (form.mantissa + 2)
+    t = where(great, 1.0, x) - 1.0  # exact up to 2; beyond, only the sum below loses
+    lost = (where(great, 1.0, x) - t) - 1.0
+    square = two_product(t, t)
+    head = two_sum(t + t, square.hi)
+    inner = quick_sum(head.hi, head.lo + (square.lo + lost * (2.0 + t + t)))
+    root = pair_sqrt(inner)
+    total = two_sum(root.hi, t)
+    first = two_sum(total.hi, 1.0)
+    sum_of_all = quick_sum(first.hi, first.lo + (total.lo + (root.lo + lost)))
+    argument = choose(great, Pair(x, x.like(0.0)), sum_of_all)
+    large = _log_of_ratio(argument, where(great, x.like(1.0), 0.0)).value()
+    return where(x < 1.0, NAN, where(x.eq(1.0), 0.0, where(x < INF, large, x)))
+
+
+def atanh(x: Value) -> Value:
+    """The inverse hyperbolic tangent: an odd polynomial up to 1/2, then log((1 + x) / (1 - x)) / 2."""
+    size = abs(x)
+    square = x * x
+    small = fma(horner("atanh", square) * square, size, size)
+    bounded = where(size < 1.0, size, 0.5)
+    one = x.like(1.0)
+    ratio = quick_sum(one, bounded) / quick_sum(one, -bounded)
+    large = _log_of_ratio(ratio, x.like(0.0)).value() * 0.5
+    limited = where(size < 1.0, large, where(size.eq(1.0), x.like(INF), NAN))
+    return where(x.ne(x), x, copy_sign(where(size > 0.5, limited, small), x))

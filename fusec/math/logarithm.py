@@ -1,11 +1,12 @@
-"""Logarithms: exponent and fraction, then a polynomial or a series in s = f / (2 + f) (atanh), as in C. Ng's fdlibm method."""
+"""Logarithms: exponent and fraction f, then a polynomial in f or the series of 2 atanh(s) in s = f / (2 + f)."""
 
 from __future__ import annotations
 
 from fusec.dtypes import FLOAT32
 from fusec.math.coefficients import parts
-from fusec.math.formats import INF, NAN, Split, constant_pair, format_of, horner, split_exponent
-from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
+from fusec.math.exponential import exp_rest, reduce
+from fusec.math.formats import INF, NAN, Split, constant_pair, format_of, horner, power_of_two, split_exponent
+from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
 from fusec.math.value import Value, fma, where
 
 
@@ -68,15 +69,6 @@ def log_of(x: Value) -> Pair:
     return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent)
 
 
-def log_of_pair(x: Pair) -> Pair:
-    """log(x.hi + x.lo) as a pair, for positive finite normal x."""
-    split = split_exponent(x.hi)
-    form = format_of(x.hi)
-    # 2^-exponent is normal unless x is near the overflow, where the product below would be lost
-    unit = (form.pick(1.0, 1.0) + split.fraction) / x.hi
-    return log_pair(quick_sum(split.fraction, x.lo * unit), split.exponent)
-
-
 def log1p(x: Value) -> Value:
     """log(1 + x), accurate near 0."""
     form = format_of(x)
@@ -114,16 +106,43 @@ def log10(x: Value) -> Value:
     return log_limits(x, (log_of(x) * constant_pair("log10e", x)).value())
 
 
-def logaddexp(x: Value, y: Value) -> Value:
-    """log(e^x + e^y), without overflow."""
-    from fusec.math.exponential import clamp_exponent, exp  # both build on formats; neither needs the other to load
+def _log1p_of_exp(distance: Value) -> Pair:
+    """log(1 + e^distance) for a distance <= 0; relative error about 2^-(digits + 4)."""
+    form = format_of(distance)
+    least = form.pick(-104.0, -746.0)
+    reduced = reduce(Pair(where(distance < least, least, distance), distance.like(0.0)))
+    loose = exp_rest(reduced.rest)
+    power = quick_sum(loose.hi, loose.lo)
+    half = reduced.integer >> 1
+    power = power.scaled(power_of_two(half)).scaled(power_of_two(reduced.integer - half))
+    total = quick_sum(distance.like(1.0), power.hi)
+    split = split_exponent(total.hi)  # the argument is in [1, 2], so the exponent is 0 or 1
+    unit = where(split.exponent.eq(0.0), distance.like(1.0), 0.5)
+    near = log_pair(quick_sum(split.fraction, (total.lo + power.lo) * unit), split.exponent)
+    p = power.hi
+    small = quick_sum(p, fma(p * p, fma(p, 1.0 / 3.0, -0.5), power.lo))
+    return choose(distance < form.pick(-9.0, -20.0), small, near)  # there p^4 / 4 is below the last place of p
 
+
+def logaddexp(x: Value, y: Value) -> Value:
+    """log(e^x + e^y), without overflow; equal infinities give themselves.
+
+    Where the result nearly cancels (x and y negative, the sum of powers near 1) the error is small against x, not
+    against the result.
+    """
+    same = x.eq(y)
     larger = where(x < y, y, x)
-    distance = where(x.eq(y), 0.0, -abs(x - y))
-    near = larger + log1p(exp(clamp_exponent(distance)))
+    distance = where(same, 0.0, -abs(x - y))
+    rest = _log1p_of_exp(distance)
+    head = two_sum(larger, rest.hi)
+    near = head.hi + (head.lo + rest.lo)
+    near = where(abs(larger) < INF, near, larger)
     return where(x.ne(x), x, where(y.ne(y), y, near))
 
 
 def softplus(x: Value) -> Value:
     """log(1 + e^x)."""
-    return logaddexp(x, x.like(0.0))
+    rest = _log1p_of_exp(-abs(x))
+    larger = where(x > 0.0, x, 0.0)
+    head = two_sum(larger, rest.hi)
+    return where(abs(x) < INF, head.hi + (head.lo + rest.lo), where(x < 0.0, 0.0, x))

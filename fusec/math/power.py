@@ -6,7 +6,7 @@ from fusec.dtypes import FLOAT32
 from fusec.math.exponential import clamp, clamp_exponent, exp_pair
 from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two
 from fusec.math.logarithm import log_of
-from fusec.math.pairs import Pair, two_product
+from fusec.math.pairs import Pair, pair_sqrt, quick_sum, two_product
 from fusec.math.value import Value, fma, sqrt, trunc, where
 
 
@@ -74,3 +74,21 @@ def cbrt(x: Value) -> Value:
     root = fma(residue * inverse * inverse, 1.0 / 3.0, guess)
     scaled = root * power_of_two(third) * where(small, x.like(2.0 ** -(up // 3)), 1.0)
     return where((size > 0.0) & (size < INF), copy_sign(scaled, x), x)
+
+
+def hypot(x: Value, y: Value) -> Value:
+    """sqrt(x^2 + y^2) without undue over- or underflow; inf if either is infinite."""
+    form = format_of(x)
+    high, low = abs(x), abs(y)
+    larger, smaller = where(high < low, low, high), where(high < low, high, low)
+    great, small = larger > 2.0 ** (form.bias // 2 - 2), larger < 2.0 ** -(form.bias // 2 - form.mantissa - 4)
+    shift = 2.0 ** (form.bias // 2 + form.mantissa)
+    factor = where(great, 1.0 / shift, where(small, x.like(shift), 1.0))
+    back = where(great, shift, where(small, x.like(1.0 / shift), 1.0))
+    larger, smaller = larger * factor, smaller * factor
+    head, rest = two_product(larger, larger), two_product(smaller, smaller)
+    total = quick_sum(head.hi, rest.hi)
+    root = pair_sqrt(quick_sum(total.hi, total.lo + (head.lo + rest.lo)))
+    near = root.value() * back
+    near = where(x.ne(x) | y.ne(y), NAN, near)
+    return where(high.eq(INF) | low.eq(INF), INF, near)

@@ -41,10 +41,13 @@ REAL: dict[str, Formula] = {
     "log1p": logarithm.log1p,
     "log2": logarithm.log2,
     "log10": logarithm.log10,
+    "logaddexp": logarithm.logaddexp,
+    "softplus": logarithm.softplus,
     # powers
     "pow": power.pow_,
     "rsqrt": power.rsqrt,
     "cbrt": power.cbrt,
+    "hypot": power.hypot,
     # circular and hyperbolic
     "sin": circular.sin,
     "cos": circular.cos,
@@ -56,9 +59,16 @@ REAL: dict[str, Formula] = {
     "acos": arcs.acos,
     "atan": arcs.atan,
     "atan2": arcs.atan2,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
     "tanh": hyperbolic.tanh,
+    "asinh": hyperbolic.asinh,
+    "acosh": hyperbolic.acosh,
+    "atanh": hyperbolic.atanh,
     # error function
     "erf": error.erf,
+    "erfc": error.erfc,
+    "normcdf": error.normcdf,
 }
 
 COMPLEX_FORMULAS: dict[str, Formula] = {

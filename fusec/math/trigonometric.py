@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from fusec.dtypes import FLOAT32, INT64, UINT64
 from fusec.math.body import call, guard, write
@@ -26,7 +27,7 @@ class Angle:
 
 
 def usual_limit(x: Value) -> float:
-    """Up to here `reduce_usual` leaves the rest accurate; the count then has few enough bits for an exact first step."""
+    """Up to here `reduce_usual` leaves the rest accurate; the count makes the first step exact."""
     return format_of(x).pick(2.0**17, 2.0**38)
 
 
@@ -46,7 +47,7 @@ def reduce_usual(size: Value) -> Angle:
 
 
 def window(offset: Value, width: int, wanted: int) -> list[Value]:
-    """`wanted` words of `width` bits of 2 / pi from the bit `offset` on, one word of zeros standing before the first."""
+    """`wanted` words of `width` bits of 2 / pi from the bit `offset` on, after one word of zeros."""
     assert offset.dtype == UINT64, "the window is cut with 64-bit shifts"
     count = TWO_OVER_PI_BITS // width
     mask = (1 << width) - 1
@@ -60,9 +61,8 @@ def window(offset: Value, width: int, wanted: int) -> list[Value]:
         step >>= 1
     shift = offset & (width - 1)
     if width == 32:
-        return [(((a << 32) | b) << shift) >> 32 & mask for a, b in zip(words, words[1:], strict=False)][:wanted]
-    pairs = zip(words, words[1:], strict=False)
-    return [(a << shift) | (b >> (64 - shift)) for a, b in pairs][:wanted]
+        return [(((a << 32) | b) << shift) >> 32 & mask for a, b in pairwise(words)][:wanted]
+    return [(a << shift) | (b >> (64 - shift)) for a, b in pairwise(words)][:wanted]
 
 
 def reduce_huge(size: Value) -> Angle:
@@ -104,11 +104,16 @@ def _angle_double(turn: Value, lower: Value, like: Value) -> Angle:
     return Angle(quadrant, quick_sum(high, low) * quarter)
 
 
-def sine_pair(rest: Pair) -> Pair:
-    """Sin of a reduced angle."""
+def sine_pair(rest: Pair, careful: bool = False) -> Pair:
+    """sin of a reduced angle; `careful` regards the roundings within the second term as well."""
     x = rest.hi
     square = x * x
-    return Pair(x, fma(horner("sin", square) * square, x, rest.lo))
+    series = horner("sin", square)
+    if not careful:
+        return Pair(x, fma(series * square, x, rest.lo))
+    product = two_product(series, square)
+    lost = fma(series, fma(x, x, -square), product.lo)
+    return Pair(x, fma(product.hi, x, fma(lost, x, rest.lo)))
 
 
 def cosine_pair(rest: Pair, careful: bool = False) -> Pair:
@@ -134,7 +139,7 @@ def turned(angle: Angle, quadrants: int) -> Value:
 
 def tangent(angle: Angle) -> Value:
     """Tan of the angle, from the quotient of pairs."""
-    sine, cosine = sine_pair(angle.rest), cosine_pair(angle.rest, careful=True)
+    sine, cosine = sine_pair(angle.rest, careful=True), cosine_pair(angle.rest, careful=True)
     odd = (angle.quadrant & 1).ne(0)
     above, below = choose(odd, -cosine, sine), choose(odd, sine, cosine)
     above, below = quick_sum(above.hi, above.lo), quick_sum(below.hi, below.lo)
