@@ -147,19 +147,21 @@ def _long_to_odd(b: Builder, value: Value, source: DType) -> Value:
 
 
 def _float_to_integer(b: Builder, value: Value, target: DType) -> Value:
+    """Truncate and saturate by comparisons: the saturating intrinsics of LLVM 22 come apart into scalars on x86.
+
+    Both limits (the upper one excluded) are powers of two or zero, which every float type holds.
+    """
+    signed = target.kind == "signed"
+    low, beyond = (-(1 << target.bits - 1), 1 << target.bits - 1) if signed else (0, 1 << target.bits)
+    bottom, top, zero = (Value(value.type, f"{limit}.0") for limit in (low, beyond, 0))
+    inside = b.select(b.compare("fcmp olt", value, top), value, zero)  # nan is not below anything: 0
+    inside = b.select(b.compare("fcmp ogt", inside, bottom), inside, bottom)
     llvm = register_type(target)
-    if target.bits >= 32:
-        name = "fptosi.sat" if target.kind == "signed" else "fptoui.sat"
-        return b.intrinsic(name, value, result=llvm)
-    low, high = (-(1 << target.bits - 1), (1 << target.bits - 1) - 1) if target.kind == "signed" else (0, None)
-    high = (1 << target.bits) - 1 if high is None else high
-    bottom, top = (Value(value.type, f"{limit}.0") for limit in (low, high))
-    clamped = b.select(b.compare("fcmp ogt", value, bottom), value, bottom)  # nan goes to the lower limit here
-    clamped = b.select(b.compare("fcmp olt", clamped, top), clamped, top)
-    whole = b.cast("trunc", b.cast("fptosi", clamped, "i32"), llvm)
-    if low == 0:
-        return whole
-    return b.select(b.compare("fcmp uno", value, value), integer(0, llvm), whole)
+    if target.bits < 32:
+        whole = b.cast("trunc", b.cast("fptosi", inside, "i32"), llvm)
+    else:
+        whole = b.cast("fptosi" if signed else "fptoui", inside, llvm)
+    return b.select(b.compare("fcmp oge", value, top), integer(beyond - 1, llvm), whole)
 
 
 def _to_odd(b: Builder, value: Value) -> Value:

@@ -37,10 +37,12 @@ class Costs:
             self._calls[function.name] = (self.of_body(body), risky or self._reads_memory(body))
 
     def of(self, root: Expr) -> int:
-        """Operations to evaluate an expression, as a tree."""
-        for expr in _postorder(root, self._costs):
-            inner = sum(self._costs[child] for child in expr.children)
-            self._costs[expr] = min(inner + self._own(expr), 1 << 20)
+        """Operations to evaluate an expression."""
+        if root not in self._costs:
+            seen: dict[Expr, bool] = {}
+            for expr in _postorder(root, seen):
+                seen[expr] = True
+            self._costs[root] = sum(map(self._own, seen))
         return self._costs[root]
 
     def is_unsafe(self, root: Expr) -> bool:
@@ -110,7 +112,7 @@ class Costs:
         return False
 
 
-def _postorder(root: Expr, known: dict[Expr, int] | dict[Expr, bool]) -> Iterable[Expr]:
+def _postorder(root: Expr, known: dict[Expr, bool]) -> Iterable[Expr]:
     """The parts of an expression that are not known yet, operands first."""
     pending = [root]
     while pending:

@@ -6,7 +6,8 @@ their own inside the one around them. A variable's *home* is the innermost regio
 writes; lanes outside it never look at the variable. So a write within the home region needs no mask, and a variable
 whose writes are all uniform and within its home is one scalar, whatever lanes are active: the counter of a loop from
 which lanes drop out, for instance. A home may lie inside a loop only if the declaration is run again for every entry
-of that loop, for a lane that stayed out the last time would find an old value otherwise.
+of that loop, for a lane that stayed out the last time would find an old value otherwise. Lanes that returned, or broke
+out of a loop around the home, have left the home for good: what follows such an exit counts as the region before it.
 """
 
 from __future__ import annotations
@@ -42,15 +43,50 @@ from fusec.ir.loops import (
 MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
 
 
+@dataclass(frozen=True)
+class Exit:
+    """How some lanes leave: the kind of statement, and the loop that a break or continue belongs to."""
+
+    kind: str
+    loop: Node | None
+
+
 @dataclass(eq=False)
 class Region:
-    """Statements that the same lanes run. loop: the loop around the statement that opened the region."""
+    """Statements that the same lanes run.
+
+    loop: the loop around the statement that opened the region. body_of: the loop whose body it is. after: the exits
+    that some lanes took just before, if that is why the region begins.
+    """
 
     parent: Region | None
     loop: Node | None
+    body_of: Node | None = None
+    after: frozenset[Exit] | None = None
 
     def __post_init__(self) -> None:
         self.depth: int = 0 if self.parent is None else self.parent.depth + 1
+
+    def is_within(self, loop: Node | None) -> bool:
+        """Whether the region lies in the body of a loop."""
+        region: Region | None = self
+        while region is not None and region.body_of is not loop:
+            region = region.parent
+        return region is not None
+
+    def is_all_of(self, home: Region) -> bool:
+        """Whether all lanes that are still in `home`, a region around this one, run this one."""
+        region = self
+        while region is not home:
+            if region.after is None or region.parent is None:
+                return False
+            if not all(
+                exit_.kind == "return" or (exit_.kind == "break" and home.is_within(exit_.loop))
+                for exit_ in region.after
+            ):
+                return False
+            region = region.parent
+        return True
 
 
 @dataclass(eq=False)
@@ -227,8 +263,10 @@ class _FunctionAnalysis:
         plan.varying |= {name for name, flag in self.params.items() if flag} | self.escaped
         self.changed = True
         while self.changed:
-            self.changed = False
-            self._pass()
+            while self.changed:  # which loops lanes leave must be settled before writes are judged
+                self.changed = False
+                self._pass()
+            self._judge_writes()
         return plan
 
     # --- structure ---------------------------------------------------------------------------------------------
@@ -275,14 +313,17 @@ class _FunctionAnalysis:
         self.known.clear()
         self.names = {name: _Name(self.root, None) for name in self.params}
         self._walk(self.plan.body, self.root)
+
+    def _judge_writes(self) -> None:
+        """Find writes that some lanes at home must not see; the variable then varies."""
         for name, entry in self.names.items():
             home = entry.home()
             for node, region in entry.writes:
-                blended = region is not home and not (
-                    isinstance(node.stmt, Declare | DeclareArray) and _common(region, home) is region
-                )
-                if blended:
-                    self._flag(node, "blended")
+                is_declaration = isinstance(node.stmt, Declare | DeclareArray)
+                around = _common(region, home)
+                hidden = (is_declaration and around is region) or (around is home and region.is_all_of(home))
+                node.blended = not hidden
+                if node.blended:
                     self._vary(name)
 
     def _flag(self, node: Node, what: str) -> None:
@@ -295,23 +336,23 @@ class _FunctionAnalysis:
             self.plan.varying.add(name)
             self.changed = True
 
-    def _walk(self, nodes: list[Node], region: Region) -> tuple[Region, set[str]]:
+    def _walk(self, nodes: list[Node], region: Region) -> tuple[Region, set[Exit]]:
         """Visit statements in order; returns the region at the end and the kinds of exits some lanes took."""
-        exits: set[str] = set()
+        exits: set[Exit] = set()
         for node in nodes:
             for expr in expressions(node.stmt):
                 self._read(expr, region)
             taken = self._visit(node, region)
             if taken:
                 self._flag(node, "leaves")
-                region = Region(region, self._loop())
+                region = Region(region, self._loop(), after=frozenset(taken))
             exits |= taken
         return region, exits
 
     def _loop(self) -> Node | None:
         return self.loops[-1][0] if self.loops else None
 
-    def _visit(self, node: Node, region: Region) -> set[str]:
+    def _visit(self, node: Node, region: Region) -> set[Exit]:
         match node.stmt:
             case Declare(name=name, value=value):
                 self._declare(node, name, region, value is not None and self.varies(value))
@@ -357,30 +398,30 @@ class _FunctionAnalysis:
             name, index = access
             self._write(node, name, region, self.varies(value) or (index is not None and self.varies(index)))
 
-    def _branch(self, node: Node, condition: Expr, region: Region) -> set[str]:
+    def _branch(self, node: Node, condition: Expr, region: Region) -> set[Exit]:
         if self.varies(condition):
             self._flag(node, "varying")
-        exits: set[str] = set()
+        exits: set[Exit] = set()
         for part in (node.first, node.second):
             inner = Region(region, self._loop()) if node.varying else region
             exits |= self._walk(part, inner)[1]
         return exits
 
-    def _repeat(self, node: Node, condition: Expr, region: Region) -> set[str]:
-        inner = Region(region, self._loop()) if node.varying else region
+    def _repeat(self, node: Node, condition: Expr, region: Region) -> set[Exit]:
+        inner = Region(region, self._loop(), body_of=node) if node.varying else region
         self.loops.append((node, inner))
         self._read(condition, inner)
         _, exits = self._walk(node.first, inner)
         self._walk(node.second, inner)
         self._read(condition, inner)
         self.loops.pop()
-        if self.varies(condition) or exits & {"break", "return"}:
+        if self.varies(condition) or any(exit_.kind != "continue" for exit_ in exits):
             self._flag(node, "varying")
-        if "continue" in exits:
+        if any(exit_.kind == "continue" for exit_ in exits):
             self._flag(node, "skips")
-        return exits & {"return"}
+        return {exit_ for exit_ in exits if exit_.kind == "return"}
 
-    def _leave(self, node: Node, region: Region, whole: Region) -> set[str]:
+    def _leave(self, node: Node, region: Region, whole: Region) -> set[Exit]:
         """An exit: taken by all lanes of the region it leaves, or by some."""
         if region is whole:
             return set()
@@ -388,7 +429,7 @@ class _FunctionAnalysis:
         kind = type(node.stmt).__name__.lower()
         if kind == "return" and not self.plan.parted:
             self.plan.parted = self.plan.result_varies = self.changed = True
-        return {kind}
+        return {Exit(kind, self._loop())}
 
     # --- expressions ---------------------------------------------------------------------------------------------
 

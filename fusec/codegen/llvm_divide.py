@@ -129,7 +129,7 @@ def _positions(b: Builder, args: list[Value], dtype: DType) -> tuple[Value, Valu
     lanes = Value(short, b.iota(short), varying=True)
     taken = b.binary("mul", _extended(b, carry, short), _short(b, size, short))
     rest = _extended(b, b.binary("sub", b.binary("add", _short(b, rest, short), lanes), taken), value.type)
-    if dtype.kind == "signed" and divisor.literal is None:
+    if dtype.kind == "signed" and (divisor.literal is None or divisor.literal < 0):
         negated = b.binary("sub", integer(0, value.type), quotient)
         quotient = b.select(b.compare("icmp slt", divisor, integer(0, value.type)), negated, quotient)
     if divisor.literal:
