@@ -12,13 +12,13 @@ from fusec.errors.base import CATALOGUE
 
 SAXPY = ["compile", "-e", "z = 2.5f * x + y", "-i", "T x, T y", "-o", "T z", "--name", "saxpy", "--types", "T=float32"]
 FILE = """
-[kernel.double]
+[kernel.twice]
 in_params = "T x"
 out_params = "T z"
 operation = "z = x + x"
 types = { T = "float32" }
 
-[kernel.halve]
+[kernel.halved]
 in_params = "float64 x"
 out_params = "float64 z"
 operation = '''
@@ -57,8 +57,8 @@ def test_out_writes_the_same_text_to_a_file(tmp_path: Path, capsys: pytest.Captu
 def test_a_file_gives_all_its_kernels_or_the_one_named(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compile", str(kernels)]) == 0
     both = capsys.readouterr().out
-    assert both.index("// kernel double") < both.index("// kernel halve")
-    assert cli.main(["compile", str(kernels), "--name", "halve"]) == 0
+    assert both.index("// kernel twice") < both.index("// kernel halved")
+    assert cli.main(["compile", str(kernels), "--name", "halved"]) == 0
     one = capsys.readouterr().out
     assert one in both
     assert "double half" in one or "double" in one
@@ -67,9 +67,9 @@ def test_a_file_gives_all_its_kernels_or_the_one_named(kernels: Path, capsys: py
 def test_types_on_the_command_line_override_those_of_the_file(
     kernels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["compile", str(kernels), "--name", "double"]) == 0
+    assert cli.main(["compile", str(kernels), "--name", "twice"]) == 0
     single = capsys.readouterr().out
-    assert cli.main(["compile", str(kernels), "--name", "double", "--types", "T=float64"]) == 0
+    assert cli.main(["compile", str(kernels), "--name", "twice", "--types", "T=float64"]) == 0
     assert capsys.readouterr().out != single
 
 
@@ -90,7 +90,7 @@ def test_a_kernel_of_a_module_is_found(
 def test_an_error_in_a_file_points_at_its_line_and_column(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernels.write_text(FILE.replace("z = half * x", "z = halve * x"))
     line = next(at for at, text in enumerate(kernels.read_text().splitlines(), 1) if "halve *" in text)
-    assert cli.main(["compile", str(kernels), "--name", "halve"]) == 1
+    assert cli.main(["compile", str(kernels), "--name", "halved"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"{kernels}:{line}:5: error: ")
     source, caret = said.splitlines()[2:4]
