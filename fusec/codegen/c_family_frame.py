@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_places import Places
 from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
-from fusec.dtypes import COMPLEX64, COMPLEX128, DType
+from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.ir.expr import Struct
 from fusec.ir.loops import ArrayParam, Program, ScalarParam
 from fusec.kernel import Layout, Slot
@@ -59,7 +59,8 @@ class Frame:
         """The declaration of an argument passed by value or as a pointer."""
         if slot.kind == "pointer":
             return f"{self.places.pointer_type(self.places.arrays[slot.param])} {name}"
-        return f"{self.spelling.type(slot.dtype)} {name}"
+        part = FLOAT64 if slot.dtype == COMPLEX128 else slot.dtype  # of a complex128, each slot holds one part
+        return f"{self.spelling.type(part)} {name}"
 
     def header(self) -> list[str]:
         """Comment lines: the kernel's signature and what it is specialised for."""

@@ -55,10 +55,11 @@ class Words:
 
     def spell(self, text: str) -> str:
         """Dtypes in angle brackets as C types."""
-        return re.sub(r"<(\w+)>", lambda found: self.types[_NAMES[found[1]]], text)
+        return _DTYPE.sub(lambda found: self.types[_NAMES[found[1]]], text)
 
 
-_NAMES = {dtype.name: dtype for dtype in (*INTEGERS, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128, FLOAT16)}
+_NAMES = {dtype.name: dtype for dtype in (*INTEGERS, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128)}
+_DTYPE = re.compile(f"<({'|'.join(_NAMES)})>")
 
 
 def integer_helpers(words: Words) -> dict[str, str]:

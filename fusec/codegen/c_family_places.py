@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family_spelling import Spelling
-from fusec.dtypes import COMPLEX128, FLOAT64, INT64, DType
+from fusec.dtypes import COMPLEX128, INT64, DType
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import ArrayParam, At, Program, Query, ScalarParam
 from fusec.kernel import Layout, Slot, SlotKind, Step
@@ -107,9 +107,7 @@ class Places:
         dtypes = {param.name: param.dtype for param in self.program.params}
 
         def dtype(key: SlotKey) -> DType:
-            if key[0] not in ("pointer", "scalar"):
-                return INT64
-            return FLOAT64 if key[0] == "scalar" and dtypes[key[1]] == COMPLEX128 else dtypes[key[1]]
+            return dtypes[key[1]] if key[0] in ("pointer", "scalar") else INT64
 
         return [(Slot(*key, dtype(key)), self._used[key]) for key in keys]
 

@@ -60,7 +60,7 @@ def value_of(
             number = scalars[slot.param]
             declared = {param.name: param.dtype for param in program.params}[slot.param]
             if declared == COMPLEX128:
-                number = (complex(number).real, complex(number).imag)[slot.axis]
+                return np.float64((complex(number).real, complex(number).imag)[slot.axis]).tobytes()
     return np.asarray(number).astype(slot.dtype.numpy).tobytes()
 
 

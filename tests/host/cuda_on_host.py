@@ -16,14 +16,18 @@ from fusec.kernel import Kernel
 
 HERE = Path(__file__).parent
 GXX = shutil.which("g++")
-FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
-SANITIZED = ("-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
+FLAGS = ("-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
+OPTIMISED = ("-O1",)
+SANITIZED = ("-O0", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 ORDERS = (0, 1, 2)  # as cuda_on_host.hpp numbers them
 
 _ENTRY = 'extern "C" __global__ void'
 _ASM = (  # the only inline assembly that is emitted
     (re.compile(r'asm\("cvt\.f32\.f16 %0, %1;" : "=f"\((\w+)\) : "h"\((\w+)\)\);'), r"\1 = host::widen(\2);"),
-    (re.compile(r'asm\("cvt\.rn\.f16\.f(?:32|64) %0, %1;" : "=h"\((\w+)\) : "[fd]"\((\w+)\)\);'), r"\1 = host::narrow(\2);"),
+    (
+        re.compile(r'asm\("cvt\.rn\.f16\.f(?:32|64) %0, %1;" : "=h"\((\w+)\) : "[fd]"\((\w+)\)\);'),
+        r"\1 = host::narrow(\2);",
+    ),
 )
 
 
@@ -52,7 +56,7 @@ class CudaOnHost:
         source = folder / f"unit_{'ubsan' if sanitized else 'plain'}.cpp"
         source.write_text(translation_unit(kernels))
         library = source.with_suffix(".so")
-        command = [GXX, *FLAGS, *(SANITIZED if sanitized else ()), str(source), "-o", str(library)]
+        command = [GXX, *FLAGS, *(SANITIZED if sanitized else OPTIMISED), str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]
         self._library = ctypes.CDLL(str(library))
@@ -71,7 +75,9 @@ class CudaOnHost:
         """Launch one kernel on copies of the arrays and return the copies."""
         kernel = self.kernels[number]
         guarded = {name: Guarded(array) for name, array in arrays.items()}
-        values = [ctypes.create_string_buffer(each, len(each)) for each in encode(kernel, program, guarded, scalars, shape)]
+        values = [
+            ctypes.create_string_buffer(each, len(each)) for each in encode(kernel, program, guarded, scalars, shape)
+        ]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         entry = getattr(self._library, f"kernel_{number}")
         in_child(lambda: entry(ctypes.c_uint(blocks), ctypes.c_uint(threads), ctypes.c_int(order), pointers))

@@ -19,4 +19,6 @@ def assert_same_bits(got: np.ndarray, expected: np.ndarray, what: str) -> None:
         if differs.any():
             first = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(differs)))
             pair = np.atleast_1d(a)[first], np.atleast_1d(b)[first]
-            raise AssertionError(f"{what}{part}: {int(differs.sum())} differ, first at {first}: got {pair[0]!r}, not {pair[1]!r}")
+            raise AssertionError(
+                f"{what}{part}: {int(differs.sum())} differ, first at {first}: got {pair[0]!r}, not {pair[1]!r}"
+            )

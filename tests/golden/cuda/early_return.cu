@@ -1,0 +1,31 @@
+// early_return(int32 x, int32 y) -> (int32 z)
+// layout 1:x=1,y=1,z=1;;a16
+
+extern "C" __global__ void __launch_bounds__(256) early_return(
+    long long size,
+    const int* x_data,
+    const int* y_data,
+    int* z_data)
+{
+    const unsigned threads = gridDim.x * blockDim.x;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += threads) {
+        {
+            const int x = x_data[i];
+            const int y = y_data[i];
+            int z = 0;
+            if (x == 3) {
+                z_data[i] = -1;
+                continue;
+            }
+            for (int j = 0; j < y; ++j) {
+                z = (int)((unsigned)z + x);
+                if (z > 40) {
+                    z_data[i] = -1;
+                    goto next_element;
+                }
+            }
+            z_data[i] = z;
+        }
+        next_element:;
+    }
+}

@@ -1,0 +1,53 @@
+// saxpy(float32 a, float32 x, float32 y) -> (float32 z)
+// layout 1:x=1,y=1,z=1;;a16, 4 elements at once
+
+// K neighbours, loaded and stored by instructions of up to 16 bytes
+template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) fusec_group {
+    T v[K];
+};
+
+// the first `count` of K neighbours; the last of them stands for those beyond
+template <int K, class T> static __device__ fusec_group<T, K> fusec_load(const T* from, int count) {
+    if (count == K) return *(const fusec_group<T, K>*)from;
+    fusec_group<T, K> group;
+    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+    return group;
+}
+
+template <int K, class T> static __device__ void fusec_store(T* to, const fusec_group<T, K>& group, int count) {
+    if (count == K) {
+        *(fusec_group<T, K>*)to = group;
+    } else {
+        for (int k = 0; k < K; ++k) {
+            if (k < count) to[k] = group.v[k];
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) saxpy(
+    long long size,
+    float a,
+    const float* x_data,
+    const float* y_data,
+    float* z_data)
+{
+    const unsigned threads = gridDim.x * blockDim.x;
+    for (unsigned base = 4 * (blockIdx.x * blockDim.x + threadIdx.x); base < size; base += 4 * threads) {
+        const int count = size - base < 4 ? (int)(size - base) : 4;
+        const fusec_group<float, 4> x_group = fusec_load<4>(x_data + base, count);
+        const fusec_group<float, 4> y_group = fusec_load<4>(y_data + base, count);
+        fusec_group<float, 4> z_group;
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const float x = x_group.v[k];
+            const float y = y_group.v[k];
+            float z = 0.0f;
+            // 1: float d = a * x;
+            const float d = a * x;
+            // 2: z = d + y;
+            z = d + y;
+            z_group.v[k] = z;
+        }
+        fusec_store<4>(z_data + base, z_group, count);
+    }
+}

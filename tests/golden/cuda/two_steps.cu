@@ -1,0 +1,30 @@
+// two_steps(int32 x, int32 y) -> (int32 z)
+// layout 1:x=1,y=1,z=1;;a16
+
+extern "C" __global__ void __launch_bounds__(256) two_steps(
+    long long size,
+    const int* x_data,
+    const int* y_data,
+    int* z_data)
+{
+    const unsigned threads = gridDim.x * blockDim.x;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += threads) {
+        const int x = x_data[i];
+        const int y = y_data[i];
+        int z = 0;
+        int j = 0;
+        int k_2 = 0;
+        while (j < x) {
+            if (j == 2) {
+                j = (int)((unsigned)j + 1);
+                k_2 = (int)((unsigned)k_2 + j);
+                continue;
+            } else {
+                z = (int)((unsigned)z + k_2);
+            }
+            j = (int)((unsigned)j + 1);
+            k_2 = (int)((unsigned)k_2 + j);
+        }
+        z_data[i] = z;
+    }
+}

@@ -1,0 +1,34 @@
+// else_chain(int32 x, int32 y) -> (int32 z)
+// layout 1:x=1,y=1,z=1;;a16
+
+#include <metal_stdlib>
+using namespace metal;
+
+struct else_chain_arguments {
+    long size;
+};
+
+kernel void else_chain(
+    device const int* x_data [[buffer(0)]],
+    device const int* y_data [[buffer(1)]],
+    device int* z_data [[buffer(2)]],
+    constant else_chain_arguments& arguments [[buffer(3)]],
+    uint position [[thread_position_in_grid]])
+{
+    const long size = arguments.size;
+    const uint i = position;
+    if (i >= size) return;
+    const int x = x_data[i];
+    const int y = y_data[i];
+    int z = 0;
+    if (x < -5) {
+        z = x;
+    } else if (x < 5) {
+        z = 7;
+    } else if (y < 5) {
+        z = y;
+    } else {
+        z = (int)-(uint)x;
+    }
+    z_data[i] = z;
+}

@@ -1,0 +1,52 @@
+"""The printed CUDA and Metal of a few kernels, as a reader sees them; FUSEC_UPDATE_GOLDEN=1 writes the files anew."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "host"))
+
+from all_programs import all_cases  # noqa: E402
+from arguments import layout_of  # noqa: E402
+from statement_programs import atomic_case  # noqa: E402
+
+from fusec.codegen import cuda, metal  # noqa: E402
+from fusec.dtypes import FLOAT32, INT32  # noqa: E402
+
+NAMES = {
+    "saxpy on 1000": "saxpy",
+    "saxpy transposed": "saxpy_strided",
+    "saxpy three axes wide": "saxpy_wide",
+    "counted loop": "counted_loop",
+    "two steps": "two_steps",
+    "else chain": "else_chain",
+    "early return": "early_return",
+    "local array": "local_array",
+    "functions and structs": "functions",
+    "guarded load": "guarded_load",
+    "raw deep view": "raw_view",
+    "copy of 17 float16": "copy_float16",
+    "complex of float32": "complex",
+    "atomic add on int32": "atomic_add",
+    "atomic minimum on float32": "atomic_minimum",
+}
+ATOMICS = [case for dtype in (INT32, FLOAT32) for op in ("add", "minimum") if (case := atomic_case(op, dtype, False))]
+CASES = {NAMES[case.name]: case for case in [*all_cases(), *ATOMICS] if case.name in NAMES}
+TARGETS = {"cuda": (cuda.generate, "cu"), "metal": (metal.generate, "metal")}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", NAMES.values())
+def test_the_printed_kernel_is_the_one_on_file(name, target):
+    case = CASES[name]
+    generate, suffix = TARGETS[target]
+    text = generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned)).source
+    file = HERE / target / f"{name}.{suffix}"
+    if os.environ.get("FUSEC_UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert file.exists(), f"{file.name} is missing; FUSEC_UPDATE_GOLDEN=1 writes it"
+    assert text == file.read_text()

@@ -1,0 +1,30 @@
+"""All cases together."""
+
+from layout_programs import layout_cases
+from op_programs import complex_cases, constant_cases, constants_of, conversion_cases, op_cases, tree_cases
+from programs import Case
+from statement_programs import statement_cases
+
+from fusec.codegen.c_family_facts import parts, types_of
+from fusec.dtypes import ALL, FLOAT64
+
+
+def all_cases() -> list[Case]:
+    """Everything but atomics."""
+    literals = [constants_of(dtype) for dtype in ALL]
+    return [
+        *op_cases(),
+        *constant_cases(),
+        *tree_cases(),
+        *conversion_cases(),
+        *literals,
+        *complex_cases(),
+        *layout_cases(),
+        *statement_cases(),
+    ]
+
+
+def uses_double(case: Case) -> bool:
+    """The program needs float64, which Metal lacks."""
+    wide = {dtype for found, _, _ in types_of(case.program) for dtype in parts(found)}
+    return any(dtype == FLOAT64 or dtype.name == "complex128" for dtype in wide)

@@ -1,0 +1,102 @@
+"""Programs over every kind of memory layout."""
+
+import numpy as np
+from programs import (
+    Case,
+    element,
+    hard_values,
+    inputs,
+    output,
+)
+
+from fusec.dtypes import (
+    COMPLEX64,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    UINT8,
+    DType,
+)
+from fusec.ir.expr import apply, convert
+from fusec.ir.loops import (
+    Assign,
+    Declare,
+    Local,
+    Program,
+    ScalarParam,
+    Store,
+)
+from fusec.source import SourceFile
+
+SAXPY_TEXT = SourceFile("kernel 'saxpy', operation", "float d = a * x;\nz = d + y; \\\n")
+
+
+def saxpy(dtype: DType = FLOAT32) -> Program:
+    params, reads = inputs(x=dtype, y=dtype)
+    product = apply("multiply", Local("a", dtype), Local("x", dtype))
+    return Program(
+        "saxpy",
+        (ScalarParam("a", dtype), *params, output("z", dtype)),
+        (
+            *reads,
+            Declare("z", dtype),
+            Declare("d", dtype, product, line=1),
+            Assign("z", apply("add", Local("d", dtype), Local("y", dtype)), line=2),
+            Store(element("z", dtype), Local("z", dtype)),
+        ),
+        source=SAXPY_TEXT,
+    )
+
+
+def layout_cases() -> list[Case]:
+    """One program over every kind of memory layout."""
+    rng = np.random.default_rng(3)
+
+    def floats(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    cases = []
+    for size in (0, 1, 3, 4, 5, 383, 384, 385, 1000):
+        arrays = {"x": floats(size), "y": floats(size), "z": floats(size)}
+        cases.append(Case(f"saxpy on {size}", saxpy(), arrays, (size,), {"a": 3}))
+    shapes = {
+        "strided": {"x": floats(60)[::2], "y": floats(90)[::-3], "z": floats(30)},
+        "repeated": {"x": floats(1), "y": floats(30), "z": floats(30)},
+        "strided output": {"x": floats(30), "y": floats(30), "z": floats(60)[::2]},
+        "transposed": {"x": floats(20, 30).T, "y": floats(20), "z": floats(30, 20)},
+        "broadcast rows": {"x": floats(1, 20), "y": floats(30, 1), "z": floats(30, 20)},
+        "three axes": {"x": floats(4, 5, 6)[:, ::-1], "y": floats(5, 1), "z": floats(6, 5, 4).T},
+        "no axes": {"x": floats(), "y": floats(), "z": floats()},
+        "no elements": {"x": floats(3, 0), "y": floats(0), "z": floats(3, 0)},
+    }
+    for name, arrays in shapes.items():
+        for wide in (False, True):
+            shape = arrays["z"].shape
+            cases.append(Case(f"saxpy {name}{' wide' * wide}", saxpy(), arrays, shape, {"a": 3}, wide))
+    arrays = {"x": floats(100), "y": floats(100), "z": floats(100)}
+    cases.append(Case("saxpy misaligned", saxpy(), arrays, (100,), {"a": 3}, aligned=4))
+    cases.append(Case("saxpy wide", saxpy(), arrays, (100,), {"a": 3}, wide=True))
+    for dtype in (FLOAT64, FLOAT16, UINT8, COMPLEX64):
+        params, reads = inputs(x=dtype)
+        body = (*reads, Store(element("z", dtype), Local("x", dtype)))
+        copy = Program("copy", (*params, output("z", dtype)), body)
+        for size in (1, 15, 16, 17, 1001):
+            values = hard_values(dtype, 1001, 2)[:size]
+            cases.append(Case(f"copy of {size} {dtype}", copy, {"x": values, "z": np.zeros_like(values)}, (size,)))
+    params, reads = inputs(x=UINT8)
+    body = (
+        *reads,
+        Store(element("z", FLOAT64), convert(Local("x", UINT8), FLOAT64)),
+        Store(element("w", UINT8), Local("x", UINT8)),
+    )
+    widened = Program("widen", (*params, output("z", FLOAT64), output("w", UINT8)), body)
+    added, more = inputs(x=FLOAT64, y=UINT8)
+    total = apply("add", Local("x", FLOAT64), convert(Local("y", UINT8), FLOAT64))
+    mixed = Program("mixed", (*added, output("z", FLOAT64)), (*more, Store(element("z", FLOAT64), total)))
+    for size in (1, 5, 6, 8):  # groups of 4 float64 are longer than one aligned block of 16 bytes
+        small = np.arange(size, dtype=np.uint8)
+        arrays = {"x": small, "z": np.zeros(size), "w": np.zeros(size, np.uint8)}
+        cases.append(Case(f"widen {size}", widened, arrays, (size,)))
+        arrays = {"x": np.arange(size) + 0.5, "y": small, "z": np.zeros(size)}
+        cases.append(Case(f"mixed widths {size}", mixed, arrays, (size,)))
+    return cases

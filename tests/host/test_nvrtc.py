@@ -1,0 +1,93 @@
+"""NVRTC compiles every emitted kernel for every architecture, without spilling a register."""
+
+import re
+
+import pytest
+from all_programs import all_cases
+from arguments import layout_of
+from layout_programs import saxpy
+from programs import Case
+from test_cuda_on_host import ATOMICS
+
+from fusec.codegen import cuda
+from fusec.dtypes import FLOAT32
+from fusec.kernel import Kernel, Layout, Step
+
+nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
+
+ARCHS = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
+OPTIONS = ("--fmad=false", "--std=c++17", "-Xptxas", "-v")
+
+
+def kernel_of(case: Case) -> Kernel:
+    return cuda.generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned))
+
+
+def translation_unit(kernels: list[Kernel]) -> str:
+    """Many kernels in one text, each in a namespace of its own and under a name of its own."""
+    parts = []
+    for number, kernel in enumerate(kernels):
+        text = re.sub(rf"(__launch_bounds__\(\d+\)) {kernel.name}\(", rf"\1 kernel_{number}(", kernel.source)
+        parts.append(f"namespace emitted_{number} {{\n{text}}}\n")
+    return "".join(parts)
+
+
+def compile_cubin(source: str, arch: str) -> tuple[bytes, str]:
+    """The machine code and the log; AssertionError with the log if NVRTC refuses."""
+    error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"emitted.cu", 0, [], [])
+    assert int(error) == 0, error
+    options = [option.encode() for option in (f"--gpu-architecture={arch}", *OPTIONS)]
+    (failed,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+    nvrtc.nvrtcGetProgramLog(program, log)
+    said = log.decode(errors="replace").rstrip("\0 ")
+    assert int(failed) == 0, said[:4000]
+    image = b" " * nvrtc.nvrtcGetCUBINSize(program)[1]
+    nvrtc.nvrtcGetCUBIN(program, image)
+    nvrtc.nvrtcDestroyProgram(program)
+    return image, said
+
+
+def assert_compiles(kernels: list[Kernel], arch: str) -> None:
+    image, log = compile_cubin(translation_unit(kernels), arch)
+    assert image.startswith(b"\x7fELF")
+    spilled = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    assert len(spilled) >= len(kernels)
+    assert all(pair == ("0", "0") for pair in spilled)
+
+
+SAMPLE = [
+    "ops on int32", "ops on float64", "conversions from float16", "conversions from float64", "complex of float32",
+    "saxpy on 1000", "saxpy strided", "early return", "functions and structs", "local array", "raw deep view",
+    "coordinates 3", "atomic add on int8 with the old value", "atomic minimum on float32",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_nvrtc_compiles_a_sample_for_every_architecture(arch):
+    chosen = [case for case in [*all_cases(), *ATOMICS] if case.name in SAMPLE]
+    assert len(chosen) == len(SAMPLE)
+    assert_compiles([kernel_of(case) for case in chosen], arch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHS)
+def test_nvrtc_compiles_all_kernels_for_every_architecture(arch):
+    assert_compiles([kernel_of(case) for case in [*all_cases(), *ATOMICS]], arch)
+
+
+def test_contiguous_operands_are_loaded_16_bytes_at_once():
+    """Seen in PTX, where the width of an access is written out."""
+    unit = (Step.UNIT,)
+    layout = Layout(1, (("x", unit), ("y", unit), ("z", unit)), aligned=16)
+    source = cuda.generate(saxpy(FLOAT32), layout).source
+    error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"saxpy.cu", 0, [], [])
+    assert int(error) == 0
+    options = [b"--gpu-architecture=compute_80", b"--fmad=false"]
+    assert int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0]) == 0
+    text = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
+    nvrtc.nvrtcGetPTX(program, text)
+    ptx = text.decode()
+    assert len(re.findall(r"ld\.global(\.nc)?\.v4\.(f32|b32|u32)|ld\.global(\.nc)?\.v2\.(f64|b64|u64)", ptx)) == 2
+    assert len(re.findall(r"st\.global\.v4\.(f32|b32|u32)|st\.global\.v2\.(f64|b64|u64)", ptx)) == 1
+    assert "fma" not in ptx
