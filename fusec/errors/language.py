@@ -397,7 +397,7 @@ class NotConstant(UserError):
     """An expression that must be known when the kernel is compiled, or is out of range there."""
 
     code: ClassVar[str] = "F153"
-    message: ClassVar[str] = "{what} must be a positive integer constant"
+    message: ClassVar[str] = "{what} must be an integer constant"
     hint: ClassVar[str] = "use a number, a #define, a const integer or a template argument"
     what: str
 

@@ -105,7 +105,7 @@ class _Analysis:
             for value in _values(statement):
                 self._read(value, state)
         match statement:
-            case Declare(name=name, value=value) if value is not None:
+            case Declare(name=name, value=given) if given is not None:
                 return state | {name}
             case Assign(name=name):
                 return state | {name}

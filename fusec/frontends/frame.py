@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fusec.diagnostics import did_you_mean
 from fusec.dtypes import BOOL, INT64, UINT64, DType, complex_type, signed_of, unsigned_of
-from fusec.errors.language import NotSupported, Redeclared, TooDeep, UnknownName, UnknownType
+from fusec.errors.language import NotElementwise, NotSupported, Redeclared, TooDeep, UnknownName, UnknownType
 from fusec.frontends import constants, literals
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import common_choice
 from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, Void, builtin, show
+from fusec.frontends.functions import refusal
 from fusec.frontends.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
 from fusec.frontends.unit import Unit, check_struct
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
@@ -83,7 +84,8 @@ class Frame:
         """What a name stands for. Raises UnknownName."""
         found = self.find(node.name)
         if found is None:
-            raise UnknownName(node.name, self._suggestion(node.name)).at(node.span)
+            cure = refusal(node.name)
+            raise (NotElementwise(node.name, cure) if cure else UnknownName(node.name, self._suggestion(node.name))).at(node.span)
         return found
 
     def _suggestion(self, name: str) -> str:
@@ -295,7 +297,7 @@ class Frame:
         raise UnknownType(f"{node.name}<...>::{node.member}", "is this trait spelled right?").at(node.span)
 
 
-_PREDICATES = {
+_PREDICATES: dict[str, Callable[[DType], bool]] = {
     "is_floating_point": lambda dtype: dtype.is_float,
     "is_integral": lambda dtype: dtype.is_integer or dtype == BOOL,
     "is_signed": lambda dtype: dtype.kind in ("signed", "float"),

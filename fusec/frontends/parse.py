@@ -7,11 +7,12 @@ from typing import Any
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
-from fusec.errors.language import UnexpectedEnd, UnexpectedToken, UnknownType
+from fusec.errors.language import NotElementwise, UnexpectedEnd, UnexpectedToken, UnknownType
 from fusec.frontends import constants, tables
 from fusec.frontends import syntax as s
 from fusec.frontends.build import Builder
 from fusec.frontends.classify import TYPES, Classifier
+from fusec.frontends.functions import refusal
 from fusec.frontends.preprocess import Preprocessor
 from fusec.frontends.tables import Callback, Tables, Unexpected
 from fusec.frontends.tokens import Token
@@ -61,15 +62,17 @@ class Reader:
     def _explain(self, tokens: list[Token], error: Unexpected, file: SourceFile) -> FusecError:
         token: Token | None = error.token
         expected = _expected(error.expected)
+        typed = error.token is not None and _before(tokens, error.token) in ("TYPE", "CTYPE")
+        expected = "expected a name" if typed and "NAME" in error.expected else expected
         if token is None or not token.text:
             end = len(file.text.rstrip())
             return UnexpectedEnd(expected).at(Span(file, max(end - 1, 0), max(end, 1)))
         at = next(i for i, each in enumerate(tokens) if each is token)
         before = tokens[at - 1] if at else None
         if before is not None and before.type == "NAME" and token.type == "NAME":
-            known = did_you_mean(before.text, self.classifier.types | set(self.tables.words))
-            cure = known or "one-letter placeholders are types only if a parameter declares them"
-            return UnknownType(before.text, cure).at(Span(file, before.start, before.end))
+            return self._unknown_type(before, file)
+        if token.type == "NAME" and "NAME" not in error.expected and {"TYPE", "CTYPE"} & error.expected:
+            return self._unknown_type(token, file)
         cure = ""
         if before is not None and "SEMICOLON" in error.expected and "\n" in file.text[before.end : token.start]:
             cure = f"is a ';' missing after '{before.text}' on the line before?"
@@ -77,9 +80,28 @@ class Reader:
             cure = "an 'if' body of several statements needs braces"
         elif token.text == "<" or (before is not None and before.text == "<"):
             cure = "is this a template? declare it in the preamble before its use"
+        elif token.text == "[":
+            cure = "lambdas are not part of the kernel language; write a __device__ function in the preamble"
         elif token.type in ("TYPE", "CTYPE") and before is not None and before.type not in ("SEMICOLON", "LBRACE", "RBRACE"):
             cure = f"'{token.text}' is a type"
         return UnexpectedToken(token.text, expected, cure).at(Span(file, token.start, token.end))
+
+
+    def _unknown_type(self, token: Token, file: SourceFile) -> FusecError:
+        span = Span(file, token.start, token.end)
+        refused = refusal(token.text)
+        if refused is not None:
+            return NotElementwise(token.text, refused).at(span)
+        words = {word for word, terminal in self.tables.words.items() if terminal in ("CTYPE", "QUALIFIER", "RETURN")}
+        known = did_you_mean(token.text, self.classifier.types | words)
+        cure = known or "one-letter placeholders are types only if a parameter declares them"
+        return UnknownType(token.text, cure).at(span)
+
+
+def _before(tokens: list[Token], token: Token) -> str:
+    """The terminal before a token."""
+    at = next((i for i, each in enumerate(tokens) if each is token), 0)
+    return tokens[at - 1].type if at else ""
 
 
 def _expected(terminals: frozenset[str]) -> str:

@@ -316,7 +316,8 @@ class Places(Frame):
             case RawArray():
                 raise self.not_a_value(found, node)
             case _:
-                raise NotAValue(f"'{node.name}'", "a pointer is needed here: &x[0], or a local array").at(node.span)
+                cure = "an array is needed here; to index a parameter, declare it raw"
+                raise BadIndex(f"'{node.name}' is a single value, not an array or pointer", cure).at(node.span)
 
     def _address_of(self, node: s.Expression, span: Span) -> Address:
         if isinstance(node, s.Name):

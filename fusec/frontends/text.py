@@ -117,7 +117,7 @@ class _Lowering:
         self.unit = Unit(kernel.source, kernel.single, dict(placeholders), addressed=kernel.addressed)
         Statements(self.unit, set()).preamble(kernel.declarations)
         taken = {param.name for param in kernel.params} | set(self.unit.functions) | set(self.unit.globals)
-        self.unit.names |= taken
+        self.unit.names |= {param.name for param in kernel.params} | set(self.unit.globals) | {kernel.name}
         self.frame = Statements(self.unit, taken)
         self.outputs = {param.name for param in kernel.outputs}
         self.raw: dict[str, RawArray] = {}
