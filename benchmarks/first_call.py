@@ -11,7 +11,7 @@ import numpy as np
 import peers
 import workloads
 
-LIBRARY = {"fusec-out": "fusec", "numba-fast": "numba", "torch.compile": "torch"}
+LIBRARY = {"fusec": "fusec.kernels", "fusec-out": "fusec.kernels", "numba-fast": "numba", "torch.compile": "torch"}
 
 
 def main(name: str, threads: int) -> None:

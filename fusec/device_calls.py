@@ -108,7 +108,7 @@ def _protect(
     protected = list(arrays)
     for position, (param, each) in enumerate(_pairs(kernel, arrays)[: kernel.nin]):
         if each is not None and any(_disturbs(param, _view(each), *output) for output in outputs):
-            (copy,) = run(_copier(), (args[position],), -1, stream, None)
+            (copy,) = run(_copier(type(kernel)), (args[position],), -1, stream, None)
             protected[position] = cuda.describe(copy, stream)
     return protected
 
@@ -126,10 +126,8 @@ def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View
 
 
 @lru_cache(maxsize=1)
-def _copier() -> ElementwiseKernel:
-    from fusec.kernels import ElementwiseKernel
-
-    return ElementwiseKernel("T x", "T y", "y = x", "copy")
+def _copier(kind: type[ElementwiseKernel]) -> ElementwiseKernel:
+    return kind("T x", "T y", "y = x", "copy")
 
 
 def _launch(
