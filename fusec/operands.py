@@ -36,7 +36,7 @@ def is_on_device(value: object) -> bool:
 
 def host_array(value: object, param: str, kernel: str) -> Array:
     """A NumPy view of any array in host memory; raises UnsupportedArgument if it is none."""
-    if isinstance(value, np.ma.MaskedArray):
+    if _is_masked(value):
         cure = "its mask would be lost: pass .filled(value) or .data"
         raise UnsupportedArgument(kernel, param, "numpy.ma.MaskedArray", cure).at()
     if isinstance(value, np.ndarray):
@@ -49,6 +49,12 @@ def host_array(value: object, param: str, kernel: str) -> Array:
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
     raise UnsupportedArgument(kernel, param, str(type(value))).at()
+
+
+def _is_masked(value: object) -> bool:
+    """True for numpy.ma's arrays; numpy.ma itself, slow to import, is loaded if there is one."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def wrapper_of(values: Sequence[object]) -> Wrap | None:

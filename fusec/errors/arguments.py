@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fusec.errors.base import FusecError, FusecTypeError, UserError
 
 
-@dataclass(frozen=True)
 class WrongNumberOfArguments(UserError):
     """A call with neither the inputs alone nor inputs and outputs."""
 
@@ -26,7 +24,6 @@ class WrongNumberOfArguments(UserError):
     outputs: str
 
 
-@dataclass(frozen=True)
 class UnknownKeyword(UserError):
     """A keyword that calls do not take."""
 
@@ -38,7 +35,6 @@ class UnknownKeyword(UserError):
     keyword: str
 
 
-@dataclass(frozen=True)
 class UnsupportedArgument(UserError):
     """An argument that is neither an array nor a number."""
 
@@ -52,7 +48,6 @@ class UnsupportedArgument(UserError):
     cure: str = "np.asarray(value) makes an array of a list"
 
 
-@dataclass(frozen=True)
 class OutputIsNotAnArray(UserError):
     """A number or None where an output array is expected."""
 
@@ -65,7 +60,6 @@ class OutputIsNotAnArray(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class TypeMismatch(UserError):
     """A dtype that contradicts the declaration or another argument of the same placeholder."""
 
@@ -82,7 +76,6 @@ class TypeMismatch(UserError):
     placeholder: str = ""
 
 
-@dataclass(frozen=True)
 class PlaceholderUnbound(UserError):
     """A placeholder that no array argument fixes."""
 
@@ -96,7 +89,6 @@ class PlaceholderUnbound(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class UnsupportedDtype(UserError):
     """An array of a dtype that fusec has no row for."""
 
@@ -110,7 +102,6 @@ class UnsupportedDtype(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class ShapesDoNotBroadcast(UserError):
     """Array shapes without a common broadcast shape."""
 
@@ -125,7 +116,6 @@ class ShapesDoNotBroadcast(UserError):
     axis: int
 
 
-@dataclass(frozen=True)
 class OutShapeMismatch(UserError):
     """An output whose shape is not the broadcast shape of the inputs."""
 
@@ -141,7 +131,6 @@ class OutShapeMismatch(UserError):
     expected: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class SizeNotAllowed(UserError):
     """`size=` although an array that is not raw decides the size."""
 
@@ -153,7 +142,6 @@ class SizeNotAllowed(UserError):
     param: str
 
 
-@dataclass(frozen=True)
 class SizeUndecided(UserError):
     """No `size=` although nothing else decides it."""
 
@@ -164,7 +152,6 @@ class SizeUndecided(UserError):
     name: str
 
 
-@dataclass(frozen=True)
 class OutputSizeUndecided(UserError):
     """A raw output that nobody sized."""
 
@@ -176,7 +163,6 @@ class OutputSizeUndecided(UserError):
     param: str
 
 
-@dataclass(frozen=True)
 class BadSize(UserError):
     """A `size=` that is not a count."""
 
@@ -186,7 +172,6 @@ class BadSize(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class BadBlockSize(UserError):
     """A `block_size=` that no device can launch."""
 
@@ -195,7 +180,6 @@ class BadBlockSize(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class ScalarDoesNotFit(UserError):
     """A number that the parameter's dtype cannot hold."""
 
@@ -209,7 +193,6 @@ class ScalarDoesNotFit(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class ScalarOfWrongKind(UserError):
     """A number of a kind that the parameter's dtype cannot hold without loss."""
 
@@ -223,7 +206,6 @@ class ScalarOfWrongKind(UserError):
     dtype: str
 
 
-@dataclass(frozen=True)
 class OutputIsReadOnly(UserError):
     """An output that may not be written."""
 
@@ -234,7 +216,6 @@ class OutputIsReadOnly(UserError):
     param: str
 
 
-@dataclass(frozen=True)
 class OutputOverlapsItself(UserError):
     """An output with several elements at one address."""
 
@@ -245,7 +226,6 @@ class OutputOverlapsItself(UserError):
     param: str
 
 
-@dataclass(frozen=True)
 class OutputsOverlap(UserError):
     """Two outputs in the same memory."""
 
@@ -257,7 +237,6 @@ class OutputsOverlap(UserError):
     right: str
 
 
-@dataclass(frozen=True)
 class OutGivenTwice(UserError):
     """Outputs both as positional arguments and as `out=`."""
 
@@ -268,7 +247,6 @@ class OutGivenTwice(UserError):
     name: str
 
 
-@dataclass(frozen=True)
 class WrongNumberOfOutputs(UserError):
     """An `out=` tuple of the wrong length."""
 
@@ -281,7 +259,6 @@ class WrongNumberOfOutputs(UserError):
     outputs: str
 
 
-@dataclass(frozen=True)
 class TypesIncomplete(UserError):
     """source() or explain() without the dtypes it needs."""
 
@@ -294,7 +271,6 @@ class TypesIncomplete(UserError):
     first: str
 
 
-@dataclass(frozen=True)
 class UnknownTypeName(UserError):
     """A types= entry that names no placeholder, or no dtype."""
 
@@ -308,7 +284,6 @@ class UnknownTypeName(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class UnknownTarget(UserError):
     """A target that fusec does not generate."""
 
@@ -318,7 +293,6 @@ class UnknownTarget(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class InvalidKernelName(UserError):
     """A kernel name that is no identifier, or a keyword of a target."""
 
@@ -328,7 +302,6 @@ class InvalidKernelName(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class ReservedParameterName(UserError):
     """A parameter called like a variable of the language."""
 
@@ -338,7 +311,6 @@ class ReservedParameterName(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class MixedDevices(UserError):
     """Arrays of the host and of a GPU in one call."""
 
@@ -352,7 +324,6 @@ class MixedDevices(UserError):
     where: str
 
 
-@dataclass(frozen=True)
 class IndexCountMismatch(UserError):
     """A raw array whose number of axes is not what the kernel indexes."""
 

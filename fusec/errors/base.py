@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, dataclass_transform
 
 from fusec import diagnostics
 from fusec.source import Span
@@ -42,11 +41,14 @@ class FusecRuntimeError(FusecError, RuntimeError):
 CATALOGUE: dict[str, type[UserError]] = {}
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class UserError:
     """Base of the catalogue. Class attributes: `code` (F and three digits, never reused), `message`, `label` (under
     the caret), `hint` (the cure), as format strings over the fields; `exception`, what is raised; `about`, a longer
     explanation that ``fusec explain CODE`` prints.
+
+    Subclasses are frozen dataclasses in all but cost: their fields are their other annotations, in order. Making a
+    hundred real ones would take longer than a first call.
     """
 
     code: ClassVar[str] = ""
@@ -63,10 +65,36 @@ class UserError:
             )
             CATALOGUE[cls.code] = cls
 
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        names = self.field_names()
+        assert len(args) <= len(names), f"{type(self).__name__} takes {names}, not {args}"
+        values = dict(zip(names, args, strict=False)) | kwargs
+        values = {name: getattr(type(self), name) for name in names if hasattr(type(self), name)} | values
+        assert values.keys() == set(names), f"{type(self).__name__} takes {names}, not {sorted(values)}"
+        self.__dict__.update(values)
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """The names of the fields in order."""
+        return tuple(name for name, kind in cls.__annotations__.items() if not str(kind).startswith("ClassVar"))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(repr, self.__dict__.items())))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({fields})"
+
     def text(self, part: str = "message") -> str:
         """One of the class's format strings, filled in with the fields."""
         template: str = getattr(type(self), part)
-        return template.format(**{field.name: getattr(self, field.name) for field in fields(self)})
+        return template.format(**self.__dict__)
 
     def at(self, span: Span | None = None) -> FusecError:
         """The exception to raise: ``raise UnknownName(...).at(span)``."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fusec.errors.base import UserError
 
 
-@dataclass(frozen=True)
 class NotToml(UserError):
     """A kernel file that is not TOML."""
 
@@ -18,7 +16,6 @@ class NotToml(UserError):
     problem: str
 
 
-@dataclass(frozen=True)
 class NoKernels(UserError):
     """A TOML file without kernels."""
 
@@ -28,7 +25,6 @@ class NoKernels(UserError):
     file: str
 
 
-@dataclass(frozen=True)
 class BadKernelTable(UserError):
     """A kernel's table with a missing, unknown or mistyped key."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fusec.errors.base import FusecError, FusecTypeError, UserError
@@ -10,7 +9,6 @@ from fusec.errors.base import FusecError, FusecTypeError, UserError
 # --- parameters and options -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class ParameterSyntax(UserError):
     """A parameter declaration without a type and a name."""
 
@@ -21,7 +19,6 @@ class ParameterSyntax(UserError):
     declaration: str
 
 
-@dataclass(frozen=True)
 class ParameterKeyword(UserError):
     """A word before the type that is no keyword of parameters."""
 
@@ -31,7 +28,6 @@ class ParameterKeyword(UserError):
     word: str
 
 
-@dataclass(frozen=True)
 class ParameterType(UserError):
     """A parameter type that is neither a placeholder nor a dtype."""
 
@@ -43,7 +39,6 @@ class ParameterType(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class ParameterName(UserError):
     """A parameter name that the language keeps for itself, or that is no name."""
 
@@ -54,7 +49,6 @@ class ParameterName(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class ParameterTwice(UserError):
     """Two parameters of one name."""
 
@@ -64,7 +58,6 @@ class ParameterTwice(UserError):
     name: str
 
 
-@dataclass(frozen=True)
 class UnknownOption(UserError):
     """A compiler option that fusec does not take."""
 
@@ -78,7 +71,6 @@ class UnknownOption(UserError):
 # --- limits -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class TooLarge(UserError):
     """A text beyond the bounds that keep compilation quick."""
 
@@ -89,7 +81,6 @@ class TooLarge(UserError):
     what: str
 
 
-@dataclass(frozen=True)
 class TooDeep(UserError):
     """Nesting beyond the bound."""
 
@@ -103,7 +94,6 @@ class TooDeep(UserError):
 # --- tokens and directives --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class StrayCharacter(UserError):
     """A character that starts no token."""
 
@@ -113,7 +103,6 @@ class StrayCharacter(UserError):
     char: str
 
 
-@dataclass(frozen=True)
 class Unterminated(UserError):
     """A comment, string or character that never ends."""
 
@@ -124,7 +113,6 @@ class Unterminated(UserError):
     closer: str
 
 
-@dataclass(frozen=True)
 class BadNumber(UserError):
     """A number that C does not allow, or that no type holds."""
 
@@ -136,7 +124,6 @@ class BadNumber(UserError):
     cure: str = "suffixes are u, l, ll for integers and f for floats; 0x, 0b and 0 start other bases"
 
 
-@dataclass(frozen=True)
 class BadDirective(UserError):
     """A preprocessor line that is malformed or unknown."""
 
@@ -147,7 +134,6 @@ class BadDirective(UserError):
     cure: str = "known directives: #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #include, #pragma, #error"
 
 
-@dataclass(frozen=True)
 class UnknownHeader(UserError):
     """An include that fusec has no counterpart for."""
 
@@ -157,7 +143,6 @@ class UnknownHeader(UserError):
     header: str
 
 
-@dataclass(frozen=True)
 class MacroArguments(UserError):
     """A function macro used with the wrong number of arguments."""
 
@@ -172,7 +157,6 @@ class MacroArguments(UserError):
 # --- syntax -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class UnexpectedToken(UserError):
     """A token that does not fit the syntax."""
 
@@ -185,7 +169,6 @@ class UnexpectedToken(UserError):
     cure: str = ""
 
 
-@dataclass(frozen=True)
 class UnexpectedEnd(UserError):
     """A text that ends in the middle of something."""
 
@@ -197,7 +180,6 @@ class UnexpectedEnd(UserError):
     cure: str = ""
 
 
-@dataclass(frozen=True)
 class Unbalanced(UserError):
     """A bracket without its partner."""
 
@@ -208,7 +190,6 @@ class Unbalanced(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class NotSupported(UserError):
     """C++ or CUDA that is outside the portable language."""
 
@@ -219,7 +200,6 @@ class NotSupported(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class NotElementwise(UserError):
     """Something that needs blocks of threads."""
 
@@ -233,7 +213,6 @@ class NotElementwise(UserError):
 # --- names ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class UnknownName(UserError):
     """A name that nothing declares."""
 
@@ -244,7 +223,6 @@ class UnknownName(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class UnknownType(UserError):
     """A type name that nothing declares."""
 
@@ -256,7 +234,6 @@ class UnknownType(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class UnknownFunction(UserError):
     """A call of something that is no function."""
 
@@ -267,7 +244,6 @@ class UnknownFunction(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class UnknownMember(UserError):
     """A member that the object does not have."""
 
@@ -279,7 +255,6 @@ class UnknownMember(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class Redeclared(UserError):
     """A second declaration in the same scope."""
 
@@ -292,7 +267,6 @@ class Redeclared(UserError):
 # --- types ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class BadOperands(UserError):
     """Operands that an operator does not take."""
 
@@ -305,7 +279,6 @@ class BadOperands(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class CannotConvert(UserError):
     """A value of a type that does not convert."""
 
@@ -318,7 +291,6 @@ class CannotConvert(UserError):
     cure: str = ""
 
 
-@dataclass(frozen=True)
 class AssignToConst(UserError):
     """An assignment to something that may only be read."""
 
@@ -330,7 +302,6 @@ class AssignToConst(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class NotAPlace(UserError):
     """A value where something with a place in memory is needed."""
 
@@ -341,7 +312,6 @@ class NotAPlace(UserError):
     what: str
 
 
-@dataclass(frozen=True)
 class ArgumentCount(UserError):
     """A call with too many or too few arguments."""
 
@@ -355,7 +325,6 @@ class ArgumentCount(UserError):
     cure: str = ""
 
 
-@dataclass(frozen=True)
 class BadArgument(UserError):
     """An argument of a kind that the function does not take."""
 
@@ -368,7 +337,6 @@ class BadArgument(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class NotAValue(UserError):
     """Something that must be indexed or called before it is a value."""
 
@@ -380,7 +348,6 @@ class NotAValue(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class BadIndex(UserError):
     """An index that does not fit what is indexed."""
 
@@ -392,7 +359,6 @@ class BadIndex(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class NotConstant(UserError):
     """An expression that must be known when the kernel is compiled, or is out of range there."""
 
@@ -402,7 +368,6 @@ class NotConstant(UserError):
     what: str
 
 
-@dataclass(frozen=True)
 class TemplateMismatch(UserError):
     """A template whose parameters cannot be found from the call."""
 
@@ -414,7 +379,6 @@ class TemplateMismatch(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class Recursion(UserError):
     """A function that calls itself, directly or not."""
 
@@ -427,7 +391,6 @@ class Recursion(UserError):
 # --- statements -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Misplaced(UserError):
     """A statement outside of what it belongs to."""
 
@@ -439,7 +402,6 @@ class Misplaced(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class Fallthrough(UserError):
     """A case that runs into the next one."""
 
@@ -448,7 +410,6 @@ class Fallthrough(UserError):
     hint: ClassVar[str] = "end it with break, continue or return, or give both the same labels"
 
 
-@dataclass(frozen=True)
 class BadReturn(UserError):
     """A return that does not fit the function."""
 
@@ -459,7 +420,6 @@ class BadReturn(UserError):
     cure: str
 
 
-@dataclass(frozen=True)
 class BadDeclaration(UserError):
     """A declaration that cannot be."""
 

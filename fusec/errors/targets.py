@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fusec.errors.base import FusecError, FusecRuntimeError, FusecTypeError, UserError
@@ -10,7 +9,6 @@ from fusec.errors.base import FusecError, FusecRuntimeError, FusecTypeError, Use
 # --- settings and the CPU runtime: F300-F319 --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class SettingNotUnderstood(UserError):
     """An environment variable holds a value that means nothing."""
 
@@ -22,7 +20,6 @@ class SettingNotUnderstood(UserError):
     expected: str
 
 
-@dataclass(frozen=True)
 class JitMissing(UserError):
     """The package that compiles for the CPU cannot be imported."""
 
@@ -33,7 +30,6 @@ class JitMissing(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class JitForbidden(UserError):
     """The system does not let a process make memory executable."""
 
@@ -47,7 +43,6 @@ class JitForbidden(UserError):
 # --- CUDA C and Metal texts: F320-F349 -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class NoSuchTypeOnTarget(UserError):
     """The target has no such type, and emulating it would not be worth having."""
 
@@ -68,7 +63,6 @@ class NoSuchTypeOnTarget(UserError):
     target: str
 
 
-@dataclass(frozen=True)
 class AtomicUnsupported(UserError):
     """The target has no such atomic operation."""
 
@@ -82,7 +76,6 @@ class AtomicUnsupported(UserError):
     target: str
 
 
-@dataclass(frozen=True)
 class TooManyArrays(UserError):
     """The kernel binds more arrays than the target has places for."""
 
@@ -98,7 +91,6 @@ class TooManyArrays(UserError):
 # --- the CUDA runtime: F350-F379 --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class CudaExtraMissing(UserError):
     """The Python packages of the CUDA runtime are not installed, or broken."""
 
@@ -110,7 +102,6 @@ class CudaExtraMissing(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class NoCudaDriver(UserError):
     """libcuda is not on this machine."""
 
@@ -124,7 +115,6 @@ class NoCudaDriver(UserError):
     library: str
 
 
-@dataclass(frozen=True)
 class NoCudaDevice(UserError):
     """The driver is there, a device is not."""
 
@@ -139,7 +129,6 @@ class NoCudaDevice(UserError):
     visible: str
 
 
-@dataclass(frozen=True)
 class NvrtcMissing(UserError):
     """The run-time compiler of CUDA is not on this machine."""
 
@@ -150,7 +139,6 @@ class NvrtcMissing(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class CudaCompileFailed(UserError):
     """NVRTC refused generated text."""
 
@@ -168,7 +156,6 @@ class CudaCompileFailed(UserError):
     path: str
 
 
-@dataclass(frozen=True)
 class DriverTooOld(UserError):
     """The driver does not know the CUDA version of the compiled kernel."""
 
@@ -180,7 +167,6 @@ class DriverTooOld(UserError):
     toolkit: str
 
 
-@dataclass(frozen=True)
 class DeviceUnsupported(UserError):
     """The device is older than what NVRTC can make code for."""
 
@@ -195,7 +181,6 @@ class DeviceUnsupported(UserError):
     supported: str
 
 
-@dataclass(frozen=True)
 class LaunchFailed(UserError):
     """The driver refused a launch."""
 
@@ -215,7 +200,6 @@ class LaunchFailed(UserError):
     device: int
 
 
-@dataclass(frozen=True)
 class CudaCallFailed(UserError):
     """Any other call that the driver refused."""
 
@@ -231,7 +215,6 @@ class CudaCallFailed(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class DeviceMemoryExhausted(UserError):
     """An output does not fit into device memory."""
 
@@ -244,7 +227,6 @@ class DeviceMemoryExhausted(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class ArraysOnDifferentDevices(UserError):
     """Arrays of one call must share a device."""
 
@@ -255,7 +237,6 @@ class ArraysOnDifferentDevices(UserError):
     second: int
 
 
-@dataclass(frozen=True)
 class HostArrayAmongDeviceArrays(UserError):
     """A host array was given beside device arrays."""
 
@@ -266,7 +247,6 @@ class HostArrayAmongDeviceArrays(UserError):
     type: str
 
 
-@dataclass(frozen=True)
 class DeviceArrayRefused(UserError):
     """An array whose export says something fusec cannot honour."""
 
@@ -277,7 +257,6 @@ class DeviceArrayRefused(UserError):
     reason: str
 
 
-@dataclass(frozen=True)
 class DeviceDtypeUnsupported(UserError):
     """An array of a type that fusec does not know, or of foreign byte order."""
 
@@ -288,7 +267,6 @@ class DeviceDtypeUnsupported(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class NotACudaDevice(UserError):
     """A DLPack array on some other kind of device."""
 
@@ -300,7 +278,6 @@ class NotACudaDevice(UserError):
     kind: str
 
 
-@dataclass(frozen=True)
 class BlockSizeRefused(UserError):
     """A block size that no device, or not this kernel, can run."""
 
@@ -310,7 +287,6 @@ class BlockSizeRefused(UserError):
     given: str
 
 
-@dataclass(frozen=True)
 class StreamRefused(UserError):
     """Something that is not a CUDA stream."""
 
@@ -323,7 +299,6 @@ class StreamRefused(UserError):
     type: str
 
 
-@dataclass(frozen=True)
 class ReadOnlyDeviceArray(UserError):
     """An output that must not be written."""
 
