@@ -35,6 +35,8 @@ class Calls(Overloads):
                 return self._method(callee, node)
             case s.Name(name=name) | s.Instance(name=name):
                 return self._named_call(name, node, wanted)
+            case s.Trait() as trait if not node.args:
+                return self.trait(trait)
             case _:
                 raise NotAValue("this", "only functions are called").at(node.callee.span)
 

@@ -75,7 +75,8 @@ class Declarations(Expressions):
     def _auto(self, each: s.Declarator, reason: str) -> None:
         if each.value is None or isinstance(each.value, s.Braced):
             raise BadDeclaration(f"'auto {each.name}' needs a value", "write auto x = value, or name the type").at(each.span)
-        if "&" in each.marks:
+        names_place = isinstance(each.value, (s.Name, s.Index)) or not reason
+        if "&" in each.marks and names_place:
             found = self.frozen(self.place(each.value, "a reference"), each.name)
             self.bind(each.name, _constant(found) if reason else found, each.span)
         elif self.is_pointer(each.value):
