@@ -143,7 +143,7 @@ def polynomial(fit: Fit, bits: int) -> tuple[list[mp.mpf], mp.mpf]:
     The first `fit.paired` coefficients are rounded to twice the precision.
     """
     wanted = mp.mpf(2) ** -(fit.bits32 if bits == 24 else fit.bits64)
-    for count in range(2 if bits == 24 else 4, 40):
+    for count in range(fit.start if bits == 24 else max(fit.start, 4), 40):
         size = 16 * (count + 1)
         samples = grid(fit, size)
         found, error, index = exchange(samples, 0, count, chebyshev_indices(count + 1, size))

@@ -23,6 +23,7 @@ class Fit:
     high: mp.mpf
     bits32: float
     bits64: float
+    start: int = 2  # the least number of coefficients tried
     paired: int = 0  # leading coefficients kept as unevaluated sums of two floats
 
 
@@ -52,6 +53,47 @@ def _erf_tail(x: mp.mpf) -> mp.mpf:
 def _erfcx(x: mp.mpf) -> mp.mpf:
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
+
+def _along(t: mp.mpf, centre: float) -> mp.mpf:
+    """The x whose (x - centre) / (x + centre) is t."""
+    return centre * (1 + t) / (1 - t)
+
+
+def _i0_scaled(x: mp.mpf) -> mp.mpf:
+    return mp.exp(-x) * mp.besseli(0, x) * mp.sqrt(1 + 2 * mp.pi * x)
+
+
+def _i1_scaled(x: mp.mpf) -> mp.mpf:
+    return mp.exp(-x) * 2 * mp.besseli(1, x) / x * mp.sqrt(1 + I1_LINE * x) ** 3
+
+
+def _stirling(u: mp.mpf) -> mp.mpf:
+    """z (log gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2) of u = 1 / z^2."""
+    z = 1 / mp.sqrt(u)
+    if z > 1000:
+        return mp.mpf(1) / 12 - u / 360 + u**2 / 1260 - u**3 / 1680 + u**4 / 1188
+    return z * (mp.loggamma(z) - (z - mp.mpf(1) / 2) * mp.log(z) + z - mp.log(2 * mp.pi) / 2)
+
+
+def _erfinv_scaled(s: mp.mpf) -> mp.mpf:
+    """erfinv(x) / (x (1 + s)) of s = sqrt(-log(1 - x^2))."""
+    if s < mp.mpf(10) ** -9:
+        return mp.sqrt(mp.pi) / 2 * (1 - s)
+    w = s * s
+    x = mp.sqrt(-mp.expm1(-w))
+    y = mp.exp(-w) / (1 + x)
+    g = mp.sqrt(max(w - mp.log(mp.pi * (w + 1)) / 2, w / 4 + mp.mpf("0.01") * s)) if s > 1 else s * mp.mpf("0.87")
+    for _ in range(60):
+        tail = mp.erfc(g)
+        # Newton for log(erfc(g)) = log(y), whose second derivative is small everywhere
+        step = tail * mp.log(tail / y) * mp.sqrt(mp.pi) / 2 * mp.exp(g * g)
+        g += step
+        if abs(step) < mp.mpf(10) ** -38 * g:
+            break
+    return g / (x * (1 + s))
+
+
+I1_LINE = mp.cbrt(mp.pi / 2)
 
 FITS = (
     Fit(
@@ -227,6 +269,98 @@ FITS = (
         paired=3,
     ),
     Fit("cbrt", "x^(-1/3)", lambda x: 1 / mp.cbrt(x), lambda x: mp.cbrt(x), mp.mpf(1), mp.mpf(8), 7, 7),
+    Fit(
+        "i0",
+        "exp(-x) I0(x) sqrt(1 + 2 pi x) of (x - 4) / (x + 4)",
+        lambda t: _i0_scaled(_along(t, 4)),
+        lambda t: 1 / _i0_scaled(_along(t, 4)),
+        mp.mpf(-1),
+        mp.mpf(1) - mp.mpf("0.0001"),
+        27,
+        57,
+        start=8,
+        paired=6,
+    ),
+    Fit(
+        "i1",
+        "2 exp(-x) I1(x) / x (1 + (pi / 2)^(1/3) x)^(3/2) of (x - 4) / (x + 4)",
+        lambda t: _i1_scaled(_along(t, 4)),
+        lambda t: 1 / _i1_scaled(_along(t, 4)),
+        mp.mpf(-1) + mp.mpf(10) ** -12,
+        mp.mpf(1) - mp.mpf("0.0001"),
+        27,
+        57,
+        start=8,
+        paired=6,
+    ),
+    Fit(
+        "stirling_near",
+        "Stirling's series for log(gamma(z)), times z, of 1 / z^2",
+        _stirling,
+        lambda u: mp.sqrt(u) + TINY,
+        mp.mpf(10) ** -12,
+        mp.mpf(1) / 16,
+        30,
+        0,
+    ),
+    Fit(
+        "stirling",
+        "Stirling's series for log(gamma(z)), times z, of 1 / z^2",
+        _stirling,
+        lambda u: mp.sqrt(u) + TINY,
+        mp.mpf(10) ** -12,
+        mp.mpf(1) / 64,
+        0,
+        60,
+    ),
+    Fit(
+        "lgamma_one",
+        "log(gamma(1 + t)) / t",
+        lambda t: mp.loggamma(1 + t) / t,
+        lambda t: t / mp.loggamma(1 + t),
+        mp.mpf("-0.26"),
+        mp.mpf("0.26"),
+        28,
+        58,
+        start=8,
+        paired=2,
+    ),
+    Fit(
+        "lgamma_two",
+        "log(gamma(2 + t)) / t",
+        lambda t: mp.loggamma(2 + t) / t,
+        lambda t: t / mp.loggamma(2 + t),
+        mp.mpf("-0.26"),
+        mp.mpf("0.26"),
+        28,
+        58,
+        start=6,
+        paired=2,
+    ),
+    Fit(
+        "erfinv",
+        "erfinv(x) / (x (1 + s)) of (s - 2) / (s + 2), s = sqrt(-log(1 - x^2))",
+        lambda t: _erfinv_scaled(_along(t, 2)),
+        lambda t: 1 / _erfinv_scaled(_along(t, 2)),
+        mp.mpf(-1),
+        mp.mpf("0.865"),
+        0,
+        57,
+        start=24,
+        paired=6,
+    ),
+    Fit(
+        "erfinv_near",
+        "erfinv(x) / (x (1 + s)) of (s - 2) / (s + 2), s = sqrt(-log(1 - x^2))",
+        lambda t: _erfinv_scaled(_along(t, 2)),
+        lambda t: 1 / _erfinv_scaled(_along(t, 2)),
+        mp.mpf(-1),
+        mp.mpf("0.675"),
+        27,
+        0,
+        start=8,
+        paired=6,
+    ),
 )
 
 CONSTANTS: dict[str, Callable[[], mp.mpf]] = {
@@ -243,6 +377,9 @@ CONSTANTS: dict[str, Callable[[], mp.mpf]] = {
     "third": lambda: mp.mpf(1) / 3,
     "two_thirds": lambda: mp.mpf(2) / 3,
     "two_over_sqrt_pi": lambda: 2 / mp.sqrt(mp.pi),
+    "sqrt_two": lambda: mp.sqrt(2),
+    "two_pi": lambda: 2 * mp.pi,
+    "i1_line": lambda: +I1_LINE,
     "sqrt_half": lambda: mp.sqrt(mp.mpf(1) / 2),
     "log_sqrt_two_pi": lambda: mp.log(2 * mp.pi) / 2,
 }

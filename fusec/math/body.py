@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Type, type_of
@@ -58,6 +59,7 @@ _called: dict[str, Function] = {}
 _lock = threading.Lock()
 
 
+@cache
 def write(name: str, types: tuple[DType, ...], formula: Formula) -> Function:
     """The function of that name which computes `formula` of its parameters x, y, z."""
     params = tuple(zip("xyz", types, strict=False))

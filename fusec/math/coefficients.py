@@ -165,6 +165,48 @@ POLYNOMIALS = {
         "0x1.6c16c16c0b388p-10 0x1.a01a01b5ceb3ap-13 0x1.a01a01e09c4eap-16 0x1.71ddeb32eeafdp-19 "
         "0x1.27e462d2d7959p-22 0x1.af73251fdca8bp-26 0x1.20206f5399768p-29"
     ),
+    # log(gamma(1 + t)) / t on [-0.26, 0.26], error 2^-28.5
+    ("lgamma_one", "float32"): (
+        "-0x1.2788d00000000p-1 0x1.a51a660000000p-1 -0x1.9a4d480000000p-2 0x1.1513260000000p-2 "
+        "-0x1.a8c7040000000p-3 0x1.5b45b80000000p-3 -0x1.24e63e0000000p-3 0x1.ff51500000000p-4 "
+        "-0x1.06b01e0000000p-3 0x1.d259740000000p-4"
+    ),
+    # log(gamma(1 + t)) / t on [-0.26, 0.26], error 2^-58.5
+    ("lgamma_one", "float64"): (
+        "-0x1.2788cfc6fb619p-1 0x1.a51a6625307d3p-1 -0x1.9a4d55beab2e4p-2 0x1.151322ac7d831p-2 "
+        "-0x1.a8b9c17aa2ea2p-3 0x1.5b40cb100da66p-3 -0x1.2703a1df3f5f2p-3 0x1.010b36afb0910p-3 "
+        "-0x1.c8066eaf3adf1p-4 0x1.9a01e2e371d01p-4 -0x1.748c928ffdf84p-4 0x1.556b0aaf0dd5fp-4 "
+        "-0x1.3b1130763ab59p-4 0x1.248e776e4d3c9p-4 -0x1.1210d7c9e336cp-4 0x1.00c4d077fa4dep-4 "
+        "-0x1.c9ae86f38846ap-5 0x1.b2ace455dc04cp-5 -0x1.270680628b9dfp-4 0x1.1481b021b6306p-4"
+    ),
+    # what rounding left of the first of lgamma_one
+    ("lgamma_one_low", "float32"): (
+        "0x1.b41a800000000p-28 0x1.bc4c600000000p-29"
+    ),
+    # what rounding left of the first of lgamma_one
+    ("lgamma_one_low", "float64"): (
+        "0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"
+    ),
+    # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-28.7
+    ("lgamma_two", "float32"): (
+        "0x1.b0ee600000000p-2 0x1.4a34ce0000000p-2 -0x1.13e0120000000p-4 0x1.5129780000000p-6 "
+        "-0x1.e3d08a0000000p-8 0x1.82e2d20000000p-9 -0x1.456eac0000000p-10"
+    ),
+    # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-59.7
+    ("lgamma_two", "float64"): (
+        "0x1.b0ee6072093cep-2 0x1.4a34cc4a60fa6p-2 -0x1.13e001a55760ap-4 0x1.51322ac7d80d6p-6 "
+        "-0x1.e404fc218ba05p-8 0x1.7add6eaedcdfep-9 -0x1.38ac5c31a6c0ap-10 0x1.0b36ae4276cb8p-11 "
+        "-0x1.d3fd4401eeda2p-13 0x1.a1291e44d937dp-14 -0x1.78e1c32706eb9p-15 0x1.579fb6751364fp-16 "
+        "-0x1.3bfc4945679afp-17 0x1.36639982b4727p-18 -0x1.275cbef35ee8fp-19"
+    ),
+    # what rounding left of the first of lgamma_two
+    ("lgamma_two_low", "float32"): (
+        "0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"
+    ),
+    # what rounding left of the first of lgamma_two
+    ("lgamma_two_low", "float64"): (
+        "0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"
+    ),
     # (log(1 + x) - x) / x^2 on [-0.33333, 0.33333], error 2^-27.5
     ("log", "float32"): (
         "-0x1.0000000000000p-1 0x1.5554fa0000000p-2 -0x1.ffff940000000p-3 0x1.99d5880000000p-3 "
@@ -189,6 +231,15 @@ POLYNOMIALS = {
         "0x1.5555555555556p-3 0x1.111111111101ep-7 0x1.a01a01a037251p-13 0x1.71de3a3b09477p-19 "
         "0x1.ae646ff1de3a6p-26 0x1.6116f658fe2c4p-33 0x1.b5c7e998e63a1p-41"
     ),
+    # Stirling's series for log(gamma(z)), times z, of 1 / z^2 on [1.0e-12, 0.015625], error 2^-63.5
+    ("stirling", "float64"): (
+        "0x1.5555555555555p-4 -0x1.6c16c16c10edcp-9 0x1.a01a01605e68ap-11 -0x1.38133424fe500p-11 "
+        "0x1.b921bd8890e37p-11 -0x1.ee8218cad1866p-10 0x1.46dd8cf4897aep-8"
+    ),
+    # Stirling's series for log(gamma(z)), times z, of 1 / z^2 on [1.0e-12, 0.0625], error 2^-30.9
+    ("stirling_near", "float32"): (
+        "0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"
+    ),
     # (tanh(x) - x) / x^3 of x^2 on [0.0, 1.001], error 2^-27.7
     ("tanh", "float32"): (
         "-0x1.55553c0000000p-2 0x1.110be40000000p-3 -0x1.b9622e0000000p-5 0x1.6009060000000p-6 "
@@ -209,6 +260,12 @@ CONSTANTS = {
     ),
     ("half_pi", "float64"): (
         "0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"
+    ),
+    ("i1_line", "float32"): (
+        "0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"
+    ),
+    ("i1_line", "float64"): (
+        "0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"
     ),
     ("ln10", "float32"): (
         "0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"
@@ -270,6 +327,12 @@ CONSTANTS = {
     ("sqrt_half", "float64"): (
         "0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"
     ),
+    ("sqrt_two", "float32"): (
+        "0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"
+    ),
+    ("sqrt_two", "float64"): (
+        "0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"
+    ),
     ("third", "float32"): (
         "0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"
     ),
@@ -287,6 +350,12 @@ CONSTANTS = {
     ),
     ("two_over_sqrt_pi", "float64"): (
         "0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"
+    ),
+    ("two_pi", "float32"): (
+        "0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"
+    ),
+    ("two_pi", "float64"): (
+        "0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"
     ),
     ("two_thirds", "float32"): (
         "0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"

@@ -58,7 +58,3 @@ def norm(x: Value) -> Value:
     """The square of the absolute value."""
     return x.real * x.real + x.imag * x.imag
 
-
-def arg(x: Value) -> Value:
-    """The angle in (-pi, pi]."""
-    return atan2(x.imag, x.real)

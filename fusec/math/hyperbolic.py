@@ -54,7 +54,7 @@ def cosh(x: Value) -> Value:
     return (head.hi + (head.lo + (rising.lo + falling.lo))) * 2.0
 
 
-def _log_of_ratio(x: Pair, more: Value) -> Pair:
+def log_of_pair(x: Pair, more: Value) -> Pair:
     """log(x) + more * ln 2 for a positive pair not near the overflow."""
     split = split_exponent(x.hi)
     unit = (split.fraction + 1.0) / x.hi  # a power of two, but for its rounding
@@ -74,7 +74,7 @@ def asinh(x: Value) -> Value:
     root = pair_sqrt(quick_sum(below.hi, below.lo + squared.lo))
     zero = x.like(0.0)
     argument = choose(great, Pair(size, zero), root + bounded)
-    large = _log_of_ratio(argument, where(great, x.like(1.0), 0.0)).value()
+    large = log_of_pair(argument, where(great, x.like(1.0), 0.0)).value()
     result = copy_sign(where(size > 0.5, large, small), x)
     return where(size < INF, result, x)
 
@@ -93,7 +93,7 @@ def acosh(x: Value) -> Value:
     first = two_sum(total.hi, 1.0)
     sum_of_all = quick_sum(first.hi, first.lo + (total.lo + (root.lo + lost)))
     argument = choose(great, Pair(x, x.like(0.0)), sum_of_all)
-    large = _log_of_ratio(argument, where(great, x.like(1.0), 0.0)).value()
+    large = log_of_pair(argument, where(great, x.like(1.0), 0.0)).value()
     return where(x < 1.0, NAN, where(x.eq(1.0), 0.0, where(x < INF, large, x)))
 
 
@@ -105,6 +105,6 @@ def atanh(x: Value) -> Value:
     bounded = where(size < 1.0, size, 0.5)
     one = x.like(1.0)
     ratio = quick_sum(one, bounded) / quick_sum(one, -bounded)
-    large = _log_of_ratio(ratio, x.like(0.0)).value() * 0.5
+    large = log_of_pair(ratio, x.like(0.0)).value() * 0.5
     limited = where(size < 1.0, large, where(size.eq(1.0), x.like(INF), NAN))
     return where(x.ne(x), x, copy_sign(where(size > 0.5, limited, small), x))

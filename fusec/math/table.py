@@ -6,7 +6,7 @@ from functools import cache
 
 from fusec.dtypes import BOOL, COMPLEX, DType, real_type
 from fusec.ir.loops import Function
-from fusec.math import basic, complex_basic, division, error, exponential, hyperbolic, logarithm, power
+from fusec.math import basic, complex_basic, complex_elementary, division, error, exponential, hyperbolic, logarithm, power
 from fusec.math import trigonometric as circular
 from fusec.math import trigonometric_inverse as arcs
 from fusec.math.body import Formula, write
@@ -81,7 +81,24 @@ COMPLEX_FORMULAS: dict[str, Formula] = {
     "not_equal": complex_basic.not_equal,
     "conj": complex_basic.conj,
     "norm": complex_basic.norm,
-    "arg": complex_basic.arg,
+    "arg": complex_elementary.arg,
+    "abs_complex": complex_elementary.abs_complex,
+    "sqrt_complex": complex_elementary.sqrt_complex,
+    "exp": complex_elementary.exp,
+    "log": complex_elementary.log,
+    "pow": complex_elementary.pow_,
+    "sin": complex_elementary.sin,
+    "cos": complex_elementary.cos,
+    "tan": complex_elementary.tan,
+    "sinh": complex_elementary.sinh,
+    "cosh": complex_elementary.cosh,
+    "tanh": complex_elementary.tanh,
+    "asin": complex_elementary.asin,
+    "acos": complex_elementary.acos,
+    "atan": complex_elementary.atan,
+    "asinh": complex_elementary.asinh,
+    "acosh": complex_elementary.acosh,
+    "atanh": complex_elementary.atanh,
 }
 
 

@@ -1,0 +1,270 @@
+"""Elementary functions of complex numbers, from real ones.
+
+Branch cuts and signs of zeros follow W. Kahan, "Branch cuts for complex elementary functions", 1987. Finite arguments
+give results that are accurate in norm; infinite and nan parts follow C99's Annex G for abs, arg, sqrt, exp and log.
+"""
+
+from __future__ import annotations
+
+from fusec.math import exponential, hyperbolic, logarithm, power, trigonometric, trigonometric_inverse
+from fusec.math.body import Formula, call, write
+from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, format_of
+from fusec.math.pairs import quick_sum, two_product, two_sum
+from fusec.math.value import Value, make_complex, sqrt, where
+
+
+def _real(name: str, formula: Formula, *args: Value) -> Value:
+    """A call of the function of real numbers that an op of that name has."""
+    types = tuple(arg.dtype for arg in args)
+    return call(write(f"fusec_{name}_{types[0]}", types, formula), *args)
+
+
+def _exp(x: Value) -> Value:
+    return _real("exp", exponential.exp, x)
+
+
+def _sin(x: Value) -> Value:
+    return _real("sin", trigonometric.sin, x)
+
+
+def _cos(x: Value) -> Value:
+    return _real("cos", trigonometric.cos, x)
+
+
+def _sinh(x: Value) -> Value:
+    return _real("sinh", hyperbolic.sinh, x)
+
+
+def _cosh(x: Value) -> Value:
+    return _real("cosh", hyperbolic.cosh, x)
+
+
+def _asinh(x: Value) -> Value:
+    return _real("asinh", hyperbolic.asinh, x)
+
+
+def _hypot(x: Value, y: Value) -> Value:
+    return _real("hypot", power.hypot, x, y)
+
+
+def _atan2(y: Value, x: Value) -> Value:
+    return _real("atan2", trigonometric_inverse.atan2, y, x)
+
+
+def _turn(z: Value) -> Value:
+    """i z."""
+    return make_complex(-z.imag, z.real)
+
+
+def _turn_back(z: Value) -> Value:
+    """-i z."""
+    return make_complex(z.imag, -z.real)
+
+
+def abs_complex(z: Value) -> Value:
+    """The absolute value."""
+    return _hypot(z.real, z.imag)
+
+
+def arg(z: Value) -> Value:
+    """The angle, in [-pi, pi]."""
+    return _atan2(z.imag, z.real)
+
+
+def exp(z: Value) -> Value:
+    """e^z."""
+    form = format_of(z.real)
+    a, b = z.real, z.imag
+    step = form.pick(64.0, 512.0)
+    great = (a > step) & (a < 3.0 * step)  # in two factors, for a small cosine may bring the product back into range
+    first, second = _exp(where(great, a - step, a)), where(great, _exp(a.like(step)), 1.0)
+    cosine, sine = _cos(b), _sin(b)
+    endless = ~(abs(b) < INF)
+    vanishing, flat = a.eq(-INF) & endless, b.eq(0.0)
+    re = where(vanishing, 0.0, first * cosine * second)
+    re = where(flat, _exp(a), where(a.eq(INF) & endless, INF, re))
+    im = where(vanishing, 0.0, first * sine * second)
+    return make_complex(re, where(flat, b, im))
+
+
+def log(z: Value) -> Value:
+    """The principal logarithm: the real part from the sum of squares in two parts."""
+    form = format_of(z.real)
+    high, low = abs(z.real), abs(z.imag)
+    larger, smaller = where(high < low, low, high), where(high < low, high, low)
+    great, small = larger > 2.0 ** (form.bias // 2 - 2), larger < 2.0 ** -(form.bias // 2 - form.mantissa - 4)
+    count = form.bias // 2 + form.mantissa
+    factor = where(great, 2.0**-count, where(small, larger.like(2.0**count), 1.0))
+    larger, smaller = larger * factor, smaller * factor
+    head, rest = two_product(larger, larger), two_product(smaller, smaller)
+    total = quick_sum(head.hi, rest.hi)
+    square = quick_sum(total.hi, total.lo + (head.lo + rest.lo))
+    more = where(great, larger.like(2.0 * count), where(small, larger.like(-2.0 * count), 0.0))
+    near = hyperbolic.log_of_pair(square, more).value() * 0.5
+    near = where(larger.eq(0.0), -INF, near)
+    near = where(z.real.ne(z.real) | z.imag.ne(z.imag), NAN, near)
+    near = where(high.eq(INF) | low.eq(INF), INF, near)
+    return make_complex(near, arg(z))
+
+
+def sqrt_complex(z: Value) -> Value:
+    """The principal square root."""
+    form = format_of(z.real)
+    a, b = z.real, z.imag
+    great = (abs(a) > 2.0 ** (form.bias - 3)) | (abs(b) > 2.0 ** (form.bias - 3))
+    small = (abs(a) < form.tiny * 16.0) & (abs(b) < form.tiny * 16.0)
+    up = 2.0 ** (2 * form.mantissa)
+    factor = where(great, 2.0**-4, where(small, a.like(up), 1.0))
+    back = where(great, 4.0, where(small, a.like(2.0**-form.mantissa), 1.0))
+    x, y = abs(a) * factor, b * factor
+    root = sqrt((x + _hypot(x, y)) * 0.5)
+    other = abs(y) / (root + root)
+    left = a < 0.0
+    re = where(left, other, root) * back
+    im = copy_sign(where(left, root, other) * back, b)
+    zero = a.eq(0.0) & b.eq(0.0)
+    re, im = where(zero, 0.0, re), where(zero, b, im)
+    flat_end = a.eq(-INF) & (abs(b) < INF)
+    re = where(flat_end, 0.0, where(a.eq(INF), INF, re))
+    im = where(flat_end, copy_sign(a.like(INF), b), where(a.eq(INF) & (abs(b) < INF), copy_sign(a.like(0.0), b), im))
+    upright = abs(b).eq(INF)
+    return make_complex(where(upright, INF, re), where(upright, b, im))
+
+
+def _endless(z: Value) -> Value:
+    """Whether a part is infinite."""
+    return abs(z.real).eq(INF) | abs(z.imag).eq(INF)
+
+
+def sinh(z: Value) -> Value:
+    """The hyperbolic sine."""
+    a, b = z.real, z.imag
+    product = _sinh(a) * _cos(b)
+    kept = a.eq(0.0) | abs(a).eq(INF)  # where the product with the cosine of an infinity says nothing
+    re = where(kept & product.ne(product), a, product)
+    return make_complex(re, where(b.eq(0.0), b, _cosh(a) * _sin(b)))
+
+
+def cosh(z: Value) -> Value:
+    """The hyperbolic cosine."""
+    a, b = z.real, z.imag
+    re, im = _cosh(a) * _cos(b), _sinh(a) * _sin(b)
+    zero = flip_sign(copy_sign(a.like(0.0), a), b)
+    im = where((a.eq(0.0) | b.eq(0.0)) & im.ne(im), zero, im)
+    return make_complex(where(abs(a).eq(INF) & re.ne(re), INF, re), im)
+
+
+def tanh(z: Value) -> Value:
+    """The hyperbolic tangent, from tan b and sinh a (Kahan)."""
+    form = format_of(z.real)
+    a, b = z.real, z.imag
+    limit = form.pick(11.0, 22.0)
+    bounded = where(abs(a) < limit, a, copy_sign(a.like(limit), a))
+    tangent = _real("tan", trigonometric.tan, b)
+    sine = _sinh(bounded)
+    stretch = 1.0 + tangent * tangent
+    below = 1.0 + stretch * sine * sine
+    upright = abs(tangent).eq(INF)
+    re = where(upright, 1.0 / sine, stretch * sqrt(1.0 + sine * sine) * sine / below)
+    im = where(upright, 0.0, tangent / below)
+    far = ~(abs(a) < limit)
+    half = _exp(-abs(a))
+    im_far = 4.0 * _sin(b) * _cos(b) * half * half
+    im_far = where(abs(b) < INF, im_far, copy_sign(b.like(0.0), b))
+    re = where(far, copy_sign(a.like(1.0), a), re)
+    im = where(far, im_far, im)
+    return make_complex(where(a.ne(a), NAN, re), where(b.eq(0.0), b, where(a.ne(a), NAN, im)))
+
+
+def sin(z: Value) -> Value:
+    """The sine."""
+    return _turn_back(sinh(_turn(z)))
+
+
+def cos(z: Value) -> Value:
+    """The cosine."""
+    return cosh(_turn(z))
+
+
+def tan(z: Value) -> Value:
+    """The tangent."""
+    return _turn_back(tanh(_turn(z)))
+
+
+def pow_(x: Value, y: Value) -> Value:
+    """x^y = e^(y log x); 1 where y is 0, and 0 to a power with a positive real part is 0."""
+    logarithm = log(x)
+    exponent = make_complex(
+        _difference(y.real, logarithm.real, y.imag, logarithm.imag),
+        _difference(y.real, logarithm.imag, -y.imag, logarithm.real),
+    )
+    result = exp(exponent)
+    nothing = x.real.eq(0.0) & x.imag.eq(0.0) & (y.real > 0.0)
+    unit = y.real.eq(0.0) & y.imag.eq(0.0)
+    re = where(unit, 1.0, where(nothing, 0.0, result.real))
+    return make_complex(re, where(unit | nothing, 0.0, result.imag))
+
+
+def _difference(a: Value, b: Value, c: Value, d: Value) -> Value:
+    """a b - c d with one rounding or little more."""
+    first, second = two_product(a, b), two_product(-c, d)
+    total = two_sum(first.hi, second.hi)
+    rest = total.lo + (first.lo + second.lo)
+    return total.hi + where(abs(rest) < INF, rest, 0.0)
+
+
+def _roots(z: Value) -> tuple[Value, Value]:
+    """sqrt(1 - z) and sqrt(1 + z)."""
+    root = write(f"fusec_sqrt_complex_{z.dtype}", (z.dtype,), sqrt_complex)
+    first = call(root, make_complex(1.0 - z.real, -z.imag))
+    return first, call(root, make_complex(1.0 + z.real, z.imag))
+
+
+def asin(z: Value) -> Value:
+    """The arc sine."""
+    minus, plus = _roots(z)
+    endless = _endless(z)
+    below = where(endless, abs(z.imag), minus.real * plus.real - minus.imag * plus.imag)
+    im = where(endless, INF, _asinh(minus.real * plus.imag - minus.imag * plus.real))
+    return make_complex(_atan2(z.real, below), copy_sign(im, z.imag))
+
+
+def acos(z: Value) -> Value:
+    """The arc cosine."""
+    minus, plus = _roots(z)
+    endless = _endless(z)
+    im = where(endless, INF, _asinh(plus.real * minus.imag - plus.imag * minus.real))
+    re = where(endless, _atan2(abs(z.imag), z.real), 2.0 * _atan2(minus.real, plus.real))
+    return make_complex(re, copy_sign(im, -z.imag))
+
+
+def atanh(z: Value) -> Value:
+    """The inverse hyperbolic tangent: log((1 + z) / (1 - z)) / 2 by its parts."""
+    x, y = abs(z.real), z.imag
+    gap = 1.0 - x
+    below = gap * gap + y * y
+    re = 0.25 * _real("log1p", logarithm.log1p, 4.0 * x / below)
+    im = 0.5 * _atan2(2.0 * y, gap * (1.0 + x) - y * y)
+    form = format_of(x)
+    far = (x > 2.0 ** (form.bias // 3)) | (abs(y) > 2.0 ** (form.bias // 3))
+    size = _hypot(x, y)
+    re = where(far, where(size < INF, x / size / size, 0.0), re)
+    im = where(far, copy_sign(constant_pair("half_pi", x).hi, y), im)
+    return make_complex(copy_sign(re, z.real), im)
+
+
+def asinh(z: Value) -> Value:
+    """The inverse hyperbolic sine."""
+    return _turn_back(asin(_turn(z)))
+
+
+def acosh(z: Value) -> Value:
+    """The inverse hyperbolic cosine."""
+    angle = acos(z)
+    # i acos(z) or -i acos(z), whichever has a positive real part
+    return make_complex(abs(angle.imag), copy_sign(angle.real, z.imag))
+
+
+def atan(z: Value) -> Value:
+    """The arc tangent."""
+    return _turn_back(atanh(_turn(z)))
