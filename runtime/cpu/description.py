@@ -17,6 +17,7 @@ class Header(IntEnum):
     KERNEL = 2
     LIMIT = 3  # elements; more go to the fallback
     ALLOCATE_LIMIT = 4  # elements; more go to the fallback if outputs are to be allocated
+    SMALL_LIMIT = 15  # elements; larger outputs come from the allocators of the parameters
     ALONE_BELOW = 5  # elements; more run without the interpreter lock
     POOL_RUN = 6  # 0 if there is no pool
     POOL_STATE = 7
@@ -45,7 +46,8 @@ class Argument(IntEnum):
     FORM = 9  # a Form
     LEAST = 10
     MOST = 11
-    WORDS = 12
+    ALLOCATOR = 12  # of an output: called with the first array, gives one of the same shape
+    WORDS = 13
 
 
 class Kind(IntEnum):

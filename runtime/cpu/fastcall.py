@@ -77,8 +77,10 @@ def make(
     words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
     if not allocates or executable.kernel.fills:  # what must start as zeros is not allocated here
         words[Header.ALLOCATE_LIMIT] = 0
-    for arg in args:
+    allocators = [_allocator(arg.dtype.numpy) for arg in args]
+    for arg, allocator in zip(args, allocators, strict=True):
         words += _argument(executable, arg)
+        words[Argument.ALLOCATOR - Argument.WORDS] = id(allocator)
     packed = struct.pack(f"={len(words)}q", *words)
     method = METHOD.pack(0, code.address, METH_FASTCALL | METH_KEYWORDS, 0)
     text = name.encode() + b"\0"
@@ -86,7 +88,7 @@ def make(
     at = id(self) + d.DESCRIPTION + len(packed)
     ctypes.memmove(at, METHOD.pack(at + METHOD.size, code.address, METH_FASTCALL | METH_KEYWORDS, 0), METHOD.size)
     module = _Module("fusec")
-    module.keeps = (fallback, executable, [arg.dtype.numpy for arg in args])
+    module.keeps = (fallback, executable, allocators, [arg.dtype.numpy for arg in args])
     return _new_function(at, self, module)
 
 
@@ -94,6 +96,11 @@ class _Module(str):
     """The `__module__` of a builtin; keeps alive what its description points to, and shows it to the collector."""
 
     keeps: object
+
+
+def _allocator(dtype: np.dtype[Any]) -> Callee:
+    """Makes large outputs, which the entry leaves to the pool of memory."""
+    return lambda first: memory.empty(first.shape, dtype)
 
 
 def _new_function(method: int, self: bytes, module: str) -> Callee:
@@ -117,7 +124,8 @@ def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) 
     words[Header.KERNEL] = executable.address
     words[Header.LIMIT] = bound if limit is None else min(limit, bound)
     largest = max(arg.dtype.nbytes for arg in outputs)
-    words[Header.ALLOCATE_LIMIT] = (memory.LARGE - 1) // largest  # from there on they are recycled
+    words[Header.ALLOCATE_LIMIT] = words[Header.LIMIT]
+    words[Header.SMALL_LIMIT] = (memory.LARGE - 1) // largest  # from there on they are recycled
     words[Header.ALONE_BELOW] = executable.grain.serial_below
     words[Header.POOL_RUN] = 0 if pool is None else pool.run_address
     words[Header.POOL_STATE] = 0 if pool is None else pool.state_address

@@ -20,6 +20,7 @@ entry:
   %starts = alloca [{MOST_ARGUMENTS} x i64], align 16
   %ends = alloca [{MOST_ARGUMENTS} x i64], align 16
   %results = alloca [{MOST_ARGUMENTS} x ptr], align 16
+  %first.place = alloca ptr
   %description = getelementptr i8, ptr %self, i64 {DESCRIPTION}
   %table = call ptr @address(ptr %description, i64 {Header.TABLE})
   %ndarray = call ptr @address(ptr %table, i64 {Table.NDARRAY})
@@ -173,9 +174,13 @@ hold.loop:
 
 allocate:
   %allocate.limit = call i64 @word(ptr %description, i64 {Header.ALLOCATE_LIMIT})
-  %is.small = icmp ule i64 %size, %allocate.limit
-  br i1 %is.small, label %allocate.start, label %fallback
+  %may.allocate = icmp ule i64 %size, %allocate.limit
+  br i1 %may.allocate, label %allocate.start, label %fallback
 allocate.start:
+  %small.limit = call i64 @word(ptr %description, i64 {Header.SMALL_LIMIT})
+  %is.small = icmp ule i64 %size, %small.limit
+  store ptr %first, ptr %first.place
+  %allocate.call = call ptr @address(ptr %table, i64 {Table.VECTORCALL})
   %retain = call ptr @address(ptr %table, i64 {Table.INCREF})
   %new = call ptr @address(ptr %table, i64 {Table.NEW_ARRAY})
   %first.ndim.at = getelementptr i8, ptr %first, i64 {NDIM}
@@ -186,10 +191,19 @@ allocate.loop:
   %a = phi i64 [ 0, %allocate.start ], [ %a.next, %allocate.next ]
   %a.index = add i64 %a, %inputs
   %a.argument = call ptr @argument(ptr %description, i64 %a.index)
+  br i1 %is.small, label %allocate.small, label %allocate.large
+allocate.large:
+  %allocator = call ptr @address(ptr %a.argument, i64 {Argument.ALLOCATOR})
+  %made.large = call ptr %allocate.call(ptr %allocator, ptr %first.place, i64 1, ptr null)
+  br label %allocate.check
+allocate.small:
   %a.dtype = call ptr @address(ptr %a.argument, i64 {Argument.DTYPE})
   call void %retain(ptr %a.dtype)
-  %made = call ptr %new(ptr %ndarray, ptr %a.dtype, i32 %first.ndim, ptr %first.extents,
-                        ptr null, ptr null, i32 0, ptr null)
+  %made.small = call ptr %new(ptr %ndarray, ptr %a.dtype, i32 %first.ndim, ptr %first.extents,
+                              ptr null, ptr null, i32 0, ptr null)
+  br label %allocate.check
+allocate.check:
+  %made = phi ptr [ %made.small, %allocate.small ], [ %made.large, %allocate.large ]
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %allocate.failed, label %allocate.next
 allocate.next:

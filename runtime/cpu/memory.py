@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ HUGE = 4 << 20  # bytes from which pages of 2 MiB are asked for
 COLOURS, COLOUR = 16, 4 * ALIGNMENT  # blocks start at different places in their first page, see `_Region`
 IDLE_SECONDS = 30.0
 SECONDS_BETWEEN_TRIMS = 1.0
+MOST_RETURNED = 8  # small regions that may wait to be put in order, to keep freeing short
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
@@ -104,10 +105,11 @@ class _Block(np.ndarray[Any, Any]):
     NumPy passes over bases on the way to the owner of memory only if they are plain arrays, which this is not.
     """
 
-    region: _Region | None = None
+    __slots__ = ("region",)
+    region: _Region
 
-    def __del__(self) -> None:
-        if self.region is not None and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing() and hasattr(self, "region"):  # by then, this module's own names may be gone
             _pool.give_back(self.region)
 
 
@@ -136,21 +138,26 @@ class Pool:
     def take(self, nbytes: int, *, zeroed: bool) -> _Block:
         """A block of at least `nbytes`."""
         size = size_class(nbytes)
+        region = None
         with self.lock:
-            self._sort_in()
+            if self._returned:
+                self._sort_in()
             rows = self._idle.get(size)
-            region = rows.pop() if rows else None
-            if region is None:
-                self._fresh += 1
-            else:
+            if rows:
+                region = rows.pop()
                 self._reused += 1
                 self._idle_bytes -= size
-            colour = self._fresh % COLOURS
-        recycled = region is not None
-        region = region or _Region(size, colour)
-        block: _Block = np.ndarray.__new__(_Block, (nbytes,), np.uint8, region.memory, region.offset)
-        if recycled and zeroed:
+            else:
+                self._fresh += 1
+        if region is None:
+            return self._block(_Region(size, self._fresh % COLOURS), nbytes)
+        block = self._block(region, nbytes)
+        if zeroed:
             block.fill(0)
+        return block
+
+    def _block(self, region: _Region, nbytes: int) -> _Block:
+        block: _Block = np.ndarray.__new__(_Block, (nbytes,), np.uint8, region.memory, region.offset)
         block.region = region
         return block
 
@@ -158,7 +165,8 @@ class Pool:
         """Called when nobody refers to a region any more; must not wait."""
         region.idle_since = time.monotonic()
         self._returned.append(region)
-        if self.lock.acquire(blocking=False):
+        due = len(self._returned) > MOST_RETURNED or region.nbytes >= HUGE
+        if due and self.lock.acquire(blocking=False):
             try:
                 self._sort_in()
             finally:
@@ -199,8 +207,8 @@ class Pool:
 
 def size_class(nbytes: int) -> int:
     """`nbytes` rounded up to a size that is shared: eight classes for each power of two, whole pages."""
-    step = max(1 << 12, 1 << max(0, nbytes.bit_length() - 4))
-    return -(-nbytes // step) * step
+    bits = max(12, nbytes.bit_length() - 4)
+    return (nbytes + (1 << bits) - 1) >> bits << bits
 
 
 def _usual_bound() -> int:

@@ -181,6 +181,7 @@ def test_assembly_shows_the_kernel() -> None:
 
 
 def test_the_processor_can_be_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSEC_CPU", "native")
     native = engine.fingerprint()
     monkeypatch.setenv("FUSEC_CPU", "generic")
     assert processor().vector_bits == 128

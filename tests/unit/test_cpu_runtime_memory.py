@@ -3,6 +3,8 @@
 import gc
 import itertools
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -146,6 +148,20 @@ def test_idle_memory_ages(monkeypatch: pytest.MonkeyPatch) -> None:
     now = memory.time.monotonic()
     monkeypatch.setattr(memory.time, "monotonic", lambda: now + memory.IDLE_SECONDS + 2)
     assert memory.pool_info().idle_regions == 0
+
+
+def test_the_process_ends_cleanly_with_outputs_alive_anywhere() -> None:
+    script = """
+import builtins, sys, threading, numpy as np
+from fusec.runtime.cpu import memory
+kept = [memory.empty((100_000,), np.dtype("f8")) for _ in range(5)]
+builtins.kept = kept.pop()
+sys.kept = kept.pop()
+threading.kept = kept.pop()[3:]
+cycle = [kept.pop()]; cycle.append(cycle)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @given(st.integers(memory.LARGE, 1 << 40))
