@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -126,7 +126,7 @@ def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View
 
 
 @lru_cache(maxsize=1)
-def _copier(kind: type[ElementwiseKernel]) -> ElementwiseKernel:
+def _copier(kind: Callable[..., ElementwiseKernel]) -> ElementwiseKernel:
     return kind("T x", "T y", "y = x", "copy")
 
 
