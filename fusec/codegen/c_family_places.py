@@ -49,13 +49,15 @@ def name(text: str) -> Piece:
 class Places:
     """Names and addresses of one kernel.
 
-    grouped: arrays whose elements a thread loads and stores by the group, each with the text of its current element.
+    grouped: arrays that a thread loads and stores by the group, each with the text of the group's elements. lane: the
+    variable that counts them.
     """
 
     def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: Names) -> None:
         self.program, self.layout, self.spelling = program, layout, spelling
         self.arrays = {param.name: param for param in program.arrays}
         self.grouped: dict[str, Piece] = {}
+        self.lane = ""
         self.uses_index = self.uses_coordinates = False
         self.helpers: dict[str, str] = {}  # those whose text depends on a number of axes
         self._used: dict[SlotKey, str] = {}
@@ -121,7 +123,7 @@ class Places:
     def element(self, param: str) -> Place:
         """The current element of a non-raw array."""
         if param in self.grouped:
-            return Place(self.grouped[param], name("k"))
+            return Place(self.grouped[param], name(self.lane))
         steps = self.layout.step(param)
         base = self.use("pointer", param)
         strided = [axis for axis, step in enumerate(steps) if step is Step.ANY]

@@ -7,6 +7,7 @@ With FUSEC_STUB_KERNELS set (tests/host/stub_driver) the same tests run on the s
 import ctypes
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,8 +59,7 @@ def _host_twins():
 
     def compile_both(source, name, goal):
         image = real(source, name, goal)
-        emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1)))
-        return image
+        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nvrtc, "compile_text", compile_both)

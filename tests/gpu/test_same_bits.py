@@ -25,7 +25,7 @@ def hard_values(name: str, count: int = 1000, seed: int = 0) -> np.ndarray:
         special = [0, 1, info.max, info.min, info.max - 1, 2, 3]
     else:
         special = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, 3.0, 1e-3, 100.0]
-    values[: len(special)] = np.array(special).astype(dtype)
+    values[: len(special)] = np.array(special, dtype)
     return values
 
 
@@ -40,7 +40,7 @@ def assert_same_bits(device: object, host: np.ndarray) -> None:
     parts = (lambda a: np.stack([a.real, a.imag])) if host.dtype.kind == "c" else (lambda a: a)
     a, b = parts(np.ascontiguousarray(got)), parts(np.ascontiguousarray(host))
     integer = f"u{a.dtype.itemsize}"
-    a_nan, b_nan = np.isnan(a.astype("f8")), np.isnan(b.astype("f8"))
+    a_nan, b_nan = np.isnan(a), np.isnan(b)
     np.testing.assert_array_equal(a_nan, b_nan)
     np.testing.assert_array_equal(a.view(integer)[~a_nan], b.view(integer)[~b_nan])
 

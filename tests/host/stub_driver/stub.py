@@ -36,13 +36,19 @@ def host_twin(image: bytes, source: str, name: str) -> None:
     _compile(image, f'#include "{HERE / "host_kernel.hpp"}"\n{source}\nHOST_ENTRY({name})\n')
 
 
-def emitted_twin(image: bytes, kernel: Kernel) -> None:
-    """The same for a kernel that fusec emitted, by the executor that tests/host checks emitted text with."""
+def emitted_twin(image: bytes, kernel: Kernel) -> bytes:
+    """The same for a kernel that fusec emitted, by the executor that tests/host checks emitted text with.
+
+    Returns the image to load instead, marked as that of this text: a load of bool and one of int8, say, may be the
+    same machine code, but not the same C++.
+    """
     from cuda_on_host import translation_unit  # a module of tests/host
 
     entry = "const unsigned *grid, const unsigned *block, unsigned, void **params"
     call = "kernel_0(grid[0], block[0], 0, params);"
-    _compile(image, f'{translation_unit([kernel])}\nextern "C" void {kernel.name}__host({entry}) {{ {call} }}\n')
+    marked = image + b"TWIN:" + kernel.digest.encode()
+    _compile(marked, f'{translation_unit([kernel])}\nextern "C" void {kernel.name}__host({entry}) {{ {call} }}\n')
+    return marked
 
 
 def _compile(image: bytes, text: str) -> None:

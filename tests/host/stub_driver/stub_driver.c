@@ -3,7 +3,8 @@
    Memory is poisoned host memory, streams run at once, and a kernel is a function of a shared object made for the host:
        void NAME__host(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes, void **params)
    A cubin is matched to its shared object by the FNV-1a hash of its bytes: $FUSEC_STUB_KERNELS/<16 hex digits>.so;
-   an image without one loads, and its launches do nothing.
+   an image without one loads, and its launches do nothing. Text after a cubin that starts with TWIN: and ends with a
+   zero is hashed too, since different texts may compile to one and the same cubin.
 
    Environment: FUSEC_STUB_DEVICES  number of devices (default 1; 0 makes cuInit fail as the real driver does)
                 FUSEC_STUB_ARCH     compute capability of all devices, e.g. 90 (the default)
@@ -249,6 +250,7 @@ static size_t elf_bytes(const unsigned char *image) {
 }
 __attribute__((visibility("default"))) uint64_t stub_image_hash(const unsigned char *image) {
   size_t bytes = memcmp(image, "\177ELF", 4) ? strlen((const char *)image) : elf_bytes(image);
+  if (!strncmp((const char *)image + bytes, "TWIN:", 5)) bytes += strlen((const char *)image + bytes);
   uint64_t hash = 0xcbf29ce484222325u;
   for (size_t i = 0; i < bytes; i++) hash = (hash ^ image[i]) * 0x100000001b3u;
   return hash;
