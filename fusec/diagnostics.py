@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from fusec.source import Span
 
 
+WIDTH = 100  # characters of a line that are shown
+
+
 def render(code: str, message: str, span: Span | None, label: str = "", hint: str = "") -> str:
     """The text of an error; its first line starts with the message, so that it can be matched.
 
@@ -18,8 +21,7 @@ def render(code: str, message: str, span: Span | None, label: str = "", hint: st
     """
     lines = [f"{message} [{code}]" if code else message]
     if span is not None:
-        lines.append(f"{' ' * len(str(span.line))}--> {span.file.name}, line {span.line}, column {span.column}")
-        lines += excerpt(span, label)
+        lines += _excerpt(span, label)
     elif label:
         lines.append(f"  {label}")
     if hint:
@@ -35,6 +37,25 @@ def excerpt(span: Span, label: str = "") -> list[str]:
     margin = " " * len(str(number))
     pad = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
     return [f"{margin} |", f"{number} | {text}", f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}"]
+
+
+def _excerpt(span: Span, label: str) -> list[str]:
+    """The place, the line and the caret; of a line too long for a terminal only the part around the place."""
+    number, column = span.line, span.column
+    whole = span.file.line(number)
+    start = max(0, min(column - 1 - WIDTH // 2, len(whole) - WIDTH))
+    text = whole[start : start + WIDTH]
+    before, after = "…" if start else "", "…" if start + WIDTH < len(whole) else ""
+    at = column - 1 - start
+    width = max(1, min(span.end - span.start, len(text) - at))
+    pad = "".join("\t" if char == "\t" else " " for char in before + text[:at])
+    margin = " " * len(str(number))
+    return [
+        f"{margin}--> {span.file.name}, line {number}, column {column}",
+        f"{margin} |",
+        f"{number} | {before}{text}{after}",
+        f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}",
+    ]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,0 +1,40 @@
+"""Errors point at the user's own characters, whatever the text looks like."""
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from fusec.diagnostics import WIDTH, did_you_mean, render
+from fusec.source import SourceFile, Span
+
+TEXT = st.text(st.sampled_from("ab é\t(\n"), min_size=1, max_size=400)
+
+
+@given(TEXT, st.data())
+def test_the_caret_stands_under_the_character(text, data):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    lines = render("F100", "wrong", Span(SourceFile("here", text), start, end)).split("\n")
+    shown, marks = lines[-2], lines[-1]
+    at = marks.index("^")
+    if start < len(text) and text[start] != "\n":
+        assert shown[at] == text[start]
+    assert len(shown) <= WIDTH + 8
+    assert [char for char in shown[:at] if char == "\t"] == [char for char in marks[:at] if char == "\t"]
+
+
+def test_the_first_line_can_be_matched():
+    text = render("F215", "Loop size is undecided.", None, "all raw", "pass size=")
+    assert text.split("\n") == ["Loop size is undecided. [F215]", "  all raw", "hint: pass size="]
+
+
+@given(TEXT, st.data())
+def test_positions_count_lines_and_columns_from_one(text, data):
+    offset = data.draw(st.integers(0, len(text)))
+    line, column = SourceFile("here", text).position(offset)
+    assert line == text[:offset].count("\n") + 1
+    assert column == offset - (text[:offset].rfind("\n") + 1) + 1
+
+
+def test_suggestions_are_close_or_absent():
+    assert did_you_mean("sinn", ["sin", "cos"]) == "did you mean 'sin'?"
+    assert did_you_mean("quux", ["sin", "cos"]) == ""
