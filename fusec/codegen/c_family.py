@@ -93,7 +93,7 @@ def _function(function: Function, called: dict[str, str], program: Program, oute
     if function.result is not None and not facts.always_returns(function.body):
         printer.write("return {};", 1)  # the end is not reached in a program that means anything
     pairs = [(spelling.type(dtype), names[name]) for name, dtype in function.params]
-    params = ", ".join(f"{c_type}{'' if c_type.endswith('*') else ' '}{name}" for c_type, name in pairs)
+    params = ", ".join(f"{c_type} {name}" for c_type, name in pairs)
     lines = "\n".join(printer.lines)
     return f"{spelling.function}{result} {called[function.name]}({params}) {{\n{lines}\n}}"
 
@@ -114,6 +114,7 @@ def _kernel(
     for param, name in scalars:
         places.use_scalar(param, scope.fresh(f"{name}_argument") if param.name in copied else name)
     lanes, groups = _grouping(program, layout, spelling, scope)
+    places.lane = scope.fresh("k") if groups else ""
     for group in groups:
         places.use("pointer", group.array.name)
         places.grouped[group.array.name] = Piece(f"{group.name}.v", POSTFIX)

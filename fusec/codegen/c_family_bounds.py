@@ -6,7 +6,7 @@ Every bound is closed and holds for every run; an expression about which nothing
 from __future__ import annotations
 
 from fusec.dtypes import BOOL, DType
-from fusec.ir.expr import Apply, Const, Expr, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Type, scalar_type, type_of
 from fusec.ir.loops import Local, Query
 
 Bounds = tuple[int, int]
@@ -81,7 +81,7 @@ class BoundsOf:
                 return None
 
     def _apply(self, value: Apply) -> Bounds | None:
-        integers = [arg for arg in value.args if (kind := type_of(arg)) and isinstance(kind, DType) and _is_whole(kind)]
+        integers = [arg for arg in value.args if is_whole(type_of(arg))]
         if len(integers) < len(value.args):
             return None
         operands = [self(arg) for arg in integers]
@@ -109,8 +109,9 @@ class BoundsOf:
                 return None
 
 
-def _is_whole(dtype: DType) -> bool:
-    return dtype.is_integer or dtype == BOOL
+def is_whole(found: Type) -> bool:
+    """The type has bounds: an integer or bool."""
+    return isinstance(found, DType) and (found.is_integer or found == BOOL)
 
 
 def _quantity(value: Query) -> Bounds:

@@ -8,8 +8,11 @@ remainder and shifts by something that is not a suitable constant go through sma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusec.codegen import c_family_conversions as conversions
-from fusec.codegen.c_family_bounds import BoundsOf
+from fusec.codegen.c_family_bounds import BoundsOf, is_whole
+from fusec.codegen.c_family_facts import nodes
 from fusec.codegen.c_family_literals import literal
 from fusec.codegen.c_family_pieces import (
     OPERATORS,
@@ -28,6 +31,7 @@ from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_
 from fusec.ir.expr import Apply, Const, Expr, Pointer, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Offset, Query
 
+_SHALLOW = 16  # levels of an expression that are printed by plain recursion
 _WRAPPING = frozenset({"add", "subtract", "multiply", "negative"})
 
 
@@ -48,6 +52,24 @@ class Expressions:
         self.spelling, self.names, self.called, self.places = spelling, names, called, places
         self.bounds = BoundsOf()
         self.named: dict[Expr, str] = {}
+        self._ready: dict[Expr, Piece] = {}
+
+    # --- one statement at a time -----------------------------------------------------------------------------
+
+    def prepare(self, roots: Sequence[Expr]) -> None:
+        """Print deep expressions from the bottom up, so that recursion stays shallow however deep they are."""
+        depth: dict[Expr, int] = {}
+        for node in nodes(roots):
+            depth[node] = 1 + max((depth[child] for child in node.children), default=0)
+            if is_whole(type_of(node)):
+                self.bounds(node)
+            if depth[node] > _SHALLOW and isinstance(node, Apply | Load | Call):
+                self._ready[node] = self.piece(node)
+
+    def forget(self) -> None:
+        """Start a new statement: what had a name in the last one has none now."""
+        self.named.clear()
+        self._ready.clear()
 
     # --- entry points ----------------------------------------------------------------------------------------
 
@@ -71,6 +93,8 @@ class Expressions:
         """A value, as a text of its own type (narrow integers: of a type that C promotes to the same value)."""
         if value in self.named:
             return Piece(self.named[value], PRIMARY)
+        if value in self._ready:
+            return self._ready[value]
         match value:
             case Const():
                 return literal(value, self.spelling)

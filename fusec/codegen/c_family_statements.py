@@ -126,21 +126,22 @@ class Statements:
                 self._return(value, depth)
             case _:
                 raise AssertionError(f"cannot print {type(stmt).__name__}")
-        self.expressions.named.clear()
+        self.expressions.forget()
 
     def _name_shared(self, stmt: Stmt, depth: int) -> None:
         """Give a name to every value the statement would otherwise spell twice."""
         for value in facts.shared(operands(stmt)):
+            self.expressions.prepare([value])
             c_type = self._type(type_of(value))
             text = self.expressions.text(value)
             name = self.scope.fresh("t")
             self.write(f"const {c_type}{name} = {text};", depth)
             self.expressions.named[value] = name
+        self.expressions.prepare(operands(stmt))
 
     def _type(self, of: Type) -> str:
         """A C type, ready for the declared name to follow."""
-        c_type = self.expressions.spelling.type(of)
-        return c_type if c_type.endswith("*") else c_type + " "
+        return self.expressions.spelling.type(of) + " "
 
     def _fresh(self, name: str) -> str:
         """The C name of a local; those of the user were given out before any other."""
@@ -213,7 +214,7 @@ class Statements:
         if not then and orelse:
             condition, then, orelse = apply("logical_not", condition), orelse, ()
         self.write(f"{keyword} ({self.expressions.text(condition)}) {{", depth)
-        self.expressions.named.clear()
+        self.expressions.forget()
         self.block(then, depth + 1)
         match orelse:
             case ():
@@ -231,11 +232,14 @@ class Statements:
         else:
             self.write("do {", depth)
             self._inside(stmt.body, stmt.step, depth)
+            self.expressions.prepare([stmt.condition])
             self.write(f"}} while ({self.expressions.text(stmt.condition)});", depth)
 
     def _loop(self, stmt: While, depth: int, start: str) -> None:
         """A loop that tests first; `start` declares its counter."""
+        self.expressions.prepare([stmt.condition])
         condition = self.expressions.text(stmt.condition)
+        self.expressions.forget()
         match stmt.step:
             case (Assign() as step,) if len(facts.shared([step.value])) == 0:
                 head = f"for ({start}; {condition}; "
@@ -244,6 +248,7 @@ class Statements:
                 known = self._fitting_step(stmt, step) - self.expressions.bounds.fitting
                 self.expressions.bounds.fitting |= known
                 self._inside(stmt.body, (), depth)
+                self.expressions.prepare([step.value])
                 self.lines[at] = "    " * depth + f"{head}{self._assignment(step)}) {{"
                 self.expressions.bounds.fitting -= known
             case _:

@@ -257,7 +257,7 @@ def _helpers_of_groups(frame: Frame) -> list[str]:
 def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str) -> list[str]:
     """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
     name, lanes = frame.names.fresh, frame.lanes
-    base, count, at = name("base"), name("count"), frame.places.index
+    base, count, at, k = name("base"), name("count"), frame.places.index, frame.places.lane
     lines = [f"const int {count} = {size} - {base} < {lanes} ? (int)({size} - {base}) : {lanes};"]
     for group in frame.groups:
         c_type = f"fusec_group<{TYPES[group.array.dtype]}, {lanes}>"
@@ -267,8 +267,8 @@ def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, lon
         lines.append(f"{const}{c_type} {group.name}{load};")
     body = [*inside, *frame.body]
     if frame.places.uses_index:
-        body.insert(0, f"const long long {at} = {base} + (k < {count} ? k : {count} - 1);")
-    lines += ["#pragma unroll", f"for (int k = 0; k < {lanes}; ++k) {{", *indented(body, 1), "}"]
+        body.insert(0, f"const long long {at} = {base} + ({k} < {count} ? {k} : {count} - 1);")
+    lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
     for group in frame.groups:
         if group.stored:
             pointer = f"{frame.places.use('pointer', group.array.name).text} + {base}"
@@ -282,7 +282,7 @@ exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb isfini
 llrint llround log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm normcdf normcdfinv pow
 remainder
 remquo rint round rsqrt scalbln scalbn signbit sin sincos sincospi sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn"""
-_BUILT_IN = """threadIdx blockIdx blockDim gridDim warpSize k size_t ptrdiff_t clock clock64 printf assert malloc free
+_BUILT_IN = """threadIdx blockIdx blockDim gridDim warpSize size_t ptrdiff_t clock clock64 printf assert malloc free
 memcpy memset dim3 uint ushort"""
 
 

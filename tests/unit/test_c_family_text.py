@@ -226,3 +226,23 @@ def test_group_sizes_use_wide_loads_for_every_dtype(dtype):
     assert cuda.generate(copy, UNIT).lanes == max(1, 16 // dtype.nbytes)
     narrow = Layout(UNIT.ndim, UNIT.steps, aligned=8)
     assert cuda.generate(copy, narrow).lanes == 1
+
+
+@pytest.mark.parametrize("generate", [cuda.generate, metal.generate])
+@pytest.mark.parametrize(
+    "grow",
+    [
+        lambda value: apply("add", value, convert(A, INT32)),
+        lambda value: apply("subtract", const(3, INT32), value),
+        lambda value: apply("where", apply("less", A, const(5, INT32)), apply("negative", A), value),
+        lambda value: apply("multiply", value, value),
+    ],
+)
+def test_the_deepest_expressions_are_printed(generate, grow):
+    value: Expr = A
+    for _ in range(198):
+        value = grow(value)
+    pointer = Element("z", Pointer(INT32, "global"))
+    params = (ScalarParam("a", INT32), ArrayParam("z", INT32, written=True, read=False))
+    text = generate(Program("deep", params, (Store(pointer, value),)), Layout(1, (("z", (Step.UNIT,)),))).source
+    assert len(text) < 20_000

@@ -7,7 +7,7 @@ static __device__ Pair swap(Pair p) {
     return Pair{p.kernel_second, p.first};
 }
 
-static __device__ int bump(int*at, int by) {
+static __device__ int bump(int* at, int by) {
     const int old = *at;
     *at = (int)((unsigned)old + by);
     return old;

@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(256) local_array(
         for (int j = 0; j < 8; ++j) {
             buffer[j] = (int)((unsigned)j * x + y);
         }
-        int*p = buffer + 2;
+        int* p = buffer + 2;
         p = p + 1;
         const int old = *p;
         *p = (int)((unsigned)old + y);

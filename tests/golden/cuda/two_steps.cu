@@ -13,17 +13,17 @@ extern "C" __global__ void __launch_bounds__(256) two_steps(
         const int y = y_data[i];
         int z = 0;
         int j = 0;
-        int k_2 = 0;
+        int k = 0;
         while (j < x) {
             if (j == 2) {
                 j = (int)((unsigned)j + 1);
-                k_2 = (int)((unsigned)k_2 + j);
+                k = (int)((unsigned)k + j);
                 continue;
             } else {
-                z = (int)((unsigned)z + k_2);
+                z = (int)((unsigned)z + k);
             }
             j = (int)((unsigned)j + 1);
-            k_2 = (int)((unsigned)k_2 + j);
+            k = (int)((unsigned)k + j);
         }
         z_data[i] = z;
     }

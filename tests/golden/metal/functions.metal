@@ -10,7 +10,7 @@ static Pair swap(Pair p) {
     return Pair{p.kernel_second, p.first};
 }
 
-static int bump(thread int*at, int by) {
+static int bump(thread int* at, int by) {
     const int old = *at;
     *at = (int)((uint)old + by);
     return old;

@@ -26,7 +26,7 @@ kernel void local_array(
     for (int j = 0; j < 8; ++j) {
         buffer[j] = (int)((uint)j * x + y);
     }
-    thread int*p = buffer + 2;
+    thread int* p = buffer + 2;
     p = p + 1;
     const int old = *p;
     *p = (int)((uint)old + y);
