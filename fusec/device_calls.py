@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -108,7 +108,8 @@ def _protect(
     protected = list(arrays)
     for position, (param, each) in enumerate(_pairs(kernel, arrays)[: kernel.nin]):
         if each is not None and any(_disturbs(param, _view(each), *output) for output in outputs):
-            (copy,) = run(_copier(type(kernel)), (args[position],), -1, stream, None)
+            copier = type(kernel)("T x", "T y", "y = x", "copy")
+            (copy,) = run(copier, (args[position],), -1, stream, None)
             protected[position] = cuda.describe(copy, stream)
     return protected
 
@@ -123,11 +124,6 @@ def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View
     if not may_overlap(view, out_view):
         return False
     return param.raw or out_param.raw or not is_same_memory(view, out_view) or view.dtype.bits != out_view.dtype.bits
-
-
-@lru_cache(maxsize=1)
-def _copier(kind: Callable[..., ElementwiseKernel]) -> ElementwiseKernel:
-    return kind("T x", "T y", "y = x", "copy")
 
 
 def _launch(
