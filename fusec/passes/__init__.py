@@ -6,12 +6,18 @@ from collections.abc import Callable
 
 from fusec import debug
 from fusec.ir.loops import Program
-from fusec.passes import fold, narrow, prune, share, simplify
+from fusec.passes import expand, fold, narrow, prune, share, simplify
 
 Pass = Callable[[Program], Program]
 
-BEFORE_EXPANSION: tuple[Pass, ...] = (fold.fold_constants, simplify.simplify_expressions, narrow.narrow_types)
-PASSES: tuple[Pass, ...] = (*BEFORE_EXPANSION, prune.prune_dead, share.name_shared)
+PASSES: tuple[Pass, ...] = (
+    fold.fold_constants,
+    simplify.simplify_expressions,
+    narrow.narrow_types,
+    prune.prune_dead,  # before expand, so that what nothing reads costs no functions
+    expand.expand,
+    share.name_shared,
+)
 
 
 def run(program: Program, check: bool = False) -> Program:
@@ -27,18 +33,18 @@ def run(program: Program, check: bool = False) -> Program:
     for step in PASSES:
         program = step(program)
         if check:
-            _verify(program, step.__name__)
+            _verify(program, step.__name__, primitive=step in PASSES[PASSES.index(expand.expand) :])
         if watched:
             _show(program, step.__name__)
     return program
 
 
-def _verify(program: Program, culprit: str) -> None:
+def _verify(program: Program, culprit: str, primitive: bool = False) -> None:
     """Verify, blaming the pass that ran last."""
     from fusec.ir.verify import verify  # needed only where programs are checked
 
     try:
-        verify(program)
+        verify(program, primitive)
     except AssertionError as error:
         raise AssertionError(f"after {culprit}: {error}") from error
 
