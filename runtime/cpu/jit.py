@@ -59,9 +59,9 @@ if hasattr(os, "register_at_fork"):
 
 def target_id() -> str:
     """Names all that an object depends on besides its source; a part of every key of cached code."""
-    import llvmlite
-
     host = processor()
+    import llvmlite  # after a look at the processor, which explains what to do if the package is missing
+
     return "|".join((llvmlite.__version__, str(PIPELINE), host.triple, host.name, host.features))
 
 

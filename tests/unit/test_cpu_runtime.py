@@ -195,6 +195,22 @@ def test_the_processor_can_be_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
         processor()
 
 
+def test_a_machine_without_a_jit_says_what_to_do() -> None:
+    done = run_script("sys.modules['llvmlite'] = None; engine.compile(KERNEL)")
+    assert "pip install 'llvmlite" in done.stderr
+    assert "[F301]" in done.stderr
+    forbid = (
+        "import llvmlite.binding as llvm\ndef refuse(): raise OSError('policy')\nllvm.check_jit_execution = refuse\n"
+    )
+    done = run_script(forbid + "engine.compile(KERNEL)")
+    assert "policy [F302]" in done.stderr
+
+
+def test_importing_the_runtime_does_not_import_the_jit() -> None:
+    done = run_script("print('llvmlite' in sys.modules)")
+    assert done.stdout.strip() == "False", done.stderr
+
+
 # --- threads ---------------------------------------------------------------------------------------------------------
 
 
