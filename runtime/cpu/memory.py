@@ -32,7 +32,6 @@ ALIGNMENT = 64  # bytes; a cache line, and the widest vector
 SMALL = 32 << 10  # bytes below which aligning takes longer than it saves, 2 us: these fit the first-level cache
 LARGE = 256 << 10  # bytes from which memory is recycled
 HUGE = 4 << 20  # bytes from which pages of 2 MiB are asked for
-COLOURS, COLOUR = 16, 4 * ALIGNMENT  # blocks start at different places in their first page, see `_Region`
 IDLE_SECONDS = 30.0
 SECONDS_BETWEEN_TRIMS = 1.0
 MOST_RETURNED = 8  # small regions that may wait to be put in order, to keep freeing short
@@ -79,21 +78,17 @@ def _address(array: NDArray[np.uint8]) -> int:
 
 
 class _Region:
-    """Pages of the system. Neighbouring regions are used from different offsets: a processor takes loads and stores at
-    the same place of different pages for conflicts, and would else meet them in every pair of large arrays.
-    """
+    """Pages of the system, of one size class."""
 
-    __slots__ = ("idle_since", "memory", "nbytes", "offset")
+    __slots__ = ("idle_since", "memory", "nbytes")
 
-    def __init__(self, nbytes: int, colour: int) -> None:
+    def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
-        self.offset = colour * COLOUR
         self.idle_since = 0.0
-        total = nbytes + COLOURS * COLOUR
         if sys.platform == "win32":
-            self.memory = mmap.mmap(-1, total)
+            self.memory = mmap.mmap(-1, nbytes)
         else:
-            self.memory = mmap.mmap(-1, total, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            self.memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if nbytes >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
                 with suppress(OSError):  # a kernel without them
                     self.memory.madvise(mmap.MADV_HUGEPAGE)
@@ -150,14 +145,14 @@ class Pool:
             else:
                 self._fresh += 1
         if region is None:
-            return self._block(_Region(size, self._fresh % COLOURS), nbytes)
+            return self._block(_Region(size), nbytes)
         block = self._block(region, nbytes)
         if zeroed:
             block.fill(0)
         return block
 
     def _block(self, region: _Region, nbytes: int) -> _Block:
-        block: _Block = np.ndarray.__new__(_Block, (nbytes,), np.uint8, region.memory, region.offset)
+        block: _Block = np.ndarray.__new__(_Block, (nbytes,), np.uint8, region.memory)
         block.region = region
         return block
 
