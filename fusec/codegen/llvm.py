@@ -10,15 +10,17 @@ Note [Passes]. The text holds explicit vectors, so that a short pipeline does wh
 
 from __future__ import annotations
 
+from fusec.codegen.llvm_arguments import Arguments
 from fusec.codegen.llvm_lanes import choose_lanes
-from fusec.codegen.llvm_nest import Nest
+from fusec.codegen.llvm_nest import Nest, Tail
+from fusec.codegen.llvm_tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm_values import Builder
 from fusec.ir.loops import Program
 from fusec.kernel import Kernel, Layout
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg", "new_gvn", "instruction_combine", "dead_code_elimination")
 
-_EVERY_STEP_MASKED = 90  # operations from which a second copy of the body costs more to compile than masks cost to run
+_EVERY_STEP_MASKED = 200  # operations from which a second copy of the body costs more to compile than masks cost to run
 
 
 def generate(
@@ -36,38 +38,45 @@ def generate(
     """
     width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
-    builder = Builder(width)
-    nest = Nest(program, layout, builder, "masked")
+    name, arguments, declarations = symbol or program.name, Arguments(), dict[str, None]()
+    transposed = transposed_operands(program, layout) if lanes is None and vector_bits else ()
+    block = block_size(program, transposed)
+    nest = Nest(program, layout, Builder(block or width, declarations), arguments)
     cost = nest.costs.of_body(program.body)
     nest.tail = _tail(cost, vector_bits, layout)
     nest.write()
-    name = symbol or program.name
-    source = _module(name, program, layout, nest, vector_bits)
-    notes = (f"{width} lanes" if width > 1 else "scalar", f"rest of a row: {nest.tail}")
-    return Kernel(name, "llvm", tuple(nest.arguments.slots), source, layout, lanes=width, cost=cost, notes=notes)
+    notes = [f"{width} lanes" if width > 1 else "scalar", f"rest of a row: {nest.tail}"]
+    if transposed:
+        # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
+        width = max(width, block) if layout.streaming else block
+        tiled = TiledNest(program, layout, Builder(width, declarations), arguments)
+        tiled.prepare(transposed, block, f"{name}.rows")
+        tiled.write()
+        notes.append(f"tiles of {BAND} rows for {', '.join(transposed)}")
+        functions = [_function(f"{name}.rows", nest, vector_bits, "internal "), _function(name, tiled, vector_bits)]
+    else:
+        functions = [_function(name, nest, vector_bits)]
+    heading = f"; {program.name} for layout {layout.key}"
+    source = "\n".join([heading, *declarations, *functions, "!0 = !{i32 1}", ""])
+    return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes))
 
 
-def _tail(cost: int, vector_bits: int, layout: Layout) -> str:
+def _tail(cost: int, vector_bits: int, layout: Layout) -> Tail:
     """How the rest of a row runs; only 512-bit targets have masks for every kind of access."""
     if vector_bits < 512:
         return "scalar"
     return "every" if cost > _EVERY_STEP_MASKED and not layout.streaming else "masked"
 
 
-def _module(name: str, program: Program, layout: Layout, nest: Nest, vector_bits: int) -> str:
-    builder = nest.b
+def _function(name: str, nest: Nest, vector_bits: int, linkage: str = "") -> str:
     attributes = f'nounwind "prefer-vector-width"="{vector_bits}"' if vector_bits else "nounwind"
     return "\n".join(
         [
-            f"; {program.name} for layout {layout.key}",
-            *builder.declarations,
-            f'define void @"{name}"(i64 %lo, i64 %hi, ptr noalias readonly %args) {attributes} {{',
+            f'define {linkage}void @"{name}"(i64 %lo, i64 %hi, ptr noalias readonly %args) {attributes} {{',
             "entry:",
-            *builder.allocas,
+            *nest.b.allocas,
             *nest.arguments.prologue,
-            *builder.lines,
+            *nest.b.lines,
             "}",
-            "!0 = !{i32 1}",
-            "",
         ]
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from fusec.codegen import llvm_memory
 from fusec.codegen.llvm_arguments import Arguments
@@ -24,6 +25,7 @@ from fusec.kernel import Layout, Step
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
+Tail = Literal["masked", "scalar", "every"]
 LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
@@ -148,13 +150,14 @@ class Nest:
     "every" if each vector step is masked, which spares a second copy of a long body.
     """
 
-    def __init__(self, program: Program, layout: Layout, builder: Builder, tail: str) -> None:
+    tail: Tail = "masked"
+
+    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: Arguments) -> None:
         self.program = program
         self.layout = layout
         self.b = builder
-        self.tail = tail
         self.width = builder.lanes
-        self.arguments = Arguments()
+        self.arguments = arguments
         self.arrays = {param.name: param for param in program.arrays}
         self.uses = uses_of(program)
         self.costs = Costs(program.functions)

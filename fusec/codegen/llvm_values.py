@@ -152,13 +152,14 @@ class Builder:
     """One LLVM function under construction: its instructions, stack slots and the intrinsics it declares.
 
     lanes: elements of a varying value; it may change while the text grows (a scalar remainder after a vector loop).
+    declarations: of the module, in order.
     """
 
-    def __init__(self, lanes: int) -> None:
+    def __init__(self, lanes: int, declarations: dict[str, None]) -> None:
         self.lanes = lanes
         self.lines: list[str] = []
         self.allocas: list[str] = []
-        self.declarations: dict[str, None] = {}
+        self.declarations = declarations
         self.current = "entry"
         self._count = 0
         self._scratch = ""

@@ -324,3 +324,29 @@ def test_only_slots_that_are_used_are_asked_for() -> None:
 def test_the_text_depends_on_nothing_but_its_arguments() -> None:
     program, layout = copy_program(BOOL), Layout(1, (("x", (Step.UNIT,)), ("z", (Step.UNIT,))))
     assert generate(program, layout) == generate(program, layout)
+
+
+# --- tiles -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, INT32, COMPLEX64], ids=str)
+@pytest.mark.parametrize("shape", [(64, 64), (70, 83), (33, 200), (3, 40), (150, 10), (3, 40, 37)])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_transposed_operands_arrive_through_tiles(dtype: DType, shape: tuple[int, ...], streaming: bool) -> None:
+    order = (*range(len(shape) - 2), -1, -2)
+    arrays = {"x": filled((*shape[:-2], shape[-1], shape[-2]), dtype).transpose(order), "y": filled(shape, dtype)}
+    arrays["z"] = np.zeros(shape, dtype.numpy)
+    size = int(np.prod(shape))
+    program = add_program(dtype)
+    assert ".rows" in generate(program, layout_of(program, arrays, shape), symbol="k").source
+    check(program, arrays, shape, lanes=(None,), cuts=(size // 3, size // 2 + 1), streaming=streaming)
+
+
+def test_operands_of_two_sizes_share_tiles() -> None:
+    program = elementwise(
+        {"x": FLOAT32, "y": FLOAT64},
+        {"z": FLOAT64},
+        lambda x, y, **_: [Assign("z", apply("add", apply("add", convert(x, FLOAT64), y), convert(POSITION, FLOAT64)))],
+    )
+    arrays = {"x": filled((90, 70), FLOAT32).T, "y": filled((90, 70), FLOAT64).T, "z": np.zeros((70, 90))}
+    check(program, arrays, (70, 90), lanes=(None,), cuts=(1000,))

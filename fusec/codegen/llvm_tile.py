@@ -1,0 +1,241 @@
+"""Tiles for operands whose consecutive elements lie along another axis than the loop's: transposed on the way in.
+
+Row by row, such an operand costs a cache line for every element. Here bands of rows are taken together: blocks of the
+operand go through registers, transposed, into a tile on the stack, from which the rows of the band read consecutive
+elements. What does not fill a band or a tile is left to the plain loops, a function of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fusec.codegen.llvm_memory import Lanes
+from fusec.codegen.llvm_nest import LINE, Nest, Row, Site, uses_of
+from fusec.codegen.llvm_values import Linear, Value, integer
+from fusec.ir.loops import Program
+from fusec.kernel import Layout, Step
+
+BAND = 64  # rows taken together at most: four cache lines of float32 from every page that a column touches
+_ELEMENT_BYTES = (4, 8)
+
+
+def transposed_operands(program: Program, layout: Layout) -> tuple[str, ...]:
+    """Arrays that are read with a run-time step along the last axis and unit step along the one before it."""
+    if layout.ndim < 2:
+        return ()
+    loaded = uses_of(program).loaded
+    return tuple(
+        param.name
+        for param in program.arrays
+        if param.name in loaded
+        and not param.written
+        and layout.step(param.name)[-2:] == (Step.UNIT, Step.ANY)
+        and param.dtype.nbytes in _ELEMENT_BYTES
+    )
+
+
+def block_size(program: Program, transposed: tuple[str, ...]) -> int:
+    """Rows and columns of the square blocks that all these operands can be transposed by; 0 for none."""
+    return max((LINE // param.dtype.nbytes for param in program.arrays if param.name in transposed), default=0)
+
+
+class TileSite(Site):
+    """The elements at one position of a row whose transposed operands lie in tiles."""
+
+    def __init__(self, nest: Nest, row: Row, position: str, tiles: dict[str, str], streaming: bool) -> None:
+        super().__init__(nest, row, position, streaming)
+        self.tiles = tiles
+
+    def element(self, param: str) -> Value:
+        """The address of the current elements: in a tile, or in the array."""
+        if param not in self.tiles:
+            return super().element(param)
+        return Value("ptr", "", varying=True, linear=Linear(self.tiles[param], self.nest.arrays[param].dtype.nbytes))
+
+
+class TiledNest(Nest):
+    """Writes the function that works in bands; `plain` is the name of the one with the plain loops."""
+
+    def prepare(self, transposed: tuple[str, ...], block: int, plain: str) -> None:
+        """Name the operands that go through tiles, and the rows that a band has a multiple of."""
+        self.plain = plain
+        self.block = block
+        self.last = self.layout.ndim - 1
+        self.tiles = {name: self.b.alloca(f"[{self._tile_bytes(name)} x i8]", LINE) for name in transposed}
+
+    def _pitch(self, name: str) -> int:
+        """Bytes from one row of a tile to the next; a line more than it holds, lest rows share cache sets."""
+        return self.width * self.arrays[name].dtype.nbytes + LINE
+
+    def _tile_bytes(self, name: str) -> int:
+        return BAND * self._pitch(name)
+
+    def write(self) -> None:
+        """Alternate between bands and pieces for the plain loops, until the range is done."""
+        b = self.b
+        slot = b.alloca("i64")
+        test, piece, band, rest, done = (b.label(stem) for stem in ("test", "piece", "band", "rest", "done"))
+        b.line(f"store i64 %lo, ptr {slot}")
+        b.jump(test)
+        b.place(test)
+        position = b.read_slot(slot, "i64", varying=False)
+        b.fork(b.compare("icmp sge", position, Value("i64", "%hi")), done, piece)
+        b.place(piece)
+        outer, column = self._coordinates(position)
+        rows = self._rows_together(position, outer, column)
+        b.fork(b.compare("icmp eq", rows, integer(0)), rest, band)
+        b.place(rest)
+        end = self._end_of_piece(position, outer, column)
+        self._call_plain(position, end)
+        b.line(f"store i64 {end.text}, ptr {slot}")
+        b.jump(test)
+        b.place(band)
+        self._band(position, outer, rows)
+        following = b.binary("add", position, b.binary("mul", rows, self._extent(self.last)))
+        b.line(f"store i64 {following.text}, ptr {slot}")
+        b.jump(test)
+        b.place(done)
+        b.line("ret void")
+
+    def _call_plain(self, start: Value, end: Value) -> None:
+        self.b.line(f'call void @"{self.plain}"(i64 {start.text}, i64 {end.text}, ptr %args)')
+
+    # --- where a range begins and ends ---------------------------------------------------------------------------
+
+    def _coordinates(self, position: Value) -> tuple[tuple[Value, ...], Value]:
+        """The coordinates along all axes but the last, and along that."""
+        b = self.b
+        column = b.binary("urem", position, self._extent(self.last))
+        row = b.binary("udiv", position, self._extent(self.last))
+        outer: list[Value] = []
+        for axis in range(self.last - 1, 0, -1):
+            outer.append(b.binary("urem", row, self._extent(axis)))
+            row = b.binary("udiv", row, self._extent(axis))
+        return (row, *reversed(outer)), column
+
+    def _rows_together(self, position: Value, outer: tuple[Value, ...], column: Value) -> Value:
+        """Rows of a band that can begin here: a multiple of a block's, none within a row or for too few columns."""
+        b, columns = self.b, self._extent(self.last)
+        left = b.binary("udiv", b.binary("sub", Value("i64", "%hi"), position), columns)
+        if self.last > 1:
+            left = b.intrinsic("umin", left, b.binary("sub", self._extent(self.last - 1), outer[-1]))
+        rows = b.binary("and", b.intrinsic("umin", left, integer(BAND)), integer(-self.block))
+        begins = b.compare("icmp eq", column, integer(0))
+        begins = b.binary("and", begins, b.compare("icmp uge", columns, integer(self.width)))
+        return b.select(begins, rows, integer(0))
+
+    def _end_of_piece(self, position: Value, outer: tuple[Value, ...], column: Value) -> Value:
+        """Where the plain loops stop: at the end of a row begun before, or of what is too little for a band."""
+        b, columns, high = self.b, self._extent(self.last), Value("i64", "%hi")
+        end_of_row = b.binary("add", position, b.binary("sub", columns, column))
+        end_of_plane = high
+        if self.last > 1:
+            rows = b.binary("sub", self._extent(self.last - 1), outer[-1])
+            end_of_plane = b.binary("add", position, b.binary("mul", rows, columns))
+        within = b.compare("icmp ne", column, integer(0))
+        narrow = b.compare("icmp ult", columns, integer(self.width))
+        end = b.select(narrow, high, b.select(within, end_of_row, end_of_plane))
+        return b.intrinsic("umin", end, high)
+
+    # --- one band ------------------------------------------------------------------------------------------------
+
+    def _band(self, position: Value, outer: tuple[Value, ...], rows: Value) -> None:
+        """Tile after tile of columns, then the columns that fill none."""
+        b, columns = self.b, self._extent(self.last)
+        sources = {name: self._row_address(self.arrays[name], self.layout.step(name), outer) for name in self.tiles}
+        whole = b.binary("and", columns, integer(-self.width))
+
+        def tile(column: str) -> None:
+            for name, source in sources.items():
+                self._transpose(name, source, column, rows)
+            self._loop("0", 1, lambda row: self._tile_row(position, outer, row, column), rows.text)
+
+        self._loop("0", self.width, tile, whole.text)
+        ragged, done = b.label("ragged"), b.label("done")
+        b.fork(b.compare("icmp eq", whole, columns), done, ragged)
+        b.place(ragged)
+
+        def remainder(row: str) -> None:
+            start = b.binary("add", position, b.binary("mul", Value("i64", row), columns))
+            self._call_plain(b.binary("add", start, whole), b.binary("add", start, columns))
+
+        self._loop("0", 1, remainder, rows.text)
+        b.jump(done)
+        b.place(done)
+
+    def _tile_row(self, position: Value, outer: tuple[Value, ...], row: str, column: str) -> None:
+        """The body for the columns of a tile in one row of the band."""
+        b = self.b
+        at = (*outer[:-1], b.binary("add", outer[-1], Value("i64", row)))
+        first = b.binary("add", position, b.binary("mul", Value("i64", row), self._extent(self.last)))
+        described = self._describe_row(at, first)
+        streams = self._aligned_outputs(described, column) if self.layout.streaming else None
+        tiles = {}
+        for name, address in self.tiles.items():
+            offset = b.let(f"mul i64 {row}, {self._pitch(name)}")
+            tiles[name] = b.let(f"getelementptr i8, ptr {address}, i64 {offset}")
+        site = TileSite(self, replace(described, streams=streams), column, tiles, streaming=streams is not None)
+        self._body(site, Lanes())
+
+    def _aligned_outputs(self, row: Row, column: str) -> Value | None:
+        """Whether all outputs of this row begin a cache line here."""
+        b, outputs, together = self.b, self._outputs(), Value("i1", "true")
+        if not all(self.inner[name] is Step.UNIT and self.width * t.nbytes % LINE == 0 for name, t in outputs):
+            return None
+        for name, dtype in outputs:
+            at = b.let(f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {column}")
+            address = b.binary("and", Value("i64", b.let(f"ptrtoint ptr {at} to i64")), integer(LINE - 1))
+            together = b.binary("and", together, b.compare("icmp eq", address, integer(0)))
+        return together
+
+    # --- transposition -------------------------------------------------------------------------------------------
+
+    def _transpose(self, name: str, source: Value, column: str, rows: Value) -> None:
+        """Fill a tile: blocks of as many rows and columns as a cache line has elements."""
+        nbytes = self.arrays[name].dtype.nbytes
+        size = LINE // nbytes
+        stride = self.arguments.number("stride", name, self.last)
+
+        def block(row: str, inner: str) -> None:
+            b = self.b
+            first = b.binary("mul", b.binary("add", Value("i64", column), Value("i64", inner)), stride)
+            start = b.let(f"getelementptr i8, ptr {source.text}, i64 {first.text}")
+            start = b.let(f"getelementptr i{8 * nbytes}, ptr {start}, i64 {row}")
+            vectors = []
+            for at in range(size):
+                vectors.append(b.let(f"load <{size} x i{8 * nbytes}>, ptr {start}, align {nbytes}"))
+                if at < size - 1:
+                    start = b.let(f"getelementptr i8, ptr {start}, i64 {stride.text}")
+            target = b.let(f"mul i64 {row}, {self._pitch(name)}")
+            target = b.let(f"getelementptr i8, ptr {self.tiles[name]}, i64 {target}")
+            target = b.let(f"getelementptr i{8 * nbytes}, ptr {target}, i64 {inner}")
+            for at, vector in enumerate(self._turned(vectors, 8 * nbytes)):
+                to = b.let(f"getelementptr i8, ptr {target}, i64 {at * self._pitch(name)}")
+                b.line(f"store <{size} x i{8 * nbytes}> {vector}, ptr {to}, align {LINE}")
+
+        def blocks(row: str) -> None:
+            self._loop("0", size, lambda inner: block(row, inner), str(self.width))
+
+        self._loop("0", size, blocks, rows.text)
+
+    def _turned(self, vectors: list[str], bits: int) -> list[str]:
+        """The transpose of a square of vectors: at distance s = 1, 2, 4 ... vectors exchange the lanes that differ."""
+        size, distance = len(vectors), 1
+        kind = f"<{size} x i{bits}>"
+        while distance < size:
+            turned = list(vectors)
+            for at in range(size):
+                if at & distance:
+                    continue
+                pair = f"{kind} {vectors[at]}, {kind} {vectors[at | distance]}"
+                low = [lane if not lane & distance else size + lane - distance for lane in range(size)]
+                high = [lane + distance if not lane & distance else size + lane for lane in range(size)]
+                turned[at] = self._shuffle(pair, low)
+                turned[at | distance] = self._shuffle(pair, high)
+            vectors = turned
+            distance *= 2
+        return vectors
+
+    def _shuffle(self, pair: str, order: list[int]) -> str:
+        indices = ", ".join(f"i32 {lane}" for lane in order)
+        return self.b.let(f"shufflevector {pair}, <{len(order)} x i32> <{indices}>")
