@@ -53,7 +53,7 @@ INFIX = {
 
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
-    "call make field offset load convert bitcast true false const local raw read written _".split()
+    "call make field element offset load convert bitcast true false const local raw read written _".split()
 )
 
 

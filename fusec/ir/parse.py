@@ -344,14 +344,15 @@ class _Parser(Tokens):
         return Apply(op, args, result_type(TABLE[op], scalars, target) if known else BOOL)
 
     def address(self) -> Expr:
-        """What follows ``&``."""
+        """What follows ``&``; ``element`` tells a parameter from a local array of its name."""
+        is_param = self.accept("element")
         name = self.name()
-        if name in self.names.arrays:
-            return LocalArray(name, Pointer(self.names.arrays[name], "local"))
         param = self.names.params.get(name)
         kind = Pointer(BOOL if param is None else param.dtype, "global")
         if self.accept("["):
             return At(name, tuple(self.expression() for _ in self.list("]")), kind)
+        if name in self.names.arrays and not is_param:
+            return LocalArray(name, Pointer(self.names.arrays[name], "local"))
         return Element(name, kind)
 
     def call(self) -> Expr:

@@ -265,6 +265,8 @@ class _Expressions:
                 return f"{op}{target}({self.texts(args)})"
             case Input(variable) | Local(variable):
                 return name(variable)
+            case Element(variable) if variable in self.names.arrays:
+                return f"&element {name(variable)}"
             case Element(variable) | LocalArray(variable):
                 return f"&{name(variable)}"
             case At(variable, index):

@@ -1,0 +1,34 @@
+"""A compiled kernel leaves the bits that the interpreter leaves, whatever the program, the layout and the lanes."""
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from fusec import passes
+from tests.property.programs import Arguments, runs
+from tests.support.llvm_check import check
+
+QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def compare_with_interpreter(arguments: Arguments) -> None:
+    """Lanes of 1, 4, 16 and 64; the range of positions in two parts, as two threads would take it."""
+    assume(arguments.shape)  # a kernel's space has an axis at least; the caller adds it
+    arrays, scalars = arguments.fresh()
+    size = 1
+    for extent in arguments.shape:
+        size *= extent
+    check(passes.run(arguments.program), arrays, arguments.shape, scalars, cuts=(size // 2,))
+
+
+@QUICK
+@given(runs())
+def test_cpu_result_is_the_interpreters(arguments: Arguments) -> None:
+    compare_with_interpreter(arguments)
+
+
+@pytest.mark.slow
+@LONG
+@given(runs())
+def test_cpu_result_is_the_interpreters_for_many_programs(arguments: Arguments) -> None:
+    compare_with_interpreter(arguments)
