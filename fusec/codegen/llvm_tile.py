@@ -219,23 +219,47 @@ class TiledNest(Nest):
         self._loop("0", size, blocks, rows.text)
 
     def _turned(self, vectors: list[str], bits: int) -> list[str]:
-        """The transpose of a square of vectors: at distance s = 1, 2, 4 ... vectors exchange the lanes that differ."""
-        size, distance = len(vectors), 1
+        """The transpose of a square of vectors, as many as each has elements, in the order of columns."""
+        size = len(vectors)
         kind = f"<{size} x i{bits}>"
-        while distance < size:
-            turned = list(vectors)
+        held = [[(row, column) for column in range(size)] for row in range(size)]
+        for distance, low, high in exchanges(size, 128 // bits):
             for at in range(size):
                 if at & distance:
                     continue
                 pair = f"{kind} {vectors[at]}, {kind} {vectors[at | distance]}"
-                low = [lane if not lane & distance else size + lane - distance for lane in range(size)]
-                high = [lane + distance if not lane & distance else size + lane for lane in range(size)]
-                turned[at] = self._shuffle(pair, low)
-                turned[at | distance] = self._shuffle(pair, high)
-            vectors = turned
-            distance *= 2
-        return vectors
+                both = held[at] + held[at | distance]
+                for to, order in ((at, low), (at | distance, high)):
+                    indices = ", ".join(f"i32 {lane}" for lane in order)
+                    vectors[to] = self.b.let(f"shufflevector {pair}, <{size} x i32> <{indices}>")
+                    held[to] = [both[lane] for lane in order]
+        columns = {elements[0][1]: vector for elements, vector in zip(held, vectors, strict=True)}
+        return [columns[column] for column in range(size)]
 
-    def _shuffle(self, pair: str, order: list[int]) -> str:
-        indices = ", ".join(f"i32 {lane}" for lane in order)
-        return self.b.let(f"shufflevector {pair}, <{len(order)} x i32> <{indices}>")
+
+def exchanges(size: int, chunk: int) -> list[tuple[int, list[int], list[int]]]:
+    """Steps of a transpose: the distance of the vectors that are combined, and the lanes of the two results.
+
+    First, elements are interleaved within chunks of 128 bits, then whole chunks are exchanged: shuffles that processors
+    have as single instructions.
+    """
+    steps, together = [], 1
+    while together < chunk:
+        halves = []
+        for start in (0, chunk // 2):
+            order = []
+            for base in range(0, size, chunk):
+                for at in range(base + start, base + start + chunk // 2, together):
+                    order += [*range(at, at + together), *range(size + at, size + at + together)]
+            halves.append(order)
+        steps.append((together, halves[0], halves[1]))
+        together *= 2
+    distance = chunk
+    while distance < size:
+        halves = []
+        for odd in (0, 1):
+            picked = range(odd * chunk, 2 * size, 2 * chunk)
+            halves.append([lane for base in picked for lane in range(base, base + chunk)])
+        steps.append((distance, halves[0], halves[1]))
+        distance *= 2
+    return steps
