@@ -19,7 +19,7 @@ from fusec.ir.walk import operands, statements
 from fusec.kernel import Kernel, Layout, Step
 
 VECTOR_BYTES = 16  # the widest load every GPU has
-WORK_LIMIT = 2048  # scalar operations of an unrolled group beyond which a thread had better take one element
+WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
 def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
@@ -29,7 +29,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
     Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
     """
     _check_types(program, spelling)
-    names = Names(spelling.reserved)
+    names = Names(spelling.reserved | spelling.helpers.keys())
     kernel_name = names.fresh(program.name)
     functions = facts.called_functions(program)
     structs = _structs(program, functions)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 ANYTHING, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND = range(7)
 EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY = range(7, 15)
 
+_SELDOM_KNOWN = frozenset({BIT_OR, BIT_XOR, BIT_AND, SHIFT})
+
 OPERATORS: dict[str, tuple[str, int]] = {
     "add": ("+", SUM),
     "subtract": ("-", SUM),
@@ -43,11 +45,17 @@ class Piece(NamedTuple):
 
 
 def infix(symbol: str, level: int, left: Piece, right: Piece) -> Piece:
-    """Two operands around an operator that associates to the left."""
-    after = right.at(level + 1)
+    """Two operands around an operator that associates to the left.
+
+    Sums inside shifts and everything inside bit operators is parenthesised, though C does not ask for it: few readers
+    know that order.
+    """
+    tight = UNARY if level in _SELDOM_KNOWN else level
+    before = left.at(level if left.level == level else tight)
+    after = right.at(max(level + 1, tight))
     if symbol == "-" and after.startswith("-"):
         after = f"({after})"  # `a - -b` reads badly, and `--` is another operator
-    return Piece(f"{left.at(level)} {symbol} {after}", level)
+    return Piece(f"{before} {symbol} {after}", level)
 
 
 def prefix(symbol: str, operand: Piece) -> Piece:
