@@ -67,10 +67,12 @@ def _fma32(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fma64(a: Array, b: Array, c: Array) -> Array:
-    result = np.asarray(a * b + c)  # exact where an operand is zero, infinite or nan
-    plain_product = (c == 0) & (a != 0) & (b != 0) & np.isfinite(a) & np.isfinite(b)
-    result = np.where(plain_product, a * b, result)  # keeps the sign of a product that underflows
-    ordinary = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0) & (c != 0)
+    finite_factors = np.isfinite(a) & np.isfinite(b)
+    nonzero_product = finite_factors & (a != 0) & (b != 0)
+    result = np.asarray(a * b + c)  # exact where a factor is zero, infinite or nan, or c is nan
+    result = np.where(finite_factors & np.isinf(c), c, result)  # where the product alone would overflow to infinity
+    result = np.where((c == 0) & nonzero_product, a * b, result)  # keeps the sign of a product that underflows
+    ordinary = nonzero_product & np.isfinite(c) & (c != 0)
     if ordinary.any():
         result[ordinary] = _fma_ordinary(a[ordinary], b[ordinary], c[ordinary])
     return result
