@@ -279,6 +279,13 @@ def fast_entry(
         fallback,
         kernel.name,
         limit=limit,
+        allocates=_binds_outputs(kernel, numbers),
         ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
         returns="nothing" if kernel.no_return else returns,
     )
+
+
+def _binds_outputs(kernel: ElementwiseKernel, numbers: frozenset[str]) -> bool:
+    """True if input arrays alone fix the dtypes of all outputs."""
+    fixed = {param.type_name for param in kernel.in_params if param.name not in numbers}
+    return all(param.dtype is not None or param.type_name in fixed for param in kernel.out_params)

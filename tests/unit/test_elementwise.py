@@ -259,6 +259,14 @@ def test_wrong_arguments_are_named(number):
     assert isinstance(caught.value, fusec.FusecError)
 
 
+def test_a_native_entry_refuses_what_the_first_call_would_refuse():
+    free = fusec.ElementwiseKernel("int32 x", "U y", "y = x", "free")
+    x = np.arange(9, dtype=np.int32)
+    assert free(x, np.empty(9)).dtype == np.float64
+    with pytest.raises(FusecTypeError, match="type U"):
+        free(x)
+
+
 def test_a_refused_call_writes_nothing():
     out = np.full(4, 5, np.float32)
     for args in ((f32(4), 1e400j, out), (f32(3), f32(4), out), (f32(4), f32(4).astype("f8"), out)):
