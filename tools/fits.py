@@ -59,26 +59,56 @@ def _along(t: mp.mpf, centre: float) -> mp.mpf:
     return centre * (1 + t) / (1 - t)
 
 
-def _i0_scaled(x: mp.mpf) -> mp.mpf:
-    return mp.exp(-x) * mp.besseli(0, x) * mp.sqrt(1 + 2 * mp.pi * x)
+def _bessel_near(order: int, t: mp.mpf) -> mp.mpf:
+    x = 2 * mp.sqrt(t)
+    return mp.besseli(0, x) if order == 0 else 2 * mp.besseli(1, x) / x
 
 
-def _i1_scaled(x: mp.mpf) -> mp.mpf:
-    return mp.exp(-x) * 2 * mp.besseli(1, x) / x * mp.sqrt(1 + I1_LINE * x) ** 3
+def _bessel_far(order: int, x: mp.mpf) -> mp.mpf:
+    return mp.exp(-x) * mp.sqrt(x) * mp.besseli(order, x)
+
+
+def _zeros(order: int) -> tuple[mp.mpf, mp.mpf]:
+    return mp.besseljzero(order, 1), mp.besseljzero(order, 2)
+
+
+def _j_near(order: int, v: mp.mpf) -> mp.mpf:
+    square = max(32 * (v + 1), mp.mpf(10) ** -20)
+    x = mp.sqrt(square)
+    first, second = _zeros(order)
+    value = mp.besselj(order, x) / (1 if order == 0 else x)
+    return value / ((square - first**2) * (square - second**2))
+
+
+def _y_near(order: int, v: mp.mpf) -> mp.mpf:
+    x = mp.sqrt(max(32 * (v + 1), mp.mpf(10) ** -20))
+    if order == 0:
+        return mp.bessely(0, x) - 2 / mp.pi * mp.log(x) * mp.besselj(0, x)
+    return (mp.bessely(1, x) - 2 / mp.pi * (mp.log(x) * mp.besselj(1, x) - 1 / x)) / x
+
+
+def _hankel(order: int, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    """P and Q with J = sqrt(2 / (pi x)) (P cos(c) - Q sin(c)), Y = the same with (P sin(c) + Q cos(c))."""
+    if x > mp.mpf(10) ** 5:
+        mu = 4 * order * order
+        return 1 - mp.mpf((mu - 1) * (mu - 9)) / (128 * x * x), mp.mpf(mu - 1) / (8 * x)
+    c = x - (2 * order + 1) * mp.pi / 4
+    j, y, size = mp.besselj(order, x), mp.bessely(order, x), mp.sqrt(mp.pi * x / 2)
+    return size * (j * mp.cos(c) + y * mp.sin(c)), size * (y * mp.cos(c) - j * mp.sin(c))
 
 
 def _stirling(u: mp.mpf) -> mp.mpf:
-    """z (log gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2) of u = 1 / z^2."""
+    """Z (log gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2) of u = 1 / z^2."""
     z = 1 / mp.sqrt(u)
     if z > 1000:
         return mp.mpf(1) / 12 - u / 360 + u**2 / 1260 - u**3 / 1680 + u**4 / 1188
     return z * (mp.loggamma(z) - (z - mp.mpf(1) / 2) * mp.log(z) + z - mp.log(2 * mp.pi) / 2)
 
 
-def _erfinv_scaled(s: mp.mpf) -> mp.mpf:
-    """erfinv(x) / (x (1 + s)) of s = sqrt(-log(1 - x^2))."""
+def _erfinv(s: mp.mpf) -> mp.mpf:
+    """erfinv(x) / x of s = sqrt(-log(1 - x^2))."""
     if s < mp.mpf(10) ** -9:
-        return mp.sqrt(mp.pi) / 2 * (1 - s)
+        return mp.sqrt(mp.pi) / 2
     w = s * s
     x = mp.sqrt(-mp.expm1(-w))
     y = mp.exp(-w) / (1 + x)
@@ -90,10 +120,8 @@ def _erfinv_scaled(s: mp.mpf) -> mp.mpf:
         g += step
         if abs(step) < mp.mpf(10) ** -38 * g:
             break
-    return g / (x * (1 + s))
+    return g / x
 
-
-I1_LINE = mp.cbrt(mp.pi / 2)
 
 FITS = (
     Fit(
@@ -271,27 +299,51 @@ FITS = (
     Fit("cbrt", "x^(-1/3)", lambda x: 1 / mp.cbrt(x), lambda x: mp.cbrt(x), mp.mpf(1), mp.mpf(8), 7, 7),
     Fit(
         "i0",
-        "exp(-x) I0(x) sqrt(1 + 2 pi x) of (x - 4) / (x + 4)",
-        lambda t: _i0_scaled(_along(t, 4)),
-        lambda t: 1 / _i0_scaled(_along(t, 4)),
-        mp.mpf(-1),
-        mp.mpf(1) - mp.mpf("0.0001"),
+        "I0(x) of x^2 / 4",
+        lambda t: _bessel_near(0, t),
+        lambda t: 1 / _bessel_near(0, t),
+        mp.mpf(0),
+        mp.mpf(16),
         27,
         57,
         start=8,
         paired=6,
     ),
     Fit(
+        "i0_far",
+        "exp(-x) sqrt(x) I0(x) of 16 / x - 1",
+        lambda v: _bessel_far(0, 16 / (1 + v)),
+        lambda v: 1 / _bessel_far(0, 16 / (1 + v)),
+        mp.mpf("-0.99"),
+        mp.mpf(1),
+        27,
+        57,
+        start=3,
+        paired=3,
+    ),
+    Fit(
         "i1",
-        "2 exp(-x) I1(x) / x (1 + (pi / 2)^(1/3) x)^(3/2) of (x - 4) / (x + 4)",
-        lambda t: _i1_scaled(_along(t, 4)),
-        lambda t: 1 / _i1_scaled(_along(t, 4)),
-        mp.mpf(-1) + mp.mpf(10) ** -12,
-        mp.mpf(1) - mp.mpf("0.0001"),
+        "2 I1(x) / x of x^2 / 4",
+        lambda t: _bessel_near(1, t),
+        lambda t: 1 / _bessel_near(1, t),
+        mp.mpf(0),
+        mp.mpf(16),
         27,
         57,
         start=8,
         paired=6,
+    ),
+    Fit(
+        "i1_far",
+        "exp(-x) sqrt(x) I1(x) of 16 / x - 1",
+        lambda v: _bessel_far(1, 16 / (1 + v)),
+        lambda v: 1 / _bessel_far(1, 16 / (1 + v)),
+        mp.mpf("-0.99"),
+        mp.mpf(1),
+        27,
+        57,
+        start=3,
+        paired=3,
     ),
     Fit(
         "stirling_near",
@@ -339,27 +391,157 @@ FITS = (
     ),
     Fit(
         "erfinv",
-        "erfinv(x) / (x (1 + s)) of (s - 2) / (s + 2), s = sqrt(-log(1 - x^2))",
-        lambda t: _erfinv_scaled(_along(t, 2)),
-        lambda t: 1 / _erfinv_scaled(_along(t, 2)),
-        mp.mpf(-1),
-        mp.mpf("0.865"),
-        0,
+        "erfinv(x) / x of w - 3.125, w = -log(1 - x^2)",
+        lambda v: _erfinv(mp.sqrt(v + 3.125)),
+        lambda v: 1 / _erfinv(mp.sqrt(v + 3.125)),
+        mp.mpf(-3.125),
+        mp.mpf(3.126),
+        27,
         57,
-        start=24,
-        paired=6,
+        start=8,
+        paired=4,
     ),
     Fit(
-        "erfinv_near",
-        "erfinv(x) / (x (1 + s)) of (s - 2) / (s + 2), s = sqrt(-log(1 - x^2))",
-        lambda t: _erfinv_scaled(_along(t, 2)),
-        lambda t: 1 / _erfinv_scaled(_along(t, 2)),
-        mp.mpf(-1),
-        mp.mpf("0.675"),
+        "erfinv_middle",
+        "erfinv(x) / x of s - 3.25, s = sqrt(-log(1 - x^2))",
+        lambda v: _erfinv(v + 3.25),
+        lambda v: 1 / _erfinv(v + 3.25),
+        mp.mpf("2.499") - 3.25,
+        mp.mpf("4.01") - 3.25,
+        27,
+        57,
+        start=8,
+        paired=4,
+    ),
+    Fit(
+        "erfinv_far",
+        "erfinv(x) / x of s - 6, s = sqrt(-log(1 - x^2))",
+        lambda v: _erfinv(v + 6),
+        lambda v: 1 / _erfinv(v + 6),
+        mp.mpf("3.99") - 6,
+        mp.mpf("9.01") - 6,
+        0,
+        57,
+        start=8,
+        paired=4,
+    ),
+    Fit(
+        "erfinv_far_single",
+        "erfinv(x) / x of s - 7, s = sqrt(-log(1 - x^2))",
+        lambda v: _erfinv(v + 7),
+        lambda v: 1 / _erfinv(v + 7),
+        mp.mpf("3.99") - 7,
+        mp.mpf("10.3") - 7,
         27,
         0,
         start=8,
+        paired=4,
+    ),
+    Fit(
+        "erfinv_extreme",
+        "erfinv(x) / (x s) of 1 / s, s = sqrt(-log(1 - x^2))",
+        lambda v: _erfinv(1 / v) * v,
+        lambda v: 1 / (_erfinv(1 / v) * v),
+        1 / mp.mpf("27.5"),
+        1 / mp.mpf("8.99"),
+        0,
+        57,
+        start=8,
+        paired=4,
+    ),
+    Fit(
+        "j0",
+        "J0(x) / ((x^2 - a^2) (x^2 - b^2)) of x^2 / 32 - 1, a and b the first zeros",
+        lambda v: _j_near(0, v),
+        lambda v: 1 / _j_near(0, v),
+        mp.mpf(-1),
+        mp.mpf(1),
+        27,
+        57,
+        start=5,
+        paired=4,
+    ),
+    Fit(
+        "y0",
+        "Y0(x) - 2 log(x) J0(x) / pi of x^2 / 32 - 1",
+        lambda v: _y_near(0, v),
+        one,
+        mp.mpf(-1),
+        mp.mpf(1),
+        27,
+        57,
+        start=5,
         paired=6,
+    ),
+    Fit(
+        "bessel_p0",
+        "P of Hankel's expansion of order 0, of 64 / x^2",
+        lambda u: _hankel(0, 8 / mp.sqrt(u))[0],
+        one,
+        mp.mpf(0),
+        mp.mpf(1),
+        28,
+        57,
+        start=3,
+        paired=1,
+    ),
+    Fit(
+        "bessel_q0",
+        "Q of Hankel's expansion of order 0, times x / 8, of 64 / x^2",
+        lambda u: _hankel(0, 8 / mp.sqrt(u))[1] * (1 / mp.sqrt(u)),
+        one,
+        mp.mpf(0),
+        mp.mpf(1),
+        26,
+        55,
+        start=3,
+    ),
+    Fit(
+        "j1",
+        "J1(x) / (x (x^2 - a^2) (x^2 - b^2)) of x^2 / 32 - 1, a and b the first zeros",
+        lambda v: _j_near(1, v),
+        lambda v: 1 / _j_near(1, v),
+        mp.mpf(-1),
+        mp.mpf(1),
+        27,
+        57,
+        start=5,
+        paired=4,
+    ),
+    Fit(
+        "y1",
+        "(Y1(x) - 2 (log(x) J1(x) - 1 / x) / pi) / x of x^2 / 32 - 1",
+        lambda v: _y_near(1, v),
+        one,
+        mp.mpf(-1),
+        mp.mpf(1),
+        27,
+        57,
+        start=5,
+        paired=6,
+    ),
+    Fit(
+        "bessel_p1",
+        "P of Hankel's expansion of order 1, of 64 / x^2",
+        lambda u: _hankel(1, 8 / mp.sqrt(u))[0],
+        one,
+        mp.mpf(0),
+        mp.mpf(1),
+        28,
+        57,
+        start=3,
+        paired=1,
+    ),
+    Fit(
+        "bessel_q1",
+        "Q of Hankel's expansion of order 1, times x / 8, of 64 / x^2",
+        lambda u: _hankel(1, 8 / mp.sqrt(u))[1] * (1 / mp.sqrt(u)),
+        one,
+        mp.mpf(0),
+        mp.mpf(1),
+        26,
+        55,
+        start=3,
     ),
 )
 
@@ -379,7 +561,11 @@ CONSTANTS: dict[str, Callable[[], mp.mpf]] = {
     "two_over_sqrt_pi": lambda: 2 / mp.sqrt(mp.pi),
     "sqrt_two": lambda: mp.sqrt(2),
     "two_pi": lambda: 2 * mp.pi,
-    "i1_line": lambda: +I1_LINE,
+    "sqrt_inverse_pi": lambda: mp.sqrt(1 / mp.pi),
+    "j0_first": lambda: mp.besseljzero(0, 1) ** 2,
+    "j0_second": lambda: mp.besseljzero(0, 2) ** 2,
+    "j1_first": lambda: mp.besseljzero(1, 1) ** 2,
+    "j1_second": lambda: mp.besseljzero(1, 2) ** 2,
     "sqrt_half": lambda: mp.sqrt(mp.mpf(1) / 2),
     "log_sqrt_two_pi": lambda: mp.log(2 * mp.pi) / 2,
 }

@@ -35,8 +35,7 @@ POLYNOMIALS = {
     ),
     # (asinh(x) - x) / x^3 of x^2 on [0.0, 0.2501], error 2^-29.5
     ("asinh", "float32"): (
-        "-0x1.5555360000000p-3 0x1.3324ec0000000p-4 -0x1.6b94c20000000p-5 0x1.cd55600000000p-6 "
-        "-0x1.b10dcc0000000p-7"
+        "-0x1.5555360000000p-3 0x1.3324ec0000000p-4 -0x1.6b94c20000000p-5 0x1.cd55600000000p-6 -0x1.b10dcc0000000p-7"
     ),
     # (asinh(x) - x) / x^3 of x^2 on [0.0, 0.2501], error 2^-59.4
     ("asinh", "float64"): (
@@ -46,8 +45,7 @@ POLYNOMIALS = {
     ),
     # (atan(x) - x) / x^3 of x^2 on [0.0, 0.17174], error 2^-30.4
     ("atan", "float32"): (
-        "-0x1.55554a0000000p-2 0x1.9991e00000000p-3 -0x1.23b9680000000p-3 0x1.b2201e0000000p-4 "
-        "-0x1.f2cc900000000p-5"
+        "-0x1.55554a0000000p-2 0x1.9991e00000000p-3 -0x1.23b9680000000p-3 0x1.b2201e0000000p-4 -0x1.f2cc900000000p-5"
     ),
     # (atan(x) - x) / x^3 of x^2 on [0.0, 0.17174], error 2^-59.4
     ("atan", "float64"): (
@@ -86,20 +84,31 @@ POLYNOMIALS = {
         "0x1.3b13b9401d855p-3 0x1.110f73ad2b933p-3 0x1.e249b99dae5c9p-4 0x1.a741f14d0ae1bp-4 "
         "0x1.da66b57f79783p-4"
     ),
+    # P of Hankel's expansion of order 0, of 64 / x^2 on [0.0, 1.0], error 2^-29.2
+    ("bessel_p0", "float32"): (
+        "0x1.0000000000000p+0 -0x1.1ffc4e0000000p-10 0x1.c6728e0000000p-16 -0x1.bcd3820000000p-20"
+    ),
+    # P of Hankel's expansion of order 0, of 64 / x^2 on [0.0, 1.0], error 2^-58.2
+    ("bessel_p0", "float64"): (
+        "0x1.0000000000000p+0 -0x1.1ffffffffec66p-10 0x1.cb5fffed7f628p-16 -0x1.251eda301396ep-19 "
+        "0x1.84b7aef54f6e9p-22 -0x1.b76c53e68f7fep-24 0x1.753f98000b09bp-25 -0x1.a1e155d5b703fp-26 "
+        "0x1.02c74e4d30452p-26 -0x1.2560db6179fb1p-27 0x1.00e643b06fe3bp-28 -0x1.2334863babf13p-30 "
+        "0x1.375187ebd5465p-33"
+    ),
+    # what rounding left of the first of bessel_p0
+    ("bessel_p0_low", "float32"): ("-0x1.c03a800000000p-30"),
+    # what rounding left of the first of bessel_p0
+    ("bessel_p0_low", "float64"): ("-0x1.b8a57af08cc40p-59"),
     # x^(-1/3) on [1.0, 8.0], error 2^-7.1
     ("cbrt", "float32"): (
-        "0x1.5676580000000p+0 -0x1.c378060000000p-2 0x1.bc8a140000000p-4 -0x1.a9b3e40000000p-7 "
-        "0x1.33037c0000000p-11"
+        "0x1.5676580000000p+0 -0x1.c378060000000p-2 0x1.bc8a140000000p-4 -0x1.a9b3e40000000p-7 0x1.33037c0000000p-11"
     ),
     # x^(-1/3) on [1.0, 8.0], error 2^-7.1
     ("cbrt", "float64"): (
-        "0x1.56765774cbcc3p+0 -0x1.c37801a8c5829p-2 0x1.bc8a08cee3702p-4 -0x1.a9b3cf291bf3dp-7 "
-        "0x1.330366894ebf2p-11"
+        "0x1.56765774cbcc3p+0 -0x1.c37801a8c5829p-2 0x1.bc8a08cee3702p-4 -0x1.a9b3cf291bf3dp-7 0x1.330366894ebf2p-11"
     ),
     # (cos(x) - 1 + x^2 / 2) / x^4 of x^2 on [0.0, 0.62303], error 2^-33.1
-    ("cos", "float32"): (
-        "0x1.55554a0000000p-5 -0x1.6c0c1a0000000p-10 0x1.99e1100000000p-16"
-    ),
+    ("cos", "float32"): ("0x1.55554a0000000p-5 -0x1.6c0c1a0000000p-10 0x1.99e1100000000p-16"),
     # (cos(x) - 1 + x^2 / 2) / x^4 of x^2 on [0.0, 0.62303], error 2^-64.1
     ("cos", "float64"): (
         "0x1.555555555554bp-5 -0x1.6c16c16c15002p-10 0x1.a01a019c8afabp-16 -0x1.27e4f7ecceb48p-22 "
@@ -140,9 +149,7 @@ POLYNOMIALS = {
         "0x1.351e1c2ca6c28p-32"
     ),
     # what rounding left of the first of erfcx
-    ("erfcx_low", "float64"): (
-        "-0x1.ab61b058b12d0p-55 0x1.619bba8093d1cp-57 -0x1.8e80a98bb4bd8p-61"
-    ),
+    ("erfcx_low", "float64"): ("-0x1.ab61b058b12d0p-55 0x1.619bba8093d1cp-57 -0x1.8e80a98bb4bd8p-61"),
     # (1 + 2 x) exp(x^2) erfc(x) of (x - 2) / (x + 2) on [-1.0, 0.675], error 2^-29.0
     ("erfcx_near", "float32"): (
         "0x1.46e80e0000000p+0 -0x1.7bf5ec0000000p-4 -0x1.5407c40000000p-3 0x1.4ffa280000000p-3 "
@@ -151,19 +158,171 @@ POLYNOMIALS = {
         "0x1.210bf60000000p-16"
     ),
     # what rounding left of the first of erfcx_near
-    ("erfcx_near_low", "float32"): (
-        "0x1.1ce6b00000000p-27 -0x1.3b87480000000p-29 0x1.4f42d00000000p-28"
+    ("erfcx_near_low", "float32"): ("0x1.1ce6b00000000p-27 -0x1.3b87480000000p-29 0x1.4f42d00000000p-28"),
+    # erfinv(x) / x of w - 3.125, w = -log(1 - x^2) on [-3.125, 3.126], error 2^-27.4
+    ("erfinv", "float32"): (
+        "0x1.a755e80000000p+0 0x1.ebd80c0000000p-3 -0x1.8b6d320000000p-8 -0x1.84556e0000000p-11 "
+        "0x1.87bf480000000p-13 -0x1.d21e700000000p-17 -0x1.75a53a0000000p-20 0x1.c9bdca0000000p-22 "
+        "-0x1.9fefd20000000p-26 -0x1.3ebef80000000p-28 0x1.5ea98c0000000p-31"
+    ),
+    # erfinv(x) / x of w - 3.125, w = -log(1 - x^2) on [-3.125, 3.126], error 2^-58.0
+    ("erfinv", "float64"): (
+        "0x1.a755e7c99ae86p+0 0x1.ebd80d9b13dfap-3 -0x1.8b6c33114ead6p-8 -0x1.84576948356b2p-11 "
+        "0x1.879c2a20b527bp-13 -0x1.d1d1f7ca21cfep-17 -0x1.6e8a53cde788dp-20 0x1.c6b4f88bdc488p-22 "
+        "-0x1.f36ced470c323p-26 -0x1.1a9eb0ecb905ep-28 0x1.20f536442b16bp-30 -0x1.dc3f1461e55fep-35 "
+        "-0x1.c8a3fa693261ep-37 0x1.7235e4140984ep-39 -0x1.6bdbb584f45f7p-44 -0x1.686e9340bcf0bp-45 "
+        "0x1.d6c656d3d637cp-48 -0x1.6fb60a88df21ep-55 -0x1.1ca51f4e6f8c7p-53 0x1.1ebe35b073186p-56 "
+        "0x1.9a7bb9eda4442p-61 -0x1.9bb4af2a673c9p-62 0x1.38a5d3e575c33p-66 0x1.e6647c8324b1ep-69 "
+        "-0x1.6b260c76306b3p-72"
+    ),
+    # erfinv(x) / x of s - 6, s = sqrt(-log(1 - x^2)) on [-2.01, 3.01], error 2^-57.0
+    ("erfinv_far", "float64"): (
+        "0x1.7708d123a9941p+2 0x1.02757b354a825p+0 -0x1.efcf027ca36a8p-12 -0x1.6814b00dd1f68p-15 "
+        "0x1.6a07330f3ff3cp-16 -0x1.6775ec70557c1p-18 0x1.28c7da16000e5p-20 -0x1.c0914d47f4077p-23 "
+        "0x1.41244545ee6d8p-25 -0x1.baad0e0976b30p-28 0x1.28d3c22b76000p-30 -0x1.8a9b2cadc0eb0p-33 "
+        "0x1.13ccc2a397d9fp-35 -0x1.cbf1b67b3b35ap-38 0x1.1a0d5cb115e98p-39 -0x1.1ada604fc46b0p-40 "
+        "0x1.2cc1ab4ae85d4p-41 -0x1.d55ea0036b790p-43 0x1.2343d8b12a644p-44 -0x1.e913ad977cc23p-46 "
+        "0x1.d681c2521be02p-47 -0x1.083963fbf0240p-48 0x1.0cb0dc47446a1p-53 0x1.1954d0c62f211p-52 "
+        "-0x1.4d76e17e35410p-54 0x1.2b802083dacd3p-57 -0x1.95b730ff2ec0cp-63 -0x1.a9fe47037e5f5p-66"
+    ),
+    # what rounding left of the first of erfinv_far
+    ("erfinv_far_low", "float64"): (
+        "0x1.4d09ba7bda6dep-52 -0x1.7fbbb7473d330p-56 -0x1.d0e20bd6b44e4p-67 -0x1.64f7c15baf488p-69"
+    ),
+    # erfinv(x) / x of s - 7, s = sqrt(-log(1 - x^2)) on [-3.01, 3.3], error 2^-28.2
+    ("erfinv_far_single", "float32"): (
+        "0x1.b79e040000000p+2 0x1.0233520000000p+0 -0x1.0cbf3e0000000p-11 0x1.ae37e00000000p-18 "
+        "0x1.92c81c0000000p-18 -0x1.c4f0c20000000p-20 0x1.64983c0000000p-22 -0x1.52e9a00000000p-25 "
+        "0x1.8f301c0000000p-28 -0x1.629d700000000p-29 0x1.bb111a0000000p-32"
+    ),
+    # what rounding left of the first of erfinv_far_single
+    ("erfinv_far_single_low", "float32"): (
+        "0x1.1ac1a80000000p-23 -0x1.eb6f700000000p-26 0x1.4640d00000000p-37 0x1.7f79740000000p-43"
+    ),
+    # what rounding left of the first of erfinv
+    ("erfinv_low", "float32"): (
+        "-0x1.15cf000000000p-28 0x1.01e0300000000p-28 0x1.dd3f500000000p-33 0x1.d6ffb80000000p-37"
+    ),
+    # what rounding left of the first of erfinv
+    ("erfinv_low", "float64"): (
+        "-0x1.59d847a0c5b30p-56 -0x1.0eb30b5e1b56ep-57 -0x1.827a955d557c0p-65 0x1.789a48c82edc4p-66"
+    ),
+    # erfinv(x) / x of s - 3.25, s = sqrt(-log(1 - x^2)) on [-0.751, 0.76], error 2^-29.2
+    ("erfinv_middle", "float32"): (
+        "0x1.8abcc40000000p+1 0x1.0158a80000000p+0 0x1.6003f60000000p-8 -0x1.ebbc080000000p-9 "
+        "0x1.45c7660000000p-9 -0x1.b9bd7a0000000p-10 0x1.01bb080000000p-10 -0x1.7ef38a0000000p-12 "
+        "-0x1.3ed9920000000p-15 0x1.61af900000000p-14"
+    ),
+    # erfinv(x) / x of s - 3.25, s = sqrt(-log(1 - x^2)) on [-0.751, 0.76], error 2^-59.5
+    ("erfinv_middle", "float64"): (
+        "0x1.8abcc380d5a48p+1 0x1.0158a6d641d55p+0 0x1.5ffcfe5b6ce37p-8 -0x1.ebadabba032bbp-9 "
+        "0x1.468eeca93cc3dp-9 -0x1.ba9240d856d42p-10 0x1.f3cc5460b0dbfp-11 -0x1.7448bcd10a7a6p-12 "
+        "0x1.932e8b0f9eadep-16 0x1.1e6abd012b140p-14 -0x1.8cf452792982dp-15 0x1.a2419a87e08cfp-17 "
+        "0x1.8996212b931adp-19 -0x1.0b78dd9ba72bbp-18 0x1.8dce4f4ff1198p-20 -0x1.dc4c0845e222ap-26 "
+        "-0x1.083016fe93ca3p-22 0x1.1accd2dad0081p-23 -0x1.5f1d6c2168b7fp-26 -0x1.07a6304e065e5p-26 "
+        "0x1.01d3051cb83dbp-27"
+    ),
+    # what rounding left of the first of erfinv_middle
+    ("erfinv_middle_low", "float32"): (
+        "-0x1.1233b40000000p-24 -0x1.c2b7e80000000p-25 0x1.3be6d80000000p-33 -0x1.9cab800000000p-36"
+    ),
+    # what rounding left of the first of erfinv_middle
+    ("erfinv_middle_low", "float64"): (
+        "-0x1.949265e593a2cp-54 -0x1.1d42767455fd2p-54 0x1.0b17a9dd876eap-62 0x1.32e2e0900d0c0p-68"
     ),
     # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-28.2
     ("exp", "float32"): (
-        "0x1.fffffc0000000p-2 0x1.55548a0000000p-3 0x1.55584c0000000p-5 0x1.123f760000000p-7 "
-        "0x1.6adda00000000p-10"
+        "0x1.fffffc0000000p-2 0x1.55548a0000000p-3 0x1.55584c0000000p-5 0x1.123f760000000p-7 0x1.6adda00000000p-10"
     ),
     # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-62.8
     ("exp", "float64"): (
         "0x1.0000000000000p-1 0x1.555555555555dp-3 0x1.555555555556bp-5 0x1.111111110e57cp-7 "
         "0x1.6c16c16c0b388p-10 0x1.a01a01b5ceb3ap-13 0x1.a01a01e09c4eap-16 0x1.71ddeb32eeafdp-19 "
         "0x1.27e462d2d7959p-22 0x1.af73251fdca8bp-26 0x1.20206f5399768p-29"
+    ),
+    # I0(x) of x^2 / 4 on [0.0, 16.0], error 2^-27.7
+    ("i0", "float32"): (
+        "0x1.0000000000000p+0 0x1.0000000000000p+0 0x1.0000020000000p-2 0x1.c71c3a0000000p-6 "
+        "0x1.c71ef80000000p-10 0x1.2335760000000p-14 0x1.0360000000000p-19 0x1.4dd8d60000000p-25 "
+        "0x1.6acd380000000p-31 0x1.6f4e1c0000000p-38 0x1.4057740000000p-43"
+    ),
+    # I0(x) of x^2 / 4 on [0.0, 16.0], error 2^-58.8
+    ("i0", "float64"): (
+        "0x1.0000000000000p+0 0x1.0000000000000p+0 0x1.ffffffffffff3p-3 0x1.c71c71c71c85bp-6 "
+        "0x1.c71c71c71a938p-10 0x1.23456789c5e60p-14 0x1.02e85c06c9520p-19 0x1.522a44218ea7bp-25 "
+        "0x1.522a4126a6f1ap-31 0x1.0b3153e75294fp-37 0x1.55ff4d8087b17p-44 0x1.69e61f61ec32dp-51 "
+        "0x1.40a5dc0142a59p-58 0x1.f2a2ff1dd902bp-66 0x1.108b6813869d2p-73 0x1.1cafc1704fe4dp-80"
+    ),
+    # exp(-x) sqrt(x) I0(x) of 16 / x - 1 on [-0.99, 1.0], error 2^-29.6
+    ("i0_far", "float32"): (
+        "0x1.9bd4280000000p-2 0x1.b879880000000p-9 0x1.1dab560000000p-13 0x1.74e6d20000000p-17 "
+        "0x1.8bcf520000000p-20 0x1.8442540000000p-22 0x1.d7e77e0000000p-24"
+    ),
+    # exp(-x) sqrt(x) I0(x) of 16 / x - 1 on [-0.99, 1.0], error 2^-57.7
+    ("i0_far", "float64"): (
+        "0x1.9bd428ad249a5p-2 0x1.b87969bb93b9cp-9 0x1.1daa72b5e270dp-13 0x1.75e5ee711579ep-17 "
+        "0x1.8e513a797715ap-20 0x1.3f49a989356b6p-22 0x1.7d0f09f713eedp-24 0x1.51cdc59e4c25dp-25 "
+        "0x1.7234f3746536fp-26 0x1.03a69a8a67524p-27 -0x1.cfea6e60d7c17p-28 -0x1.cd0a69aa26c43p-27 "
+        "-0x1.7286ce279745ap-28 0x1.045cadcc1fcf5p-27 0x1.fc4c85bb4ffecp-28 -0x1.e7fba8a9fcf43p-29 "
+        "-0x1.951f225b7fcf9p-28 0x1.b0153792e0d27p-30 0x1.eaef85d3ca24bp-29 -0x1.4efef2fd29e10p-31 "
+        "-0x1.b01b9ab7580abp-30 0x1.7271a3f4bdb7ep-33 0x1.e23a3d2ac14fdp-32 -0x1.961143f692a36p-36 "
+        "-0x1.f7e4d3138bbfap-35"
+    ),
+    # what rounding left of the first of i0_far
+    ("i0_far_low", "float32"): ("0x1.5847dc0000000p-27 -0x1.08bf240000000p-34 -0x1.c616e00000000p-41"),
+    # what rounding left of the first of i0_far
+    ("i0_far_low", "float64"): ("-0x1.ba02f615405b8p-56 -0x1.80073523a9858p-65 0x1.01b0e18b00466p-67"),
+    # what rounding left of the first of i0
+    ("i0_low", "float32"): (
+        "0x1.3426000000000p-32 -0x1.184f000000000p-27 0x1.4d9f500000000p-28 -0x1.776a280000000p-32 "
+        "-0x1.3b742c0000000p-35 0x1.883cd80000000p-40"
+    ),
+    # what rounding left of the first of i0
+    ("i0_low", "float64"): (
+        "-0x1.085bae466ba40p-60 0x1.aaf437cecca38p-55 -0x1.587bdb8947918p-57 0x1.8b32b791cd9d8p-60 "
+        "-0x1.1ee5b38c3f700p-70 0x1.f8f3319cabcf8p-68"
+    ),
+    # 2 I1(x) / x of x^2 / 4 on [0.0, 16.0], error 2^-27.9
+    ("i1", "float32"): (
+        "0x1.0000000000000p+0 0x1.0000020000000p-1 0x1.5555340000000p-4 0x1.c71ed20000000p-8 "
+        "0x1.6c028c0000000p-12 0x1.85191a0000000p-17 0x1.23dfe20000000p-22 0x1.6c52e60000000p-28 "
+        "0x1.93ef8a0000000p-35 0x1.95f3580000000p-40"
+    ),
+    # 2 I1(x) / x of x^2 / 4 on [0.0, 16.0], error 2^-58.1
+    ("i1", "float64"): (
+        "0x1.0000000000000p+0 0x1.0000000000000p-1 0x1.5555555555552p-4 0x1.c71c71c71c7a1p-8 "
+        "0x1.6c16c16c160bfp-12 0x1.845c8a0cf7704p-17 0x1.27e4fb7658556p-22 0x1.522a441146704p-28 "
+        "0x1.2c97572ffb4ebp-34 0x1.ab82105db8f78p-41 0x1.f17427cb27be2p-48 0x1.e2808a6cb7872p-55 "
+        "0x1.8ad6a779ff966p-62 0x1.1c1886358cf60p-69 0x1.26fd6c3db0263p-77 0x1.17cf381db8493p-84"
+    ),
+    # exp(-x) sqrt(x) I1(x) of 16 / x - 1 on [-0.99, 1.0], error 2^-29.4
+    ("i1_far", "float32"): (
+        "0x1.8ebe780000000p-2 -0x1.3f796a0000000p-7 -0x1.cbc6980000000p-13 -0x1.f77e2c0000000p-17 "
+        "-0x1.e94ad80000000p-20 -0x1.c2d20e0000000p-22 -0x1.0c190a0000000p-23"
+    ),
+    # exp(-x) sqrt(x) I1(x) of 16 / x - 1 on [-0.99, 1.0], error 2^-57.6
+    ("i1_far", "float64"): (
+        "0x1.8ebe783a84030p-2 -0x1.3f796198ee632p-7 -0x1.cbc54df1e8ddfp-13 -0x1.f89c230597bf7p-17 "
+        "-0x1.ec8e1077537f5p-20 -0x1.7613812ce3903p-22 -0x1.ad8d46a98e609p-24 -0x1.72796459de7a2p-25 "
+        "-0x1.9191f01fdb8b3p-26 -0x1.21a6456c145d5p-27 0x1.cf05ac504ee2cp-28 0x1.e2870839db3fep-27 "
+        "0x1.999f64b9702efp-28 -0x1.0773a0f396c06p-27 -0x1.0dd1388d22a3ep-27 0x1.dd0f5105f8229p-29 "
+        "0x1.a8c6387fdffcdp-28 -0x1.99d1a94c05d67p-30 -0x1.fffd963d0abb2p-29 0x1.380ff25047f73p-31 "
+        "0x1.c18d69a6c0ad3p-30 -0x1.56e25adb75963p-33 -0x1.f521e616603fap-32 0x1.77dc5bc358053p-36 "
+        "0x1.05ae07f6a17d8p-34"
+    ),
+    # what rounding left of the first of i1_far
+    ("i1_far_low", "float32"): ("0x1.e0c1100000000p-29 0x1.328e800000000p-37 -0x1.e41ce00000000p-41"),
+    # what rounding left of the first of i1_far
+    ("i1_far_low", "float64"): ("-0x1.b9a5ad5301f38p-58 0x1.3525fec648b34p-62 0x1.fe5de01e85e6cp-67"),
+    # what rounding left of the first of i1
+    ("i1_low", "float32"): (
+        "-0x1.19ba400000000p-29 -0x1.346d080000000p-26 -0x1.f042540000000p-29 -0x1.54b3000000000p-37 "
+        "-0x1.7053480000000p-37 0x1.3ef1b80000000p-42"
+    ),
+    # what rounding left of the first of i1
+    ("i1_low", "float64"): (
+        "-0x1.41b2df8611800p-63 0x1.bdc8399c62c60p-58 0x1.0e2aeae292a3cp-58 -0x1.573f97213626ep-62 "
+        "-0x1.1c13de7cea100p-66 -0x1.e01aac2802012p-71"
     ),
     # log(gamma(1 + t)) / t on [-0.26, 0.26], error 2^-28.5
     ("lgamma_one", "float32"): (
@@ -180,13 +339,9 @@ POLYNOMIALS = {
         "-0x1.c9ae86f38846ap-5 0x1.b2ace455dc04cp-5 -0x1.270680628b9dfp-4 0x1.1481b021b6306p-4"
     ),
     # what rounding left of the first of lgamma_one
-    ("lgamma_one_low", "float32"): (
-        "0x1.b41a800000000p-28 0x1.bc4c600000000p-29"
-    ),
+    ("lgamma_one_low", "float32"): ("0x1.b41a800000000p-28 0x1.bc4c600000000p-29"),
     # what rounding left of the first of lgamma_one
-    ("lgamma_one_low", "float64"): (
-        "0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"
-    ),
+    ("lgamma_one_low", "float64"): ("0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"),
     # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-28.7
     ("lgamma_two", "float32"): (
         "0x1.b0ee600000000p-2 0x1.4a34ce0000000p-2 -0x1.13e0120000000p-4 0x1.5129780000000p-6 "
@@ -200,13 +355,9 @@ POLYNOMIALS = {
         "-0x1.3bfc4945679afp-17 0x1.36639982b4727p-18 -0x1.275cbef35ee8fp-19"
     ),
     # what rounding left of the first of lgamma_two
-    ("lgamma_two_low", "float32"): (
-        "0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"
-    ),
+    ("lgamma_two_low", "float32"): ("0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"),
     # what rounding left of the first of lgamma_two
-    ("lgamma_two_low", "float64"): (
-        "0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"
-    ),
+    ("lgamma_two_low", "float64"): ("0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"),
     # (log(1 + x) - x) / x^2 on [-0.33333, 0.33333], error 2^-27.5
     ("log", "float32"): (
         "-0x1.0000000000000p-1 0x1.5554fa0000000p-2 -0x1.ffff940000000p-3 0x1.99d5880000000p-3 "
@@ -214,18 +365,14 @@ POLYNOMIALS = {
         "-0x1.ffd6380000000p-4"
     ),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-32.5
-    ("sin", "float32"): (
-        "-0x1.5555560000000p-3 0x1.1111740000000p-7 -0x1.a0591e0000000p-13 0x1.7c11260000000p-19"
-    ),
+    ("sin", "float32"): ("-0x1.5555560000000p-3 0x1.1111740000000p-7 -0x1.a0591e0000000p-13 0x1.7c11260000000p-19"),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-63.2
     ("sin", "float64"): (
         "-0x1.5555555555555p-3 0x1.111111111106ap-7 -0x1.a01a019ffea7bp-13 0x1.71de3a344106fp-19 "
         "-0x1.ae642d4e993cbp-26 0x1.610a7aa072a62p-33 -0x1.a0678a13cc647p-41"
     ),
     # (sinh(x) - x) / x^3 of x^2 on [0.0, 1.01], error 2^-31.6
-    ("sinh", "float32"): (
-        "0x1.5555560000000p-3 0x1.1110e20000000p-7 0x1.a021280000000p-13 0x1.75b5040000000p-19"
-    ),
+    ("sinh", "float32"): ("0x1.5555560000000p-3 0x1.1110e20000000p-7 0x1.a021280000000p-13 0x1.75b5040000000p-19"),
     # (sinh(x) - x) / x^3 of x^2 on [0.0, 1.01], error 2^-61.8
     ("sinh", "float64"): (
         "0x1.5555555555556p-3 0x1.111111111101ep-7 0x1.a01a01a037251p-13 0x1.71de3a3b09477p-19 "
@@ -237,9 +384,7 @@ POLYNOMIALS = {
         "0x1.b921bd8890e37p-11 -0x1.ee8218cad1866p-10 0x1.46dd8cf4897aep-8"
     ),
     # Stirling's series for log(gamma(z)), times z, of 1 / z^2 on [1.0e-12, 0.0625], error 2^-30.9
-    ("stirling_near", "float32"): (
-        "0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"
-    ),
+    ("stirling_near", "float32"): ("0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"),
     # (tanh(x) - x) / x^3 of x^2 on [0.0, 1.001], error 2^-27.7
     ("tanh", "float32"): (
         "-0x1.55553c0000000p-2 0x1.110be40000000p-3 -0x1.b9622e0000000p-5 0x1.6009060000000p-6 "
@@ -252,117 +397,79 @@ POLYNOMIALS = {
         "-0x1.f4dde6e526e68p-13 0x1.9398b445569b9p-14 -0x1.3f43d485fa50ap-15 0x1.defdbf4c57601p-17 "
         "-0x1.3f11f24120e07p-18 0x1.54d34350ad9cbp-20 -0x1.f366fd9357b41p-23 0x1.6d065b47aad7ap-26"
     ),
+    # Y0(x) - 2 log(x) J0(x) / pi of x^2 / 32 - 1 on [-1.0, 1.0], error 2^-27.8
+    ("y0", "float32"): (
+        "-0x1.876cb80000000p-2 -0x1.a828c00000000p-1 0x1.a5a81e0000000p+0 0x1.272bb40000000p-3 "
+        "-0x1.13da280000000p+0 0x1.5827980000000p-1 -0x1.c06d120000000p-3 0x1.7bd6da0000000p-5 "
+        "-0x1.cc5e0c0000000p-8 0x1.a69e480000000p-11 -0x1.3564a60000000p-14 0x1.68f89c0000000p-18"
+    ),
+    # Y0(x) - 2 log(x) J0(x) / pi of x^2 / 32 - 1 on [-1.0, 1.0], error 2^-57.4
+    ("y0", "float64"): (
+        "-0x1.876cb72f1c7ebp-2 -0x1.a828bfbfdc936p-1 0x1.a5a81d661f788p+0 0x1.272bb3b608b4ep-3 "
+        "-0x1.13da2b14a486ep+0 0x1.58279811359ffp-1 -0x1.c06cc647f6a9ap-3 0x1.7bd6bf2cea1e4p-5 "
+        "-0x1.cc706012368d7p-8 0x1.a6a8c6c8b10f1p-11 -0x1.31537c5c8335dp-14 0x1.651b8fa0fae23p-18 "
+        "-0x1.5995ab9560a9bp-22 0x1.1997d49afc06cp-26 -0x1.88003d2a5e8c2p-31 0x1.d9b4322c14401p-36 "
+        "-0x1.f1bd40d315ccap-41"
+    ),
+    # what rounding left of the first of y0
+    ("y0_low", "float32"): (
+        "0x1.a7366c0000000p-27 0x1.faa0100000000p-28 -0x1.95a8400000000p-25 0x1.a379800000000p-33 "
+        "-0x1.b368400000000p-25 -0x1.f7efc80000000p-27"
+    ),
+    # what rounding left of the first of y0
+    ("y0_low", "float64"): (
+        "0x1.63842c338dbf8p-58 -0x1.ed99bed232e76p-55 0x1.be70e4dd3fbdap-54 -0x1.589b932eed14cp-57 "
+        "-0x1.afd6f628e98a0p-57 0x1.40b924f464c80p-58"
+    ),
 }
 
 CONSTANTS = {
-    ("half_pi", "float32"): (
-        "0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"
-    ),
-    ("half_pi", "float64"): (
-        "0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"
-    ),
-    ("i1_line", "float32"): (
-        "0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"
-    ),
-    ("i1_line", "float64"): (
-        "0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"
-    ),
-    ("ln10", "float32"): (
-        "0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"
-    ),
-    ("ln10", "float64"): (
-        "0x1.26bb1bbb55516p+1 -0x1.f48ad494ea3e9p-53 -0x1.9ebae3ae02600p-107"
-    ),
-    ("ln2", "float32"): (
-        "0x1.62e4300000000p-1 -0x1.05c6100000000p-29 -0x1.950d880000000p-54"
-    ),
-    ("ln2", "float64"): (
-        "0x1.62e42fefa39efp-1 0x1.abc9e3b39803fp-56 0x1.7b57a079a1800p-111"
-    ),
-    ("log10_2", "float32"): (
-        "0x1.3441360000000p-2 -0x1.ec10c00000000p-27 -0x1.0cee0e0000000p-54"
-    ),
-    ("log10_2", "float64"): (
-        "0x1.34413509f79ffp-2 -0x1.9dc1da994fd21p-59 0x1.22f04d5a61000p-114"
-    ),
-    ("log10e", "float32"): (
-        "0x1.bcb7b20000000p-2 -0x1.5b235e0000000p-27 -0x1.cd59540000000p-54"
-    ),
-    ("log10e", "float64"): (
-        "0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57 0x1.ee191f71a3000p-112"
-    ),
-    ("log2_10", "float32"): (
-        "0x1.a934f00000000p+1 0x1.2f346e0000000p-24 0x1.5fc9260000000p-51"
-    ),
-    ("log2_10", "float64"): (
-        "0x1.a934f0979a371p+1 0x1.7f2495fb7fa6dp-53 0x1.fb699b2d8ac00p-107"
-    ),
-    ("log2e", "float32"): (
-        "0x1.7154760000000p+0 0x1.4ae0c00000000p-26 -0x1.e888300000000p-52"
-    ),
-    ("log2e", "float64"): (
-        "0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56 -0x1.60bb8a5442800p-110"
-    ),
-    ("log_sqrt_two_pi", "float32"): (
-        "0x1.d67f1c0000000p-1 0x1.0c97d60000000p-26 0x1.29a4a60000000p-51"
-    ),
-    ("log_sqrt_two_pi", "float64"): (
-        "0x1.d67f1c864beb5p-1 -0x1.65b5a1b7ff5dfp-55 -0x1.b7f70c13dc200p-110"
-    ),
-    ("pi", "float32"): (
-        "0x1.921fb60000000p+1 -0x1.777a5c0000000p-24 -0x1.ee59da0000000p-49"
-    ),
-    ("pi", "float64"): (
-        "0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"
-    ),
-    ("quarter_pi", "float32"): (
-        "0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"
-    ),
-    ("quarter_pi", "float64"): (
-        "0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"
-    ),
-    ("sqrt_half", "float32"): (
-        "0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"
-    ),
-    ("sqrt_half", "float64"): (
-        "0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"
-    ),
-    ("sqrt_two", "float32"): (
-        "0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"
-    ),
-    ("sqrt_two", "float64"): (
-        "0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"
-    ),
-    ("third", "float32"): (
-        "0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"
-    ),
-    ("third", "float64"): (
-        "0x1.5555555555555p-2 0x1.5555555555555p-56 0x1.5555555555500p-110"
-    ),
-    ("two_over_pi", "float32"): (
-        "0x1.45f3060000000p-1 0x1.b939100000000p-26 0x1.529fc20000000p-52"
-    ),
-    ("two_over_pi", "float64"): (
-        "0x1.45f306dc9c883p-1 -0x1.6b01ec5417056p-55 -0x1.6447e493ad500p-109"
-    ),
-    ("two_over_sqrt_pi", "float32"): (
-        "0x1.20dd760000000p+0 -0x1.f7ac920000000p-25 -0x1.7728e20000000p-51"
-    ),
-    ("two_over_sqrt_pi", "float64"): (
-        "0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"
-    ),
-    ("two_pi", "float32"): (
-        "0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"
-    ),
-    ("two_pi", "float64"): (
-        "0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"
-    ),
-    ("two_thirds", "float32"): (
-        "0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"
-    ),
-    ("two_thirds", "float64"): (
-        "0x1.5555555555555p-1 0x1.5555555555555p-55 0x1.5555555555500p-109"
-    ),
+    ("half_pi", "float32"): ("0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"),
+    ("half_pi", "float64"): ("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"),
+    ("i1_line", "float32"): ("0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"),
+    ("i1_line", "float64"): ("0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"),
+    ("j0_first", "float32"): ("0x1.721fb80000000p+2 0x1.18aeee0000000p-28 -0x1.24f9c00000000p-55"),
+    ("j0_first", "float64"): ("0x1.721fb80462bbbp+2 0x1.db60c816c15d3p-52 -0x1.29e6617a32000p-109"),
+    ("j0_second", "float32"): ("0x1.e78a4a0000000p+4 0x1.88775c0000000p-22 -0x1.110d7c0000000p-48"),
+    ("j0_second", "float64"): ("0x1.e78a4a621dd6fp+4 -0x1.10d7c5048826bp-52 0x1.37018087ca800p-107"),
+    ("j1_first", "float32"): ("0x1.d5d2b40000000p+3 0x1.89822c0000000p-25 -0x1.c6a0d20000000p-54"),
+    ("j1_first", "float64"): ("0x1.d5d2b4189822cp+3 -0x1.c6a0d245172bap-54 -0x1.efdf2ef954000p-110"),
+    ("j1_second", "float32"): ("0x1.89bf660000000p+5 0x1.ca90c80000000p-25 0x1.2535560000000p-51"),
+    ("j1_second", "float64"): ("0x1.89bf66072a432p+5 0x1.25355661cb79cp-51 -0x1.97b7aa366a400p-105"),
+    ("ln10", "float32"): ("0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"),
+    ("ln10", "float64"): ("0x1.26bb1bbb55516p+1 -0x1.f48ad494ea3e9p-53 -0x1.9ebae3ae02600p-107"),
+    ("ln2", "float32"): ("0x1.62e4300000000p-1 -0x1.05c6100000000p-29 -0x1.950d880000000p-54"),
+    ("ln2", "float64"): ("0x1.62e42fefa39efp-1 0x1.abc9e3b39803fp-56 0x1.7b57a079a1800p-111"),
+    ("log10_2", "float32"): ("0x1.3441360000000p-2 -0x1.ec10c00000000p-27 -0x1.0cee0e0000000p-54"),
+    ("log10_2", "float64"): ("0x1.34413509f79ffp-2 -0x1.9dc1da994fd21p-59 0x1.22f04d5a61000p-114"),
+    ("log10e", "float32"): ("0x1.bcb7b20000000p-2 -0x1.5b235e0000000p-27 -0x1.cd59540000000p-54"),
+    ("log10e", "float64"): ("0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57 0x1.ee191f71a3000p-112"),
+    ("log2_10", "float32"): ("0x1.a934f00000000p+1 0x1.2f346e0000000p-24 0x1.5fc9260000000p-51"),
+    ("log2_10", "float64"): ("0x1.a934f0979a371p+1 0x1.7f2495fb7fa6dp-53 0x1.fb699b2d8ac00p-107"),
+    ("log2e", "float32"): ("0x1.7154760000000p+0 0x1.4ae0c00000000p-26 -0x1.e888300000000p-52"),
+    ("log2e", "float64"): ("0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56 -0x1.60bb8a5442800p-110"),
+    ("log_sqrt_two_pi", "float32"): ("0x1.d67f1c0000000p-1 0x1.0c97d60000000p-26 0x1.29a4a60000000p-51"),
+    ("log_sqrt_two_pi", "float64"): ("0x1.d67f1c864beb5p-1 -0x1.65b5a1b7ff5dfp-55 -0x1.b7f70c13dc200p-110"),
+    ("pi", "float32"): ("0x1.921fb60000000p+1 -0x1.777a5c0000000p-24 -0x1.ee59da0000000p-49"),
+    ("pi", "float64"): ("0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"),
+    ("quarter_pi", "float32"): ("0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"),
+    ("quarter_pi", "float64"): ("0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"),
+    ("sqrt_half", "float32"): ("0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"),
+    ("sqrt_half", "float64"): ("0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"),
+    ("sqrt_inverse_pi", "float32"): ("0x1.20dd760000000p-1 -0x1.f7ac920000000p-26 -0x1.7728e20000000p-52"),
+    ("sqrt_inverse_pi", "float64"): ("0x1.20dd750429b6dp-1 0x1.1ae3a914fed80p-57 -0x1.3cbbebf65f000p-112"),
+    ("sqrt_two", "float32"): ("0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"),
+    ("sqrt_two", "float64"): ("0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"),
+    ("third", "float32"): ("0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"),
+    ("third", "float64"): ("0x1.5555555555555p-2 0x1.5555555555555p-56 0x1.5555555555500p-110"),
+    ("two_over_pi", "float32"): ("0x1.45f3060000000p-1 0x1.b939100000000p-26 0x1.529fc20000000p-52"),
+    ("two_over_pi", "float64"): ("0x1.45f306dc9c883p-1 -0x1.6b01ec5417056p-55 -0x1.6447e493ad500p-109"),
+    ("two_over_sqrt_pi", "float32"): ("0x1.20dd760000000p+0 -0x1.f7ac920000000p-25 -0x1.7728e20000000p-51"),
+    ("two_over_sqrt_pi", "float64"): ("0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"),
+    ("two_pi", "float32"): ("0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"),
+    ("two_pi", "float64"): ("0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"),
+    ("two_thirds", "float32"): ("0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"),
+    ("two_thirds", "float64"): ("0x1.5555555555555p-1 0x1.5555555555555p-55 0x1.5555555555500p-109"),
 }
 
 # the first bits of 2 / pi after the binary point
@@ -371,5 +478,6 @@ TWO_OVER_PI = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1d"
     "eb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b"
     "5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b"
-    "6babf0cfbc209af4361d"
-    , 16)
+    "6babf0cfbc209af4361d",
+    16,
+)

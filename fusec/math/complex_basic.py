@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fusec.math.trigonometric_inverse import atan2
 from fusec.math.value import Value, make_complex, where
 
 
@@ -57,4 +56,3 @@ def conj(x: Value) -> Value:
 def norm(x: Value) -> Value:
     """The square of the absolute value."""
     return x.real * x.real + x.imag * x.imag
-

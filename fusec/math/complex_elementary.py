@@ -52,7 +52,7 @@ def _atan2(y: Value, x: Value) -> Value:
 
 
 def _turn(z: Value) -> Value:
-    """i z."""
+    """I z."""
     return make_complex(-z.imag, z.real)
 
 
@@ -206,7 +206,7 @@ def pow_(x: Value, y: Value) -> Value:
 
 
 def _difference(a: Value, b: Value, c: Value, d: Value) -> Value:
-    """a b - c d with one rounding or little more."""
+    """A b - c d with one rounding or little more."""
     first, second = two_product(a, b), two_product(-c, d)
     total = two_sum(first.hi, second.hi)
     rest = total.lo + (first.lo + second.lo)

@@ -10,33 +10,34 @@ from fusec.math.value import Value, floor, fma, trunc, where
 
 
 def fmod(x: Value, y: Value) -> Body:
-    """The exact remainder of truncated division, with the sign of x; one or two turns of the loop for usual quotients.
+    """The exact remainder of truncated division, with the sign of x; one turn of the loop for quotients below 2^digits.
 
-    Each turn takes off a multiple of |y| times a power of two, at least 1/2 of what is left. The quotient is
-    underestimated, so the rest stays positive; the fma is exact, for its result is a multiple of the last place of
-    the divisor and below 2^digits of them.
+    Each turn takes off a whole multiple of |y| times a power of two. The rounded quotient is at most one too great; both
+    the fma and the sum that mends it are exact, for their results are multiples of the divisor's last place and not
+    greater than the divisor.
     """
-    form = format_of(x)
     block = Block()
     rest, size = block.let(abs(x)), block.let(abs(y))
     usable = block.let((rest < INF) & (size > 0.0))
 
     def turn(inner: Block) -> None:
         divisor = inner.let(_scaled_below(size, rest))
-        under = 1.0 - 2.0 ** (1 - form.mantissa)
-        times = trunc(rest / divisor * under)
-        inner.assign(rest, fma(-where(times < 1.0, 1.0, times), divisor, rest))
+        left = inner.let(fma(-trunc(rest / divisor), divisor, rest))
+        inner.assign(rest, where(left < 0.0, left + divisor, left))
 
     block.loop(usable & (rest >= size), turn)
     return block.finish(where(usable & y.eq(y), copy_sign(rest, x), NAN))
 
 
 def _scaled_below(size: Value, rest: Value) -> Value:
-    """Size * 2^k <= rest, k >= 0, with a quotient below 2^digits unless size is subnormal."""
+    """Size * 2^k <= rest, k >= 0, with a quotient below 2^digits."""
     form = format_of(size)
-    fields = [value.signed_bits >> form.mantissa for value in (rest, size)]
-    gap = fields[0] - fields[1] - (form.mantissa - 2)
-    count = where(gap > 0, gap, 0)
+    up = form.mantissa + 1
+    small = size < form.tiny
+    normal = where(small, size * 2.0**up, size)
+    exponents = [value.signed_bits >> form.mantissa for value in (rest, normal)]
+    gap = exponents[0] - exponents[1] + where(small, exponents[0].like(up), 0) - (form.mantissa - 2)
+    count = where(gap > 0, where(gap > 2 * form.bias, gap.like(2 * form.bias), gap), 0)
     half = count >> 1
     return size * power_of_two(half) * power_of_two(count - half)
 

@@ -24,7 +24,7 @@ def erf(x: Value) -> Value:
     return copy_sign(where(size > 1.0, 1.0 - complement, small), x)
 
 
-def _pair_polynomial(name: str, t: Pair) -> Pair:
+def pair_polynomial(name: str, t: Pair) -> Pair:
     """A fitted polynomial whose first coefficients are pairs: the last steps of Horner's scheme in pairs."""
     highs, lows = polynomial(name, t.hi.dtype), polynomial(name + "_low", t.hi.dtype)
     inner = horner_of(highs[len(lows) :], t.hi)
@@ -37,7 +37,7 @@ def _pair_polynomial(name: str, t: Pair) -> Pair:
 
 
 def _erfc_parts(a: Pair) -> tuple[Pair, Value]:
-    """erfc of a positive bounded pair as a normal pair near 1 and the power of two that multiplies it.
+    """Erfc of a positive bounded pair as a normal pair near 1 and the power of two that multiplies it.
 
     (1 + 2a) exp(a^2) erfc(a) is smooth in t = (a - k) / (a + k), after M. M. Shepherd and J. G. Laframboise,
     "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981.
@@ -46,7 +46,7 @@ def _erfc_parts(a: Pair) -> tuple[Pair, Value]:
     centre = form.pick(2.0, 4.0)
     above, below = two_sum(a.hi, -centre), two_sum(a.hi, centre)
     above, below = quick_sum(above.hi, above.lo + a.lo), quick_sum(below.hi, below.lo + a.lo)
-    smooth = _pair_polynomial(form.pick_name("erfcx_near", "erfcx"), above / below)
+    smooth = pair_polynomial(form.pick_name("erfcx_near", "erfcx"), above / below)
     square = two_product(a.hi, a.hi)
     reduced = reduce(Pair(-square.hi, -fma(a.hi + a.hi, a.lo, square.lo)))
     loose = exp_rest(reduced.rest)
@@ -71,7 +71,7 @@ def erfc(x: Value) -> Value:
 
 
 def _reflected(left: Value, near: Pair, exponent: Value, whole: float) -> Value:
-    """near * 2^exponent, or `whole` less it on the left side."""
+    """Near * 2^exponent, or `whole` less it on the left side."""
     form = format_of(near.hi)
     right = scale(near.value(), exponent)
     least = 2 - form.bias

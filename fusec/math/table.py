@@ -6,7 +6,20 @@ from functools import cache
 
 from fusec.dtypes import BOOL, COMPLEX, DType, real_type
 from fusec.ir.loops import Function
-from fusec.math import basic, complex_basic, complex_elementary, division, error, exponential, hyperbolic, logarithm, power
+from fusec.math import (
+    basic,
+    bessel,
+    complex_basic,
+    complex_elementary,
+    division,
+    error,
+    error_inverse,
+    exponential,
+    gamma,
+    hyperbolic,
+    logarithm,
+    power,
+)
 from fusec.math import trigonometric as circular
 from fusec.math import trigonometric_inverse as arcs
 from fusec.math.body import Formula, write
@@ -69,6 +82,19 @@ REAL: dict[str, Formula] = {
     "erf": error.erf,
     "erfc": error.erfc,
     "normcdf": error.normcdf,
+    "erfinv": error_inverse.erfinv,
+    "erfcinv": error_inverse.erfcinv,
+    "normcdfinv": error_inverse.normcdfinv,
+    # Bessel functions
+    "i0": bessel.i0,
+    "i1": bessel.i1,
+    "j0": bessel.j0,
+    "j1": bessel.j1,
+    "y0": bessel.y0,
+    "y1": bessel.y1,
+    # gamma function
+    "gamma": gamma.gamma,
+    "lgamma": gamma.lgamma,
 }
 
 COMPLEX_FORMULAS: dict[str, Formula] = {

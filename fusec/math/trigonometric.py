@@ -105,7 +105,7 @@ def _angle_double(turn: Value, lower: Value, like: Value) -> Angle:
 
 
 def sine_pair(rest: Pair, careful: bool = False) -> Pair:
-    """sin of a reduced angle; `careful` regards the roundings within the second term as well."""
+    """Sin of a reduced angle; `careful` regards the roundings within the second term as well."""
     x = rest.hi
     square = x * x
     series = horner("sin", square)

@@ -1,0 +1,136 @@
+"""Functions whose results NumPy or C define exactly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fusec.dtypes import COMPUTE_FLOATS, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, INTEGERS, UINT8, UINT64, DType
+from fusec.ir.interpret import call
+from fusec.math import callees, define
+
+HARD = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -7.0, 1e-300, 5e-324, 1e-40, -1e-45, 2.0**24 + 1, 1e30]
+HARD += [
+    1e308,
+    3e38,
+    2.2250738585072014e-308,
+    1.1754943508222875e-38,
+    math.pi,
+    np.inf,
+    -np.inf,
+    np.nan,
+    0.49999999999999994,
+]
+
+
+def floats(dtype: DType, count: int = 300) -> np.ndarray:
+    random = np.random.default_rng(3)
+    span = 40 if dtype == FLOAT32 else 300
+    wide = random.choice([-1, 1], count) * 10.0 ** random.uniform(-span, span, count)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.concatenate([HARD, wide, random.uniform(-9, 9, count)]).astype(dtype.numpy)
+
+
+def integers(dtype: DType) -> np.ndarray:
+    bounds = np.iinfo(dtype.numpy)
+    random = np.random.default_rng(4)
+    drawn = random.integers(bounds.min, bounds.max, 60, dtype=dtype.numpy, endpoint=True)
+    near = np.array([bounds.min, bounds.min + 1, bounds.max, 0, 1, 2, 3, 7], dtype.numpy)
+    return np.concatenate([near, near - near.dtype.type(1), drawn])
+
+
+def pairs(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    left, right = np.meshgrid(x[:90], x[-90:])
+    return np.concatenate([left.ravel(), x]), np.concatenate([right.ravel(), x[::-1]])
+
+
+def run(op: str, *args: np.ndarray) -> np.ndarray:
+    types = tuple(next(t for t in (*INTEGERS, *COMPUTE_FLOATS) if t.numpy == arg.dtype) for arg in args)
+    function = define(op, types)
+    return call(function, list(args), callees(function))
+
+
+def assert_same_bits(found: np.ndarray, wanted: np.ndarray) -> None:
+    assert found.dtype == wanted.dtype
+    same = (found == wanted) & (np.signbit(found) == np.signbit(wanted)) if found.dtype.kind == "f" else found == wanted
+    both_nan = (found != found) & (wanted != wanted)
+    wrong = np.flatnonzero(~(same | both_nan))
+    assert not len(wrong), f"{found[wrong[:5]]} instead of {wanted[wrong[:5]]}"
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+@pytest.mark.parametrize("op", ["fmod", "remainder", "floor_divide", "nextafter", "copysign", "minimum", "maximum"])
+def test_binary_functions_are_numpys(op: str, dtype: DType) -> None:
+    x, y = pairs(floats(dtype))
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, op)(x, y)
+    found = run(op, x, y)
+    if op in ("minimum", "maximum"):  # NumPy leaves the sign of equal zeros open
+        found, wanted = found + dtype.numpy.type(0), wanted + dtype.numpy.type(0)
+    assert_same_bits(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
+@pytest.mark.parametrize("op", ["remainder", "floor_divide", "minimum", "maximum"])
+def test_integer_functions_are_numpys(op: str, dtype: DType) -> None:
+    x, y = pairs(integers(dtype))
+    with np.errstate(all="ignore"):
+        assert_same_bits(run(op, x, y), getattr(np, op)(x, y))
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+@pytest.mark.parametrize(("op", "combine"), [("minimum", np.bitwise_or), ("maximum", np.bitwise_and)])
+def test_zeros_are_ordered_by_sign(op: str, combine: np.ufunc, dtype: DType) -> None:
+    x, y = np.array([0.0, 0.0, -0.0, -0.0], dtype.numpy), np.array([0.0, -0.0, 0.0, -0.0], dtype.numpy)
+    assert_same_bits(np.signbit(run(op, x, y)), combine(np.signbit(x), np.signbit(y)))
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+@pytest.mark.parametrize("op", ["fmin", "fmax"])
+def test_fmin_and_fmax_prefer_numbers(op: str, dtype: DType) -> None:
+    x, y = pairs(floats(dtype))
+    zero = dtype.numpy.type(0)
+    assert_same_bits(run(op, x, y) + zero, getattr(np, op)(x, y) + zero)
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+@pytest.mark.parametrize("op", ["sign", "signbit", "isnan", "isinf", "isfinite"])
+def test_classes_are_numpys(op: str, dtype: DType) -> None:
+    x = floats(dtype)
+    assert_same_bits(run(op, x), getattr(np, op)(x))
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+def test_round_takes_halves_away_from_zero(dtype: DType) -> None:
+    x = np.concatenate([floats(dtype), np.arange(-6, 6, 0.5).astype(dtype.numpy)])
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        wanted = np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(dtype.numpy)
+    assert_same_bits(run("round", x), np.where(np.isinf(x), x, np.copysign(wanted, x)))
+
+
+@pytest.mark.parametrize("count_dtype", [INT8, INT16, INT32, INT64, UINT8, UINT64], ids=repr)
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+def test_ldexp_rounds_once(dtype: DType, count_dtype: DType) -> None:
+    x, n = np.meshgrid(floats(dtype, 60), integers(count_dtype))
+    with np.errstate(all="ignore"):
+        wanted = np.ldexp(x, np.clip(n.astype(np.float64), -9999, 9999).astype(np.int32))
+    assert_same_bits(run("ldexp", x.ravel(), n.ravel()), wanted.ravel())
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+def test_ilogb_is_the_exponent(dtype: DType) -> None:
+    x = floats(dtype)
+    exponents = np.frexp(x)[1] - 1
+    least, greatest = -(2**31), 2**31 - 1
+    wanted = np.where((x == 0) | np.isnan(x), least, np.where(np.isinf(x), greatest, exponents)).astype(np.int32)
+    assert_same_bits(run("ilogb", x), wanted)
+
+
+def test_fmod_is_exact_at_the_ends_of_the_range() -> None:
+    x = np.array([1.7e308, 1.7e308, 8.9e307, 1.0], np.float64)
+    y = np.array([5e-324, 2.3e-308, 3e-310, 5e-324], np.float64)
+    assert_same_bits(run("fmod", x, y), np.fmod(x, y))
+    assert define("fmod", (FLOAT64, FLOAT64)) is define("fmod", (FLOAT64, FLOAT64))
