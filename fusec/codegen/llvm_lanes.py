@@ -7,17 +7,17 @@ from fusec.codegen.llvm_nest import all_expressions
 from fusec.dtypes import DType, compute_type, real_type
 from fusec.ir.expr import Apply, Expr, type_of
 from fusec.ir.loops import Atomic, DeclareArray, If, Program, Stmt, While
-from fusec.kernel import Layout
+from fusec.kernel import Layout, Step
 
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway
+_STRIDED_LANES = 16  # small elements with a stride are read one by one: more of them only make more text
 _LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 registers are in flight at once
 _STACK = 1 << 14  # bytes that the local arrays of all lanes may take
 
 
 def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
     """A power of two: as many lanes as keep the registers of the hottest type busy without running out of them."""
-    del layout
     if vector_bits == 0:
         return 1
     costs = Costs(program.functions)
@@ -30,10 +30,20 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
     lanes = min(registers * vector_bits // hot_bits(program), _MOST_LANES)
     if any(isinstance(stmt, Atomic) for stmt in stmts):
         lanes = min(lanes, _ATOMIC_LANES)
+    if has_small_strided_operand(program, layout):
+        lanes = min(lanes, _STRIDED_LANES)
     local = sum(stmt.length * stmt.element.nbytes for stmt in stmts if isinstance(stmt, DeclareArray))
     while lanes > 1 and lanes * local > _STACK:
         lanes //= 2
     return lanes
+
+
+def has_small_strided_operand(program: Program, layout: Layout) -> bool:
+    """Whether an operand of less than 32 bits, which no gather instruction reads, has a stride along the rows."""
+    steps = dict(layout.steps)
+    return any(
+        param.dtype.bits < 32 and steps[param.name][-1] is Step.ANY for param in program.arrays if param.name in steps
+    )
 
 
 def flatten(body: tuple[Stmt, ...]) -> list[Stmt]:
