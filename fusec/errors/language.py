@@ -1,4 +1,4 @@
-"""Errors in kernel text: parameters, tokens, syntax, names and types (codes F100 to F199). CuPy's texts where it has them."""
+"""Errors in kernel text: parameters, syntax, names, types (codes F100 to F199). CuPy's texts where it has them."""
 
 from __future__ import annotations
 
@@ -131,7 +131,9 @@ class BadDirective(UserError):
     message: ClassVar[str] = "{what}"
     hint: ClassVar[str] = "{cure}"
     what: str
-    cure: str = "known directives: #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #include, #pragma, #error"
+    cure: str = (
+        "known directives: #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #include, #pragma, #error"
+    )
 
 
 class UnknownHeader(UserError):

@@ -105,7 +105,7 @@ def _shift(op: str, left: Expr, right: Expr, span: Span) -> Expr:
 
 
 def _count(count: Expr, wide: DType) -> Expr:
-    """A shift count in the dtype of what is shifted; one that does not fit becomes an over-wide one, not a small one."""
+    """A shift count in the dtype of what is shifted; one that does not fit becomes over-wide, not small."""
     given = scalar_type(count)
     if given.bits <= wide.bits:
         return to(count, wide)

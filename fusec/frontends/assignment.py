@@ -105,11 +105,7 @@ class _Analysis:
             for value in _values(statement):
                 self._read(value, state)
         match statement:
-            case Declare(name=name, value=given) if given is not None:
-                return state | {name}
-            case Assign(name=name):
-                return state | {name}
-            case Atomic(result=name) | CallStatement(result=name):
+            case Assign(name=name) | Atomic(result=name) | CallStatement(result=name) if name in self.names:
                 return state | {name}
             case SetField(name=name):
                 return state

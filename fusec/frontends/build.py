@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - the methods are the rules of the grammar, which kernel.lark explains
 """Grammar rules to syntax tree: one method for every rule or alias of kernel.lark, called as the parser reduces it."""
 
 from __future__ import annotations

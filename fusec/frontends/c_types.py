@@ -5,8 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fusec.dtypes import (
-    BFLOAT16, BOOL, BY_NAME, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32,
-    UINT64, DType,
+    BFLOAT16,
+    BOOL,
+    BY_NAME,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
 )  # fmt: skip
 from fusec.ir.expr import Pointer, Struct, Type
 

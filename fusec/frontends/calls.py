@@ -21,7 +21,7 @@ from fusec.frontends.overloads import Operand, Overloads
 from fusec.frontends.symbols import Address, FieldPlace, Indexer, RawArray, Variable
 from fusec.frontends.unit import Template
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
-from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, LocalArray, Local, Query
+from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, Local, LocalArray, Query
 from fusec.source import Span
 
 
@@ -98,7 +98,9 @@ class Calls(Overloads):
     def _array_method(self, array: str, callee: s.Attribute, node: s.Call, methods: tuple[str, ...]) -> Expr:
         owner = f"raw array '{array}'" if array else "'_ind'"
         if callee.name not in methods:
-            known = did_you_mean(callee.name, methods) or f"it has {', '.join(f'{name}()' for name in methods)} and ndim"
+            known = (
+                did_you_mean(callee.name, methods) or f"it has {', '.join(f'{name}()' for name in methods)} and ndim"
+            )
             raise UnknownMember(owner, f"{callee.name}()", known).at(callee.span)
         if node.args:
             raise ArgumentCount(callee.name, "0", len(node.args)).at(node.span)
@@ -125,7 +127,9 @@ class Calls(Overloads):
         old = self.load(place)
         given = dtype_of(old, callee.value.span, callee.name)
         if not given.is_complex:
-            raise UnknownMember(f"a {given} value", f"{callee.name}()", "only complex values have parts").at(callee.span)
+            raise UnknownMember(f"a {given} value", f"{callee.name}()", "only complex values have parts").at(
+                callee.span
+            )
         part = convert(self.value(node.args[0]), real_type(given), node.args[0].span)
         real, imag = (part, apply("imag", old)) if callee.name == "real" else (apply("real", old), part)
         self.store(place, apply("complex", real, imag), node.span, wanted=False)
@@ -153,7 +157,9 @@ class Calls(Overloads):
         kept = self.variable(result) if result is not None and wanted else None
         self.emit(CallStatement(call, kept.name if kept else "", line=self.line))
         for variable, memory in copies:
-            self.store(Variable(variable.name, variable.type), Load(memory, memory.type.element), Span(self.unit.source, 0, 0))
+            self.store(
+                Variable(variable.name, variable.type), Load(memory, memory.type.element), Span(self.unit.source, 0, 0)
+            )
         return kept if wanted or result is None else call
 
     def _argument(self, param: CType, operand: Operand, copies: list[tuple[Variable, LocalArray]]) -> Expr:

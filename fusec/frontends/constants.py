@@ -1,4 +1,4 @@
-"""Integer expressions that are known at compile time: array lengths, #if conditions, template arguments, case labels."""
+"""Integer expressions known at compile time: array lengths, #if conditions, template arguments, case labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def evaluate(node: s.Expression, lookup: Lookup, what: str = "this") -> int:
 
     Raises NotConstant for anything else.
     """
-    value = _value(node, lookup)
+    try:
+        value = _value(node, lookup)
+    except RecursionError:
+        value = None
     if value is None:
         raise NotConstant(what).at(node.span)
     return value
@@ -89,4 +92,3 @@ def _apply(op: str, a: int, b: int) -> int | None:
     }  # fmt: skip
     value = table[op]()
     return value if abs(value).bit_length() <= MAX_BITS else None
-

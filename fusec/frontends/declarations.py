@@ -24,7 +24,9 @@ class Declarations(Expressions):
         qualifiers = node.type.qualifiers
         for word in ("extern", "static"):
             if word in qualifiers and not node.type.const:
-                raise NotSupported(f"a '{word}' variable is", "elements share nothing; use a raw argument").at(node.span)
+                raise NotSupported(f"a '{word}' variable is", "elements share nothing; use a raw argument").at(
+                    node.span
+                )
         for each in node.declarators:
             self._declare(node, each)
 
@@ -74,7 +76,9 @@ class Declarations(Expressions):
 
     def _auto(self, each: s.Declarator, reason: str) -> None:
         if each.value is None or isinstance(each.value, s.Braced):
-            raise BadDeclaration(f"'auto {each.name}' needs a value", "write auto x = value, or name the type").at(each.span)
+            raise BadDeclaration(f"'auto {each.name}' needs a value", "write auto x = value, or name the type").at(
+                each.span
+            )
         names_place = isinstance(each.value, (s.Name, s.Index)) or not reason
         if "&" in each.marks and names_place:
             found = self.frozen(self.place(each.value, "a reference"), each.name)
@@ -129,7 +133,9 @@ class Declarations(Expressions):
         if isinstance(each.value, s.Braced):
             self._flatten(each.value, lengths, kind, values)
         elif each.value is not None or each.args is not None:
-            raise BadDeclaration(f"array '{each.name}' needs its values in braces", "write T x[] = {a, b}").at(each.span)
+            raise BadDeclaration(f"array '{each.name}' needs its values in braces", "write T x[] = {a, b}").at(
+                each.span
+            )
         total = 1
         for length in lengths:
             total *= length
@@ -148,9 +154,13 @@ class Declarations(Expressions):
             elif at == 0 and isinstance(each.value, s.Braced) and each.value.elements:
                 value = len(each.value.elements)
             else:
-                raise BadDeclaration(f"the length of '{each.name}' is missing", "write T x[4] or T x[] = {a, b}").at(each.span)
+                raise BadDeclaration(f"the length of '{each.name}' is missing", "write T x[4] or T x[] = {a, b}").at(
+                    each.span
+                )
             if value < 1:
-                raise BadDeclaration(f"'{each.name}' would have {value} elements", "arrays have one or more").at(each.span)
+                raise BadDeclaration(f"'{each.name}' would have {value} elements", "arrays have one or more").at(
+                    each.span
+                )
             lengths.append(value)
         return tuple(lengths)
 
@@ -237,9 +247,13 @@ class Declarations(Expressions):
             elif isinstance(kind, (DType, Struct)):
                 value = self._initial(each, kind)
             else:
-                raise NotSupported(f"a constant of type {show(kind)} is", "constants are scalars or structs").at(each.span)
+                raise NotSupported(f"a constant of type {show(kind)} is", "constants are scalars or structs").at(
+                    each.span
+                )
         if value is None or effects:
-            raise BadDeclaration(f"constant '{each.name}' needs a plain value", "write const T x = value;").at(each.span)
+            raise BadDeclaration(f"constant '{each.name}' needs a plain value", "write const T x = value;").at(
+                each.span
+            )
         return value
 
 
@@ -259,5 +273,3 @@ def _is_null(node: s.Expression | s.Braced) -> bool:
         case s.Word(word="nullptr") | s.Name(name="NULL") | s.Number(text="0") | s.Braced(elements=()):
             return True
     return False
-
-

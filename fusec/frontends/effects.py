@@ -67,7 +67,9 @@ class Effects(Places):
     ) -> Expr | None:
         real = scalar_type(self.load(Address(target.pointer, self.stored(target))))
         if real != target.element and op in ("minimum", "maximum"):
-            raise NotSupported("an ordered atomic through a pointer of other sign is", "use an array of that type").at(node.span)
+            raise NotSupported("an ordered atomic through a pointer of other sign is", "use an array of that type").at(
+                node.span
+            )
         if target.const:
             self.store(target, values[0], node.span)  # raises: the element may not be written
         self.touch(target.pointer)
@@ -111,7 +113,10 @@ class Effects(Places):
         match plain:
             case "sincos" | "sincospi":
                 suffix = plain.removeprefix("sincos")
-                sine, cosine = self.temporary(apply(f"sin{suffix}", value)), self.temporary(apply(f"cos{suffix}", value))
+                sine, cosine = (
+                    self.temporary(apply(f"sin{suffix}", value)),
+                    self.temporary(apply(f"cos{suffix}", value)),
+                )
                 self._put(node.args[1], sine)
                 self._put(node.args[2], cosine)
                 return None
@@ -139,5 +144,3 @@ class Effects(Places):
             self.store(self.place(node.operand, "'&'"), value, node.span, wanted=False)
         else:
             self.store(self.address(node), value, node.span, wanted=False)
-
-

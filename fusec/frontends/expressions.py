@@ -220,12 +220,16 @@ class Expressions(Calls):
         if address.element != target.element:
             raise CannotConvert(f"a pointer to {address.element}", f"a pointer to {target.element}").at(span)
         if address.const and not target.const:
-            raise CannotConvert(f"the address of {address.const}", "a pointer to be written", "declare it const").at(span)
+            raise CannotConvert(f"the address of {address.const}", "a pointer to be written", "declare it const").at(
+                span
+            )
         if target.type is None:
             target.settle(Pointer(given.element, given.space, bool(target.const)))
         elif (given.element, given.space) != (target.type.element, target.type.space):
             cure = "a pointer stays with arguments or with local arrays"
-            raise CannotConvert(f"an address in {given.space} memory", f"one in {target.type.space} memory", cure).at(span)
+            raise CannotConvert(f"an address in {given.space} memory", f"one in {target.type.space} memory", cure).at(
+                span
+            )
         self.emit(Assign(target.name, address.pointer, line=self.line))
 
     def effect(self, node: s.Expression) -> None:
@@ -346,6 +350,7 @@ class Expressions(Calls):
     def braced(self, node: s.Braced, wanted: DType | Struct) -> Expr:
         """A value from ``{...}``. Raises BadDeclaration if there are too many elements for a scalar."""
         if isinstance(wanted, DType) and not wanted.is_complex and len(node.elements) > 1:
-            raise BadDeclaration(f"{len(node.elements)} values for one {wanted}", "declare an array: T x[] = {...}").at(node.span)
+            raise BadDeclaration(f"{len(node.elements)} values for one {wanted}", "declare an array: T x[] = {...}").at(
+                node.span
+            )
         return self.made(wanted, node.elements, node.span)
-

@@ -21,10 +21,10 @@ from fusec.source import Span
 
 MAX_DEPTH = 64  # of nested expressions in the text; bounds Python's recursion
 MAX_EXPRESSION = 120  # of nested nodes in the IR, whose bound is 200; a deeper one is named
-MAX_STATEMENTS = 64
+MAX_STATEMENTS = 60  # of nested statements in the IR, whose bound is 64
 
 
-class SubstitutionFailure(Exception):
+class SubstitutionError(Exception):
     """A type that does not exist for these template arguments: the overload does not take part."""
 
 
@@ -40,16 +40,20 @@ class Frame:
         self.prologue: list[Stmt] = []
         self.line = 0
         self.impure = False
+        self.span = Span(unit.source, 0, 0)
+        self.extra = 0  # nesting of the IR that `blocks` does not show
+        self._counts: dict[str, int] = {}
         self._depths: dict[Expr, int] = {}
 
     # --- names and scopes ---
 
     def fresh(self, name: str) -> str:
         """A name for a local that nothing else in this function has."""
-        found, count = name, 0
+        found, count = name, self._counts.get(name, 0)
         while found in self.taken:
             count += 1
             found = f"{name}_{count}"
+        self._counts[name] = count
         self.taken.add(found)
         return found
 
@@ -85,7 +89,9 @@ class Frame:
         found = self.find(node.name)
         if found is None:
             cure = refusal(node.name)
-            raise (NotElementwise(node.name, cure) if cure else UnknownName(node.name, self._suggestion(node.name))).at(node.span)
+            raise (NotElementwise(node.name, cure) if cure else UnknownName(node.name, self._suggestion(node.name))).at(
+                node.span
+            )
         return found
 
     def _suggestion(self, name: str) -> str:
@@ -104,12 +110,14 @@ class Frame:
 
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
-        """Collect statements apart; the list is complete when the block ends."""
+        """Collect statements apart; the list is complete when the block ends. Raises TooDeep."""
         self.blocks.append([])
         try:
             yield self.blocks[-1]
         finally:
-            self.blocks.pop()
+            collected = self.blocks.pop()
+        if collected and len(self.blocks) + self.extra > MAX_STATEMENTS:
+            raise TooDeep(MAX_STATEMENTS, "statements").at(self.span)
 
     @contextmanager
     def nested(self, span: Span, what: str = "expressions", limit: int = MAX_DEPTH) -> Iterator[None]:
@@ -166,7 +174,11 @@ class Frame:
         if isinstance(base, (PointerTo, Void, Auto, Struct)):
             if node.marks == "&" and isinstance(base, Auto):
                 return base
-            cure = "pass structs by value and return the new one" if isinstance(base, Struct) else "name the element's type"
+            cure = (
+                "pass structs by value and return the new one"
+                if isinstance(base, Struct)
+                else "name the element's type"
+            )
             raise NotSupported(f"a pointer or reference to {show(base)} is", cure).at(node.span)
         return PointerTo(base, node.const, node.marks == "&")
 
@@ -190,7 +202,9 @@ class Frame:
         found = self.unit.types.get(node.name) or NAMED.get(node.name) or builtin(node.name)
         if found is None:
             known = did_you_mean(node.name, {*self.unit.types, *NAMED})
-            raise UnknownType(node.name, known or "C's types, NumPy's names and the placeholders are known").at(node.span)
+            raise UnknownType(node.name, known or "C's types, NumPy's names and the placeholders are known").at(
+                node.span
+            )
         return found
 
     def _decltype(self, node: s.Decltype) -> CType:
@@ -233,7 +247,7 @@ class Frame:
                 return a if test else b
             case "enable_if", [int() as test, *rest]:
                 if not test:
-                    raise SubstitutionFailure
+                    raise SubstitutionError
                 return rest[0] if rest and not isinstance(rest[0], int) else Void()
             case "make_unsigned" | "make_signed", [DType() as given] if given.is_integer:
                 return unsigned_of(given.bits) if name == "make_unsigned" else signed_of(given.bits)
@@ -242,7 +256,9 @@ class Frame:
             case "common_type", [DType(), DType()]:
                 return common_choice(*types)
         shown = ", ".join(str(arg) if isinstance(arg, int) else show(arg) for arg in args)
-        raise UnknownType(f"{node.name}<{shown}>", "complex<float>, complex<double> and conditional<...> are known").at(node.span)
+        raise UnknownType(f"{node.name}<{shown}>", "complex<float>, complex<double> and conditional<...> are known").at(
+            node.span
+        )
 
     def _type_arg(self, node: s.TypeArg) -> CType | int:
         if isinstance(node, s.Qualified):
@@ -305,4 +321,3 @@ _PREDICATES: dict[str, Callable[[DType], bool]] = {
     "is_arithmetic": lambda dtype: not dtype.is_complex,
     "is_complex": lambda dtype: dtype.is_complex,
 }
-

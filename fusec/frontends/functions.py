@@ -8,7 +8,20 @@ from dataclasses import dataclass
 
 from fusec import ops
 from fusec.dtypes import (
-    FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, UINT16, UINT32, UINT64, DType, c_common, c_promote, complex_type, real_type,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+    c_common,
+    c_promote,
+    complex_type,
+    real_type,
 )  # fmt: skip
 from fusec.errors.language import BadArgument
 from fusec.frontends.arithmetic import dtype_of, to
@@ -93,7 +106,7 @@ def _extreme(integer: str, float_: str) -> Builtin:
 
 
 def _test(op: str, combine: str = "") -> Builtin:
-    """isnan and its relatives; `combine` joins the answers for the two parts of a complex value."""
+    """Isnan and its relatives; `combine` joins the answers for the two parts of a complex value."""
 
     def make(site: Site, args: list[Expr]) -> Expr:
         (value,) = floating(site, args, bool(combine))
@@ -125,7 +138,9 @@ def _complex_only(op: str) -> Builtin:
 
 def _polar(site: Site, args: list[Expr]) -> Expr:
     radius, angle = floating(site, args)
-    return apply("complex", apply("multiply", radius, apply("cos", angle)), apply("multiply", radius, apply("sin", angle)))
+    return apply(
+        "complex", apply("multiply", radius, apply("cos", angle)), apply("multiply", radius, apply("sin", angle))
+    )
 
 
 def _rounded(op: str, target: DType, source: DType | None = None) -> Builtin:
@@ -243,8 +258,9 @@ def _saturate(site: Site, args: list[Expr]) -> Expr:
 
 
 _SAME = (
-    "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan sinh cosh tanh asinh acosh atanh"
-    " erf erfc erfinv erfcinv lgamma normcdf normcdfinv j0 j1 y0 y1 floor ceil trunc rint round"
+    "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan"
+    " sinh cosh tanh asinh acosh atanh erf erfc erfinv erfcinv lgamma normcdf normcdfinv"
+    " j0 j1 y0 y1 floor ceil trunc rint round"
     " pow atan2 hypot copysign nextafter fmod fmin fmax fma".split()
 )
 _RENAMED = {
@@ -323,9 +339,15 @@ BUILTINS: dict[str, Builtin] = {
 
 _THREADS = "this kernel is one element's work; elements share nothing but atomics on raw arguments"
 _NOT_ELEMENTWISE = (
-    (r"__syncthreads\w*|__syncwarp|__threadfence\w*|__(shfl|any|all|ballot|match|reduce|activemask)\w*|cooperative_groups", _THREADS),
+    (
+        r"__syncthreads\w*|__syncwarp|__threadfence\w*|__(shfl|any|all|ballot|match|reduce|activemask)\w*|cooperative_groups",
+        _THREADS,
+    ),
     (r"threadIdx|blockIdx|blockDim|gridDim|warpSize", "use i, the flat index, _ind.size() and _ind.get()[axis]"),
-    (r"tex[123]D\w*|tex2DLayered|texCubemap|surf[123]D\w*", "textures exist on GPUs alone; pass the array and interpolate"),
+    (
+        r"tex[123]D\w*|tex2DLayered|texCubemap|surf[123]D\w*",
+        "textures exist on GPUs alone; pass the array and interpolate",
+    ),
     (r"(make_)?(float|double|u?int|u?char|u?short|u?long)[1234]", "vector types are CUDA's; use scalars or a struct"),
     (r"printf|puts|assert|__trap|__nanosleep|clock(64)?", "portable kernels cannot print, stop or tell the time"),
     (r"curand\w*|malloc|free|memcpy|memset", "portable kernels have no library calls; pass arrays instead"),
@@ -339,5 +361,3 @@ def refusal(name: str) -> str | None:
         if re.fullmatch(pattern, name):
             return cure
     return None
-
-

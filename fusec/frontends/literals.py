@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8, UINT16, UINT32, UINT64, DType
+from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT32, UINT64, DType
 from fusec.errors.language import BadNumber, NotSupported
 from fusec.frontends import syntax as s
 from fusec.ir.expr import Const, const
@@ -41,7 +41,8 @@ CONSTANTS: dict[str, Const] = {
     "LLONG_MIN": const(-(2**63), INT64), "LLONG_MAX": const(2**63 - 1, INT64), "ULLONG_MAX": const(2**64 - 1, UINT64),
     **{f"INT{b}_MIN": const(-(2 ** (b - 1)), INT64 if b == 64 else INT32) for b in (8, 16, 32, 64)},
     **{f"INT{b}_MAX": const(2 ** (b - 1) - 1, INT64 if b == 64 else INT32) for b in (8, 16, 32, 64)},
-    **{f"UINT{t.bits}_MAX": const(2**t.bits - 1, t if t.bits >= 32 else INT32) for t in (UINT8, UINT16, UINT32, UINT64)},
+    "UINT8_MAX": const(2**8 - 1, INT32), "UINT16_MAX": const(2**16 - 1, INT32),
+    "UINT32_MAX": const(2**32 - 1, UINT32), "UINT64_MAX": const(2**64 - 1, UINT64),
     "SIZE_MAX": const(2**64 - 1, UINT64), "PTRDIFF_MAX": const(2**63 - 1, INT64), "PTRDIFF_MIN": const(-(2**63), INT64),
     "FLT_MAX": const(3.4028234663852886e38, FLOAT32), "FLT_MIN": const(2.0**-126, FLOAT32),
     "FLT_EPSILON": const(2.0**-23, FLOAT32), "DBL_MAX": const(1.7976931348623157e308, FLOAT64),
@@ -59,7 +60,12 @@ def number(node: s.Number, single: bool = False) -> Const:
     if found["integer"]:
         return _integer(node, found["integer"], found["marks"].lower())
     digits, suffix = (found["hexfloat"], found["hexsuffix"]) if found["hexfloat"] else (found["float"], found["suffix"])
-    value = float.fromhex(digits) if found["hexfloat"] else float(digits)
+    try:
+        value = float.fromhex(digits) if found["hexfloat"] else float(digits)
+    except OverflowError:
+        raise BadNumber(node.text, ": no float type holds it", "write INFINITY if that is meant").at(
+            node.span
+        ) from None
     if suffix.lower() == "f" or (single and not suffix):
         return const(_to_single(value, digits), FLOAT32)
     return const(value, FLOAT64)

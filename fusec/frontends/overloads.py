@@ -11,7 +11,7 @@ from fusec.errors.language import ArgumentCount, Recursion, TemplateMismatch, To
 from fusec.frontends import syntax as s
 from fusec.frontends.c_types import CType, PointerTo, show
 from fusec.frontends.effects import Effects
-from fusec.frontends.frame import SubstitutionFailure
+from fusec.frontends.frame import SubstitutionError
 from fusec.frontends.symbols import Address, FieldPlace, Place, Value, Variable
 from fusec.frontends.unit import MAX_FUNCTIONS, Template
 from fusec.ir.expr import Expr, Pointer, Struct, Type, const, type_of
@@ -20,7 +20,7 @@ from fusec.source import Span
 Bindings = dict[str, CType | int]
 
 
-class TemplateFailure(Exception):
+class DeductionError(Exception):
     """Template parameters that do not follow from a call; the text says why."""
 
 
@@ -97,9 +97,9 @@ class Overloads(Effects):
         for function in fitting:
             try:
                 found.append(self._candidate(function, explicit, operands))
-            except SubstitutionFailure:
+            except SubstitutionError:
                 continue
-            except TemplateFailure as error:
+            except DeductionError as error:
                 problem = TemplateMismatch(name, str(error)).at(node.span)
         if not found:
             raise problem or TemplateMismatch(name, "no overload takes these types").at(node.span)
@@ -108,7 +108,7 @@ class Overloads(Effects):
     def _candidate(self, function: s.FunctionDef, explicit: list[CType | int], given: list[Operand]) -> Candidate:
         templates = function.templates or ()
         if len(explicit) > len(templates):
-            raise TemplateFailure(f"it has {len(templates)} template parameter(s)")
+            raise DeductionError(f"it has {len(templates)} template parameter(s)")
         bindings: Bindings = {param.name: arg for param, arg in zip(templates, explicit, strict=False)}
         free = {param.name for param in templates if param.name not in bindings}
         for parameter, arg in zip(_params(function), given, strict=True):
@@ -116,7 +116,7 @@ class Overloads(Effects):
         for param in templates:
             if param.name not in bindings:
                 if param.default is None:
-                    raise TemplateFailure(f"nothing tells what '{param.name}' is")
+                    raise DeductionError(f"nothing tells what '{param.name}' is")
                 bindings[param.name] = self.within(bindings)._type_arg(param.default)
         frame = self.within(bindings)
         params = tuple(frame.parameter(parameter) for parameter in _params(function))
@@ -150,7 +150,9 @@ class Overloads(Effects):
         self.unit.instances[key] = found
         return found
 
-    def function(self, function: s.FunctionDef, name: str, params: tuple[CType, ...], types: tuple[Type, ...]) -> Template:
+    def function(
+        self, function: s.FunctionDef, name: str, params: tuple[CType, ...], types: tuple[Type, ...]
+    ) -> Template:
         """Lower a function for the types of its arguments; the layer of statements does."""
         raise NotImplementedError
 
@@ -164,23 +166,23 @@ def _params(function: s.FunctionDef) -> tuple[s.Parameter, ...]:
 
 
 def _deduce(pattern: s.Qualified, given: Operand, free: set[str], bindings: Bindings) -> None:
-    """Bind the template parameter that a parameter's type mentions. Raises TemplateFailure if two uses disagree."""
+    """Bind the template parameter that a parameter's type mentions. Raises DeductionError if two uses disagree."""
     match pattern.base:
         case s.TypeName(name=name, args=()) if name in free:
             found: Type = given.type
         case s.TypeName(name="complex", args=(s.Qualified(base=s.TypeName(name=name, args=())),)) if name in free:
             if not isinstance(given.type, DType) or not given.type.is_complex:
-                raise TemplateFailure(f"{show(given.type)} is not complex")
+                raise DeductionError(f"{show(given.type)} is not complex")
             found = real_type(given.type)
         case _:
             return
     assert not isinstance(found, Pointer), "pointers are given by what they point to"
     if ("*" in pattern.marks) != given.pointer:
-        raise TemplateFailure(f"a {'pointer' if '*' in pattern.marks else 'value'} is needed for '{pattern.span.text}'")
+        raise DeductionError(f"a {'pointer' if '*' in pattern.marks else 'value'} is needed for '{pattern.span.text}'")
     known = bindings.setdefault(name, found)
     if known != found:
         shown = known if isinstance(known, int) else show(known)
-        raise TemplateFailure(f"'{name}' would be both {shown} and {show(found)}")
+        raise DeductionError(f"'{name}' would be both {shown} and {show(found)}")
 
 
 def _mismatch(param: CType, given: Operand) -> int:

@@ -59,10 +59,14 @@ def check_distinct(inputs: tuple[ParamDecl, ...], outputs: tuple[ParamDecl, ...]
 
 
 def _param(part: str, start: int, file: SourceFile) -> ParamDecl:
-    words = [(match.group(), Span(file, start + match.start(), start + match.end())) for match in re.finditer(r"\S+", part)]
+    words = [
+        (match.group(), Span(file, start + match.start(), start + match.end())) for match in re.finditer(r"\S+", part)
+    ]
     if len(words) < 2:
         blank = len(part) - len(part.lstrip())
-        raise ParameterSyntax(part.strip()).at(Span(file, start + min(blank, max(len(part) - 1, 0)), start + len(part.rstrip())))
+        raise ParameterSyntax(part.strip()).at(
+            Span(file, start + min(blank, max(len(part) - 1, 0)), start + len(part.rstrip()))
+        )
     (type_name, type_span), (name, name_span) = words[-2:]
     for word, span in words[:-2]:
         if word not in ("raw", "_non_const"):

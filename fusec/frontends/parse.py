@@ -14,12 +14,22 @@ from fusec.frontends.build import Builder
 from fusec.frontends.classify import TYPES, Classifier
 from fusec.frontends.functions import refusal
 from fusec.frontends.preprocess import Preprocessor
-from fusec.frontends.tables import Callback, Tables, Unexpected
+from fusec.frontends.tables import Callback, Tables, UnexpectedSymbolError
 from fusec.frontends.tokens import Token
 from fusec.source import SourceFile, Span
 
 STARTS = ("body", "preamble", "condition")
-SHOWN = {"RPAR": ")", "RSQB": "]", "RBRACE": "}", "SEMICOLON": ";", "COLON": ":", "LPAR": "(", "LBRACE": "{", "MORE": ">", "WHILE": "while"}
+SHOWN = {
+    "RPAR": ")",
+    "RSQB": "]",
+    "RBRACE": "}",
+    "SEMICOLON": ";",
+    "COLON": ":",
+    "LPAR": "(",
+    "LBRACE": "{",
+    "MORE": ">",
+    "WHILE": "while",
+}
 
 
 class Reader:
@@ -48,7 +58,7 @@ class Reader:
 
     def _condition(self, tokens: list[Token], file: SourceFile) -> int:
         tree: s.Expression = self._parse(self.classifier.classify(tokens, file), file, "condition")
-        return constants.evaluate(tree, lambda name: 0)
+        return constants.evaluate(tree, lambda _: 0)
 
     def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> Any:
         builder = Builder(file)
@@ -56,10 +66,10 @@ class Reader:
             found = self.tables.parse(tokens, start, _callbacks(), builder)
             self.addressed |= {name for name, count in builder.addressed.items() if count > 0}
             return found
-        except Unexpected as error:
+        except UnexpectedSymbolError as error:
             raise self._explain(tokens, error, file) from None
 
-    def _explain(self, tokens: list[Token], error: Unexpected, file: SourceFile) -> FusecError:
+    def _explain(self, tokens: list[Token], error: UnexpectedSymbolError, file: SourceFile) -> FusecError:
         token: Token | None = error.token
         expected = _expected(error.expected)
         typed = error.token is not None and _before(tokens, error.token) in ("TYPE", "CTYPE")
@@ -82,10 +92,13 @@ class Reader:
             cure = "is this a template? declare it in the preamble before its use"
         elif token.text == "[":
             cure = "lambdas are not part of the kernel language; write a __device__ function in the preamble"
-        elif token.type in ("TYPE", "CTYPE") and before is not None and before.type not in ("SEMICOLON", "LBRACE", "RBRACE"):
+        elif (
+            token.type in ("TYPE", "CTYPE")
+            and before is not None
+            and before.type not in ("SEMICOLON", "LBRACE", "RBRACE")
+        ):
             cure = f"'{token.text}' is a type"
         return UnexpectedToken(token.text, expected, cure).at(Span(file, token.start, token.end))
-
 
     def _unknown_type(self, token: Token, file: SourceFile) -> FusecError:
         span = Span(file, token.start, token.end)

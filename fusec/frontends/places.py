@@ -127,9 +127,9 @@ class Places(Frame):
             case LocalArrayOf() | GlobalArray():
                 return NotAValue(f"array '{node.name}'", f"index it: {node.name}[0]").at(node.span)
             case PointerVariable():
-                return NotAValue(f"pointer '{node.name}'", f"read what it points to: *{node.name} or {node.name}[0]").at(
-                    node.span
-                )
+                return NotAValue(
+                    f"pointer '{node.name}'", f"read what it points to: *{node.name} or {node.name}[0]"
+                ).at(node.span)
             case Indexer():
                 return NotAValue("'_ind'", "use _ind.size(), _ind.ndim or _ind.get()[axis]").at(node.span)
             case _:
@@ -149,7 +149,9 @@ class Places(Frame):
         """The dtype of the field that a node names. Raises UnknownMember."""
         fields = dict(struct.fields)
         if node.name not in fields:
-            raise UnknownMember(f"struct '{struct.name}'", node.name, f"its fields are {', '.join(fields)}").at(node.span)
+            raise UnknownMember(f"struct '{struct.name}'", node.name, f"its fields are {', '.join(fields)}").at(
+                node.span
+            )
         return fields[node.name]
 
     # --- indexing ---
@@ -181,7 +183,9 @@ class Places(Frame):
         value = self.value(node)
         given = dtype_of(value, node.span, "[]")
         if not given.is_integer and given.kind != "bool":
-            raise BadIndex(f"an index must be an integer, not {given}", "convert it: (int)x, or floor it first").at(node.span)
+            raise BadIndex(f"an index must be an integer, not {given}", "convert it: (int)x, or floor it first").at(
+                node.span
+            )
         return to(value, INT64)
 
     def _raw(self, array: RawArray, index: s.Expression, node: s.Index) -> Address:
@@ -214,7 +218,9 @@ class Places(Frame):
         for length, index in zip(array.lengths, indices, strict=True):
             at = self.index(index)
             if isinstance(at, Const) and not 0 <= int(at.value) < length:
-                raise BadIndex(f"index {at.value} is outside of '{array.name}'", f"it has {length} elements").at(index.span)
+                raise BadIndex(f"index {at.value} is outside of '{array.name}'", f"it has {length} elements").at(
+                    index.span
+                )
             flat = self._row(flat, length, at)
         return self._local_at(array, self.bounded(flat))
 
@@ -280,7 +286,10 @@ class Places(Frame):
                     return Address(self.bounded(self.moved(base.pointer, distance)), base.element, base.const)
                 case s.Cast(type=kind, value=value):
                     return self._cast_pointer(kind, value, node.span)
-                case s.Postfix(op=op, operand=s.Name() as target) | s.Prefix(op="++" | "--" as op, operand=s.Name() as target):
+                case (
+                    s.Postfix(op=op, operand=s.Name() as target)
+                    | s.Prefix(op="++" | "--" as op, operand=s.Name() as target)
+                ):
                     return self._stepped(target, op, isinstance(node, s.Postfix))
                 case s.Choice():
                     return self._chosen(node)
@@ -329,7 +338,9 @@ class Places(Frame):
                 raise NotSupported(f"the address of '{node.name}' is", cure).at(span)
         found_place = self.place(node, "'&'")
         if not isinstance(found_place, Address):
-            raise NotSupported("this address is", "take the address of an array element or of a plain variable").at(span)
+            raise NotSupported("this address is", "take the address of an array element or of a plain variable").at(
+                span
+            )
         return found_place
 
     def _cast_pointer(self, kind: s.Qualified, value: s.Expression, span: Span) -> Address:
@@ -339,7 +350,9 @@ class Places(Frame):
             raise NotSupported(f"an address as {show(wanted)} is", cure).at(span)
         given = self.address(value)
         real = _target(given.pointer)
-        if wanted.element == given.element or (wanted.element.is_integer and real.is_integer and wanted.element.bits == real.bits):
+        if wanted.element == given.element or (
+            wanted.element.is_integer and real.is_integer and wanted.element.bits == real.bits
+        ):
             return Address(given.pointer, wanted.element, given.const)
         cure = "read the element and convert it; __float_as_int and its relatives reinterpret bits"
         raise CannotConvert(f"a pointer to {given.element}", f"a pointer to {wanted.element}", cure).at(span)
@@ -371,7 +384,9 @@ class Places(Frame):
         assert isinstance(left, Pointer), "addresses are pointers"
         assert isinstance(right, Pointer), "addresses are pointers"
         if left.element != right.element or left.space != right.space:
-            raise CannotConvert(show(right), show(left), "both must point into arguments, or both into local arrays").at(span)
+            raise CannotConvert(
+                show(right), show(left), "both must point into arguments, or both into local arrays"
+            ).at(span)
         return Pointer(left.element, left.space, left.const or right.const)
 
     # --- references ---
@@ -380,7 +395,9 @@ class Places(Frame):
         """A place that later assignments to its index do not move, for a reference to it."""
         match place:
             case Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):
-                fixed = tuple(at if isinstance(at, (Const, Query)) else self.temporary(at, f"{name}_index") for at in index)
+                fixed = tuple(
+                    at if isinstance(at, (Const, Query)) else self.temporary(at, f"{name}_index") for at in index
+                )
                 return Address(At(param, fixed, type_), element, reason)
             case Address(pointer=Offset() as pointer, element=element, const=reason):
                 if isinstance(pointer.offset, Const) and isinstance(pointer.pointer, LocalArray):
@@ -418,5 +435,3 @@ def _is_coordinates(node: s.Expression) -> bool:
         case s.Call(callee=s.Attribute(value=s.Name(name="_ind"), name="get"), args=()):
             return True
     return False
-
-

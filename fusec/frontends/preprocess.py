@@ -1,4 +1,4 @@
-"""The preprocessor: macros, conditional text and includes, on tokens, so that every token keeps its place in the text."""
+"""The preprocessor: macros, conditional text and includes, on tokens, each of which keeps its place in the text."""
 
 from __future__ import annotations
 
@@ -17,9 +17,28 @@ HEADERS = re.compile(
     r"|c?std(int|def|bool|lib|io)(\.h)?|type_traits|utility|algorithm|limits|complex"
 )
 # Texts see themselves compiled as CUDA C++ by NVRTC for a recent device, and never as HIP.
-PREDEFINED = {"__CUDACC__": "1", "__CUDACC_RTC__": "1", "__CUDA_ARCH__": "900", "__cplusplus": "201703L", "__FUSEC__": "1"}
+PREDEFINED = {
+    "__CUDACC__": "1",
+    "__CUDACC_RTC__": "1",
+    "__CUDA_ARCH__": "900",
+    "__cplusplus": "201703L",
+    "__FUSEC__": "1",
+}
 MAX_NESTING = 64
-DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "include", "pragma", "error", "warning")
+DIRECTIVES = (
+    "define",
+    "undef",
+    "if",
+    "ifdef",
+    "ifndef",
+    "elif",
+    "else",
+    "endif",
+    "include",
+    "pragma",
+    "error",
+    "warning",
+)
 
 
 @dataclass(frozen=True)
@@ -53,13 +72,19 @@ class Preprocessor:
     macros: dict[str, Macro] = field(default_factory=dict)
     work: int = 0
 
+    def __post_init__(self) -> None:
+        for name, value in PREDEFINED.items():
+            self._define_text(name, value)
+
     def define_options(self, options: tuple[str, ...]) -> bool:
         """Take compiler options; True if float literals without suffix are single precision. Raises UnknownOption."""
         single = False
         words = iter(options)
         for word in words:
             if word in ("-D", "-U", "--define-macro", "--undefine-macro"):
-                word = ("-D" if "d" in word.lower()[:4] and "undef" not in word and word != "-U" else "-U") + next(words, "")
+                word = ("-D" if "d" in word.lower()[:4] and "undef" not in word and word != "-U" else "-U") + next(
+                    words, ""
+                )
             if word.startswith("-D") and re.fullmatch(r"-D[A-Za-z_]\w*(=.*)?", word, re.DOTALL):
                 name, _, value = word[2:].partition("=")
                 self._define_text(name, value if "=" in word else "1")
@@ -76,9 +101,6 @@ class Preprocessor:
 
     def read(self, file: SourceFile) -> list[Token]:
         """The tokens of a text after all directives and macros. Raises the errors of this module's catalogue."""
-        if not self.macros and "__FUSEC__" not in self.macros:
-            for name, value in PREDEFINED.items():
-                self._define_text(name, value)
         live: list[Token] = []
         out: list[Token] = []
         branches: list[_Branch] = []
@@ -91,7 +113,7 @@ class Preprocessor:
                 live.append(token)
         if branches:
             raise BadDirective("this #if has no #endif", "end it with #endif").at(_span(file, branches[-1].start))
-        return out + self.expand(live, file) if out else self.expand(live, file)
+        return out + self.expand(live, file)
 
     # --- directives ---
 
@@ -199,7 +221,7 @@ class Preprocessor:
             body = [Token(each.type, each.text, -1, -1) for each in macro.body]
             if macro.params is not None:
                 args, end = self._arguments(macro, token, pending, file)
-                body = self._substitute(macro, args, file, depth)
+                body = self._substitute(macro, args, Span(file, token.start, end), depth)
             self.work += len(body) + 1
             if self.work > MAX_TOKENS:
                 raise TooLarge(MAX_TOKENS, "tokens, after macros").at(_span(file, token))
@@ -238,21 +260,21 @@ class Preprocessor:
             raise MacroArguments(macro.name, len(macro.params), len(args)).at(_span(file, use))
         return args, token.end
 
-    def _substitute(self, macro: Macro, args: list[list[Token]], file: SourceFile, depth: int) -> list[Token]:
+    def _substitute(self, macro: Macro, args: list[list[Token]], use: Span, depth: int) -> list[Token]:
         """The body with arguments in place; tokens of the body itself have end -1, to be given the place of the use."""
         assert macro.params is not None, "only function macros take arguments"
         names = ["__VA_ARGS__" if name == "..." else name for name in macro.params]
-        table = {name: self.expand(arg, file, depth + 1) for name, arg in zip(names, args, strict=True)}
+        table = {name: self.expand(arg, use.file, depth + 1) for name, arg in zip(names, args, strict=True)}
         out: list[Token] = []
         for at, token in enumerate(macro.body):
             if token.text == "#" and at + 1 < len(macro.body) and macro.body[at + 1].text in table:
-                raise BadDirective(f"macro '{macro.name}' makes a string with #", "kernels have no strings").at()
+                raise BadDirective(f"macro '{macro.name}' makes a string with #", "kernels have no strings").at(use)
             if token.type == "NAME" and token.text in table:
                 out += table[token.text]
             else:
                 out.append(Token(token.type, token.text, -1, -1))
             if len(out) > MAX_TOKENS:
-                raise TooLarge(MAX_TOKENS, "tokens, after macros").at()
+                raise TooLarge(MAX_TOKENS, "tokens, after macros").at(use)
         return out
 
 

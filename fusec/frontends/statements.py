@@ -31,7 +31,10 @@ from fusec.ir.loops import (
     While,
 )
 
-TRUE = const(True, BOOL)
+TRUE, FALSE = const(True, BOOL), const(False, BOOL)
+MAX_LADDER = 8  # sections of a switch that become nested ifs
+
+Lowered = tuple[list[s.Case], tuple[Stmt, ...]]
 
 
 @dataclass
@@ -64,7 +67,7 @@ class Statements(Declarations):
     def statement(self, node: s.Statement) -> None:
         """Lower one statement."""
         if not isinstance(node, (s.Empty, s.Block)):
-            self.line = self.at(node)
+            self.line, self.span = self.at(node), node.span
         with self.nested(node.span, "statements", MAX_STATEMENTS):
             match node:
                 case s.Evaluate(value=value):
@@ -169,14 +172,12 @@ class Statements(Declarations):
         wraps = any(_has_break(each) for _, body in sections for each in body)
         if wraps:
             self.contexts.append(Context(is_switch=True))
-        chain: tuple[Stmt, ...] = ()
+        flat = len(sections) > MAX_LADDER
+        levels = wraps + (1 if flat else len(sections))
+        self.extra += levels
         lowered = [(labels, self._branch(s.Block(node.span, body))) for labels, body in sections]
-        for labels, body in lowered:
-            if any(label.value is None for label in labels):
-                chain = body
-        for labels, body in reversed(lowered):
-            if not any(label.value is None for label in labels):
-                chain = (If(self._matches(value, labels), body, chain, line=line),)
+        self.extra -= levels
+        chain = self._flat(value, lowered, line) if flat else self._ladder(value, lowered, line)
         if not wraps:
             self.blocks[-1].extend(chain)
             return
@@ -189,12 +190,39 @@ class Statements(Declarations):
                 self._jump("continue", s.Jump(node.span, "continue"))
             self.emit(If(context.flag, tuple(resumed), line=line))
 
+    def _ladder(self, value: Expr, sections: list[Lowered], line: int) -> tuple[Stmt, ...]:
+        """The sections as if, else if, ..., else."""
+        chain: tuple[Stmt, ...] = ()
+        for labels, body in sections:
+            if any(label.value is None for label in labels):
+                chain = body
+        for labels, body in reversed(sections):
+            if not any(label.value is None for label in labels):
+                chain = (If(self._matches(value, labels), body, chain, line=line),)
+        return chain
+
+    def _flat(self, value: Expr, sections: list[Lowered], line: int) -> tuple[Stmt, ...]:
+        """Many sections as one if after another, since they exclude each other; ``default`` is what no other took."""
+        with self.block() as chain:
+            other = self.temporary(TRUE, "_other")
+            rest: tuple[Stmt, ...] = ()
+            for labels, body in sections:
+                if any(label.value is None for label in labels):
+                    rest = body
+                else:
+                    taken = Assign(other.name, FALSE, line=line)
+                    self.emit(If(self._matches(value, labels), (taken, *body), line=line))
+            self.emit(If(other, rest, line=line))
+        return tuple(chain)
+
     def _matches(self, value: Expr, labels: list[s.Case]) -> Expr:
         """Whether a value is one of the labels."""
         tests: list[Expr] = []
         for label in labels:
             assert label.value is not None, "default matches what no label does"
-            known = const(self.constant(label.value, "a case label"), scalar_type(binary("+", value, value, label.span)))
+            known = const(
+                self.constant(label.value, "a case label"), scalar_type(binary("+", value, value, label.span))
+            )
             tests.append(binary("==", value, known, label.span))
         found = tests[0]
         for test in tests[1:]:
@@ -215,24 +243,36 @@ class Statements(Declarations):
             self.emit(Return(line=self.line))
             return
         if node.value is None:
-            raise BadReturn(f"a value of type {show(self.result)} must be returned", "write return value;").at(node.span)
+            raise BadReturn(f"a value of type {show(self.result)} must be returned", "write return value;").at(
+                node.span
+            )
         self.emit(Return(self._result(node.value), line=self.line))
 
     def _result(self, node: s.Expression | s.Braced) -> Expr:
         match self.result:
             case DType() | Struct() as kind:
-                return self.braced(node, kind) if isinstance(node, s.Braced) else self.converted(self.value(node), kind, node.span)
+                return (
+                    self.braced(node, kind)
+                    if isinstance(node, s.Braced)
+                    else self.converted(self.value(node), kind, node.span)
+                )
             case PointerTo() if not isinstance(node, s.Braced):
                 found = self.address(node)
                 pointer = type_of(found.pointer)
                 assert isinstance(pointer, Pointer), "addresses are pointers"
                 if pointer.space == "local":
-                    raise BadReturn("a local array ends with its function", "pass the array as an argument").at(node.span)
+                    raise BadReturn("a local array ends with its function", "pass the array as an argument").at(
+                        node.span
+                    )
                 return found.pointer
             case _:
-                raise BadReturn(f"{show(self.result or Void())} cannot be returned", "name a scalar or struct").at(node.span)
+                raise BadReturn(f"{show(self.result or Void())} cannot be returned", "name a scalar or struct").at(
+                    node.span
+                )
 
-    def function(self, function: s.FunctionDef, name: str, params: tuple[CType, ...], types: tuple[Type, ...]) -> Template:
+    def function(
+        self, function: s.FunctionDef, name: str, params: tuple[CType, ...], types: tuple[Type, ...]
+    ) -> Template:
         """Lower a device function for the types of its arguments."""
         assert function.body is not None, "mere declarations are not called"
         self.result = self.resolve(function.result)

@@ -35,7 +35,7 @@ class Token(Protocol):
         """Name of the terminal."""
 
 
-class Unexpected(Exception):
+class UnexpectedSymbolError(Exception):
     """A token that no rule allows here: the token (None for the end of the text) and the terminals that would do."""
 
     def __init__(self, token: Any, expected: frozenset[str]) -> None:
@@ -79,9 +79,9 @@ class Tables:
     units: tuple[str, ...]
 
     def parse(self, tokens: Iterable[Token], start: str, callbacks: tuple[Callback, ...], builder: object) -> Any:
-        """The value of the start rule's callback. Raises Unexpected; takes time linear in the tokens, and no recursion.
+        """The value of the start rule's callback, in time linear in the tokens and without recursion.
 
-        callbacks: from `bind`, for the class of `builder`.
+        callbacks: from `bind`, for the class of `builder`. Raises UnexpectedSymbolError.
         """
         states, rules, units = self.states, self.rules, self.units
         stack = [self.starts[start]]
@@ -92,7 +92,9 @@ class Tables:
             while True:
                 action = states[stack[-1]].get(symbol)
                 if action is None:
-                    raise Unexpected(token, frozenset(s for s in states[stack[-1]] if s.isupper() or s == "$END"))
+                    raise UnexpectedSymbolError(
+                        token, frozenset(s for s in states[stack[-1]] if s.isupper() or s == "$END")
+                    )
                 if action >= 0:
                     stack.append(action)
                     values.append(token)
@@ -163,7 +165,7 @@ _lock = threading.Lock()
 def load_tables(text: str, starts: tuple[str, ...], folder: Path | None) -> Tables:
     """The tables of a grammar text; read from and written to `folder` unless it is None."""
     key = hashlib.sha256(f"{FORMAT} {starts} {text}".encode()).hexdigest()[:24]
-    path = folder / f"grammar-{key}.json" if folder is not None else None
+    path = folder / f"grammar-{key}.tables" if folder is not None else None
     if path is not None:
         kept = _read(path)
         if kept is not None:
@@ -190,16 +192,20 @@ def table_folder() -> Path | None:
 
 def _read(path: Path) -> Tables | None:
     try:
-        return _revive(json.loads(path.read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        digest, _, payload = path.read_bytes().partition(b"\n")
+        if hashlib.sha256(payload).hexdigest().encode() != digest:
+            return None  # cut short or changed
+        return _revive(json.loads(payload))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 
 
 def _write(path: Path, data: Mapping[str, object]) -> None:
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(data, file, separators=(",", ":"))
+        payload = json.dumps(data, separators=(",", ":")).encode()
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
         Path(temporary).replace(path)
     except OSError:
         return  # a full or read-only disk costs time, not the kernel
@@ -228,7 +234,9 @@ def _generate(text: str, starts: tuple[str, ...]) -> dict[str, Any]:
         [list(row), [order[to] if action == 0 else -numbers[to["@"]] - 1 for action, to in row.values()]]
         for row in table["states"].values()
     ]
-    words = {spelling: terminal.name for terminal in parser.terminals for spelling in _spellings(terminal.pattern.value)}
+    words = {
+        spelling: terminal.name for terminal in parser.terminals for spelling in _spellings(terminal.pattern.value)
+    }
     return {
         "rules": [_rule(memo[key]) for key in numbers],
         "symbols": [table["tokens"][at] for at in range(len(table["tokens"]))],

@@ -53,7 +53,7 @@ def scan(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token
     match = SCANNER.match
     while at < stop:
         found = match(text, at, stop)
-        if found is None or text.startswith("/*", at) and found.lastgroup == "PUNCTUATION":
+        if found is None or (text.startswith("/*", at) and found.lastgroup == "PUNCTUATION"):
             raise _stray(file, at)
         kind, after = found.lastgroup, found.end()
         assert kind is not None, "every alternative of the scanner has a name"

@@ -54,7 +54,7 @@ class Unit:
     def fresh(self, name: str) -> str:
         """A function name not yet taken."""
         found, count = name, 0
-        while found in self.names:
+        while found in self.names:  # at most MAX_FUNCTIONS times
             count += 1
             found = f"{name}_{count}"
         self.names.add(found)
@@ -69,7 +69,9 @@ class Unit:
 def check_struct(struct: s.StructDef) -> None:
     """Refuse what structs of scalars cannot have. Raises NotSupported or BadDeclaration."""
     if struct.methods:
-        raise NotSupported("a member function is", "structs hold fields only; write a plain function").at(struct.methods[0])
+        raise NotSupported("a member function is", "structs hold fields only; write a plain function").at(
+            struct.methods[0]
+        )
     if not struct.fields:
         raise BadDeclaration(f"struct '{struct.name}' has no fields", "add a field").at(struct.span)
     for kind, field_ in struct.fields:

@@ -27,8 +27,10 @@ def message(path):
     types = dict(pair.split("=") for pair in given.pop("types", "T=float32").split())
     scalars = frozenset(given.pop("scalars", "").split())
     given["options"] = tuple(given.get("options", "").split())
-    with pytest.raises(FusecError) as caught:
-        kernel = parse(given.pop("in_params", "T x"), given.pop("out_params", "T z"), given.pop("operation", "z = x"), **given)
+    with pytest.raises(FusecError) as caught:  # noqa: PT012 - reading or lowering may refuse
+        kernel = parse(
+            given.pop("in_params", "T x"), given.pop("out_params", "T z"), given.pop("operation", "z = x"), **given
+        )
         bound = {param.name: param.dtype or BY_NAME[types[param.type_name]] for param in kernel.params}
         lower(kernel, bound, ndims={}, scalars=scalars)
     return str(caught.value), caught.value

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the tables read best with one case a line
 """The kernel language means what C++ means by it: texts are run by the IR interpreter and compared with known values."""
 
 import numpy as np
@@ -212,7 +213,13 @@ def test_pointers_into_arguments_ignore_strides():
 
 def test_the_iteration_space_is_visible():
     z = np.zeros((2, 3), np.int64)
-    run("", "int64 z", "z = _ind.get()[0] * 100 + _ind.get()[1] * 10 + _ind.ndim; z += n * 1000 + _ind.size() * 10000 + i * 100000", {}, {"z": z})
+    run(
+        "",
+        "int64 z",
+        "z = _ind.get()[0] * 100 + _ind.get()[1] * 10 + _ind.ndim; z += n * 1000 + _ind.size() * 10000 + i * 100000",
+        {},
+        {"z": z},
+    )
     rows, columns = np.indices((2, 3))
     np.testing.assert_array_equal(z, rows * 100 + columns * 10 + 2 + 66000 + np.arange(6).reshape(2, 3) * 100000)
 
@@ -236,8 +243,16 @@ def test_atomics_update_raw_arguments():
     x = np.array([0, 1, 1, 2, 1], np.int32)
     counts, largest = np.zeros(3, np.int32), np.full(1, -1, np.int32)
     old = np.zeros(5, np.int32)
-    body = "old = atomicAdd(&counts[x], 1); atomicMax(&largest[0], x); using U = unsigned int; atomicOr((U*)&counts[0], 0)"
-    run("int32 x", "raw int32 counts, raw int32 largest, int32 old", body, {"x": x}, {"counts": counts, "largest": largest, "old": old})
+    body = (
+        "old = atomicAdd(&counts[x], 1); atomicMax(&largest[0], x); using U = unsigned int; atomicOr((U*)&counts[0], 0)"
+    )
+    run(
+        "int32 x",
+        "raw int32 counts, raw int32 largest, int32 old",
+        body,
+        {"x": x},
+        {"counts": counts, "largest": largest, "old": old},
+    )
     np.testing.assert_array_equal(counts, [1, 3, 1])
     np.testing.assert_array_equal(old, [0, 0, 1, 0, 2])
     assert largest[0] == 2
@@ -260,7 +275,9 @@ def test_loop_prep_and_after_loop_surround_the_operation():
 
 
 def test_options_define_macros_and_make_constants_single():
-    kernel = parse("", "float64 z", "z = W * 0.1;", options=("-DW=3", "-D", "Q", "--std=c++17", "-fsingle-precision-constant"))
+    kernel = parse(
+        "", "float64 z", "z = W * 0.1;", options=("-DW=3", "-D", "Q", "--std=c++17", "-fsingle-precision-constant")
+    )
     z = np.zeros(1)
     interpret(lower(kernel, {"z": BY_NAME["float64"]}, ndims={}, scalars=frozenset()), {"z": z}, {}, (1,))
     assert z[0] == f64(f32(3) * f32(0.1))
