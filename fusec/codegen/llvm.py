@@ -6,7 +6,7 @@ iteration space, so that a runtime may part the work anywhere; `args` points at 
 
 Note [Passes]. The text holds explicit vectors, so nothing is left to vectorise or unroll: `PASSES`, by the names of
 llvmlite's pass manager, do for these kernels what the O3 pipeline does, in a tenth of its time (1 to 4 ms; O3 takes 15
-to 45). Code generation takes most of what remains, 3 to 25 ms by the number of operations and registers.
+to 45). The new_gvn pass must stay out: an assertion of LLVM 22 in it aborts the process. Code generation takes most of what remains, 3 to 25 ms by the number of operations and registers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fusec.codegen.llvm_values import Builder
 from fusec.ir.loops import Program
 from fusec.kernel import Kernel, Layout
 
-PASSES = ("sroa", "new_gvn", "instruction_combine", "simplify_cfg")
+PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""
 
 _EVERY_STEP_MASKED = 200  # operations from which a second copy of the body costs more to compile than masks cost to run
