@@ -87,8 +87,11 @@ def read(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> Call
     return Call(arrays, args, tuple(found), given, size, frozenset(numbers), tuple(key))
 
 
-def run(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> tuple[object, ...]:
-    """Run a kernel on host arguments and return all outputs."""
+def run(
+    kernel: ElementwiseKernel, args: tuple[object, ...], size: int, stream: object = None, block_size: int | None = None
+) -> tuple[object, ...]:
+    """Run a kernel on host arguments and return all outputs; `stream` and `block_size` mean something on a GPU only."""
+    del stream, block_size
     call = read(kernel, args, size)
     if call.given:
         _protect(kernel, call)

@@ -22,7 +22,7 @@ from fusec.errors.arguments import (
     WrongNumberOfOutputs,
 )
 from fusec.frontends.params import parse_params
-from fusec.operands import is_on_device
+from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Specialisation
 from fusec.plans import Plan
 from fusec.signature import Parameter, Signature, join
@@ -140,12 +140,8 @@ class ElementwiseKernel:
     def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
             raise self._wrong_number(len(args)).at()
-        if any(is_on_device(arg) for arg in args):
-            from fusec import device_calls
-
-            results = device_calls.run(self, args, size, stream, block_size)
-        else:
-            results = calls.run(self, args, size)
+        run = calls.run if not any(map(is_foreign, args)) else _runner(args)
+        results = run(self, args, size, stream, block_size)
         if self.no_return:
             return None
         return results[0] if self.nout == 1 and not self.return_tuple else results
@@ -252,6 +248,17 @@ def _restore(
 ) -> ElementwiseKernel:
     """Rebuild a pickled kernel from its texts."""
     return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options)
+
+
+def _runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:
+    """What runs a call with arrays of other libraries: on their device if one of them is on one."""
+    from fusec.runtime import cuda
+
+    if not any(cuda.is_device_array(arg) for arg in args if is_foreign(arg)):
+        return calls.run
+    from fusec import device_calls
+
+    return device_calls.run
 
 
 def _block_size(given: object) -> int:

@@ -17,21 +17,15 @@ from fusec.scalars import SCALAR_TYPES
 Array = NDArray[np.generic]
 Wrap = Callable[[Array], object]
 
-_HOST_DEVICES = (1, 3, 13)  # DLPack: CPU, pinned and managed CUDA host memory
-
 
 def is_number(value: object) -> bool:
     """True for Python and NumPy numbers (a 0-d array is an array)."""
     return isinstance(value, SCALAR_TYPES)
 
 
-def is_on_device(value: object) -> bool:
-    """True for an array in the memory of a GPU."""
-    if isinstance(value, (np.ndarray, *SCALAR_TYPES)) or value is None:
-        return False
-    if hasattr(value, "__cuda_array_interface__"):
-        return True
-    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) not in _HOST_DEVICES
+def is_foreign(value: object) -> bool:
+    """True for what is neither a number nor a NumPy array: another library's array, or a mistake."""
+    return value is not None and not isinstance(value, (np.ndarray, *SCALAR_TYPES))
 
 
 def host_array(value: object, param: str, kernel: str) -> Array:
@@ -60,7 +54,7 @@ def _is_masked(value: object) -> bool:
 def wrapper_of(values: Sequence[object]) -> Wrap | None:
     """How results go back to the library of the first foreign array; None if all arrays are NumPy's."""
     for value in values:
-        if value is None or isinstance(value, (np.ndarray, *SCALAR_TYPES)):
+        if not is_foreign(value):
             continue
         library = sys.modules.get(type(value).__module__.partition(".")[0])
         wrap = getattr(library, "from_dlpack", None)

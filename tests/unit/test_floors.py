@@ -132,6 +132,9 @@ def decorators() -> set[str]:
     return {ast.unparse(function).rpartition(".")[2] for function in functions}
 
 
+FILLING = decorators()
+
+
 @each_module
 def test_mutable_state_of_a_module_has_a_lock(name: str) -> None:
     tree = TREES[name]
@@ -140,8 +143,7 @@ def test_mutable_state_of_a_module_has_a_lock(name: str) -> None:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, CONTAINERS):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             containers |= {target.id for target in targets if isinstance(target, ast.Name)}
-    filling = decorators()
-    scopes = [node for node in tree.body if getattr(node, "name", "") not in filling]
+    scopes = [node for node in tree.body if getattr(node, "name", "") not in FILLING]
     functions = [node for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.FunctionDef)]
     changed = [node for function in functions for node in ast.walk(function) if is_state(node, containers)]
     if changed and name not in WITHOUT_A_LOCK:
