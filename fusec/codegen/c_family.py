@@ -19,6 +19,7 @@ from fusec.ir.walk import operands, statements
 from fusec.kernel import Kernel, Layout, Step
 
 VECTOR_BYTES = 16  # the widest load every GPU has
+HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
@@ -165,7 +166,9 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names
     if facts.updates_beyond_elements(program.body) or facts.has_element_pointers(program.body):
         return 1, []
     lanes = max(VECTOR_BYTES // max(sizes), min(4, VECTOR_BYTES // min(sizes)))
-    if lanes == 1 or facts.has_loops(program) or facts.cost(program) * lanes > WORK_LIMIT:
+    if lanes == 1 or facts.has_loops(program) or lanes * len(sizes) > HELD_LIMIT:
+        return 1, []
+    if facts.cost(program) * lanes > WORK_LIMIT:
         return 1, []
     groups = []
     for array in arrays:
