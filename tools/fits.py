@@ -37,6 +37,7 @@ def one(_: mp.mpf) -> mp.mpf:
     return mp.mpf(1)
 
 
+CENTRE = mp.mpf(0.074)  # as a float64
 TINY = mp.mpf(10) ** -5
 LN2 = mp.log(2)
 THIRD = mp.mpf(1) / 3
@@ -90,8 +91,9 @@ def _y_near(order: int, v: mp.mpf) -> mp.mpf:
 def _hankel(order: int, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
     """P and Q with J = sqrt(2 / (pi x)) (P cos(c) - Q sin(c)), Y = the same with (P sin(c) + Q cos(c))."""
     if x > mp.mpf(10) ** 5:
-        mu = 4 * order * order
-        return 1 - mp.mpf((mu - 1) * (mu - 9)) / (128 * x * x), mp.mpf(mu - 1) / (8 * x)
+        mu, far = 4 * order * order, 8 * x
+        third = mp.mpf((mu - 1) * (mu - 9) * (mu - 25)) / (6 * far**3)
+        return 1 - mp.mpf((mu - 1) * (mu - 9)) / (2 * far**2), (mu - 1) / far - third
     c = x - (2 * order + 1) * mp.pi / 4
     j, y, size = mp.besselj(order, x), mp.bessely(order, x), mp.sqrt(mp.pi * x / 2)
     return size * (j * mp.cos(c) + y * mp.sin(c)), size * (y * mp.cos(c) - j * mp.sin(c))
@@ -439,11 +441,11 @@ FITS = (
     ),
     Fit(
         "erfinv_extreme",
-        "erfinv(x) / (x s) of 1 / s, s = sqrt(-log(1 - x^2))",
-        lambda v: _erfinv(1 / v) * v,
-        lambda v: 1 / (_erfinv(1 / v) * v),
-        1 / mp.mpf("27.5"),
-        1 / mp.mpf("8.99"),
+        "erfinv(x) / (x s) of 1 / s - 0.074, s = sqrt(-log(1 - x^2))",
+        lambda v: _erfinv(1 / (v + CENTRE)) * (v + CENTRE),
+        lambda v: 1 / (_erfinv(1 / (v + CENTRE)) * (v + CENTRE)),
+        1 / mp.mpf("27.5") - CENTRE,
+        1 / mp.mpf("8.99") - CENTRE,
         0,
         57,
         start=8,
@@ -457,9 +459,9 @@ FITS = (
         mp.mpf(-1),
         mp.mpf(1),
         27,
-        57,
+        56,
         start=5,
-        paired=4,
+        paired=8,
     ),
     Fit(
         "y0",
@@ -504,9 +506,9 @@ FITS = (
         mp.mpf(-1),
         mp.mpf(1),
         27,
-        57,
+        56,
         start=5,
-        paired=4,
+        paired=8,
     ),
     Fit(
         "y1",

@@ -35,7 +35,8 @@ POLYNOMIALS = {
     ),
     # (asinh(x) - x) / x^3 of x^2 on [0.0, 0.2501], error 2^-29.5
     ("asinh", "float32"): (
-        "-0x1.5555360000000p-3 0x1.3324ec0000000p-4 -0x1.6b94c20000000p-5 0x1.cd55600000000p-6 -0x1.b10dcc0000000p-7"
+        "-0x1.5555360000000p-3 0x1.3324ec0000000p-4 -0x1.6b94c20000000p-5 0x1.cd55600000000p-6 "
+        "-0x1.b10dcc0000000p-7"
     ),
     # (asinh(x) - x) / x^3 of x^2 on [0.0, 0.2501], error 2^-59.4
     ("asinh", "float64"): (
@@ -45,7 +46,8 @@ POLYNOMIALS = {
     ),
     # (atan(x) - x) / x^3 of x^2 on [0.0, 0.17174], error 2^-30.4
     ("atan", "float32"): (
-        "-0x1.55554a0000000p-2 0x1.9991e00000000p-3 -0x1.23b9680000000p-3 0x1.b2201e0000000p-4 -0x1.f2cc900000000p-5"
+        "-0x1.55554a0000000p-2 0x1.9991e00000000p-3 -0x1.23b9680000000p-3 0x1.b2201e0000000p-4 "
+        "-0x1.f2cc900000000p-5"
     ),
     # (atan(x) - x) / x^3 of x^2 on [0.0, 0.17174], error 2^-59.4
     ("atan", "float64"): (
@@ -96,19 +98,66 @@ POLYNOMIALS = {
         "0x1.375187ebd5465p-33"
     ),
     # what rounding left of the first of bessel_p0
-    ("bessel_p0_low", "float32"): ("-0x1.c03a800000000p-30"),
+    ("bessel_p0_low", "float32"): (
+        "-0x1.c03a800000000p-30"
+    ),
     # what rounding left of the first of bessel_p0
-    ("bessel_p0_low", "float64"): ("-0x1.b8a57af08cc40p-59"),
+    ("bessel_p0_low", "float64"): (
+        "-0x1.b8a57af08cc40p-59"
+    ),
+    # P of Hankel's expansion of order 1, of 64 / x^2 on [0.0, 1.0], error 2^-29.0
+    ("bessel_p1", "float32"): (
+        "0x1.0000000000000p+0 0x1.dffbc40000000p-10 -0x1.247e100000000p-15 0x1.09b4c00000000p-19"
+    ),
+    # P of Hankel's expansion of order 1, of 64 / x^2 on [0.0, 1.0], error 2^-58.1
+    ("bessel_p1", "float64"): (
+        "0x1.0000000000000p+0 0x1.dffffffffeb43p-10 -0x1.274ffff636eb9p-15 0x1.5a6a4964dea43p-19 "
+        "-0x1.b88c522993207p-22 0x1.e5b5a5cf25233p-24 -0x1.95e7ce9899cc4p-25 0x1.c1b3d7d9007aap-26 "
+        "-0x1.14bfcd39ff6dbp-26 0x1.38a656b9129d8p-27 -0x1.113acde719d92p-28 0x1.35594cf56b10cp-30 "
+        "-0x1.4a775cc30ce8fp-33"
+    ),
+    # what rounding left of the first of bessel_p1
+    ("bessel_p1_low", "float32"): (
+        "0x1.0145400000000p-29"
+    ),
+    # what rounding left of the first of bessel_p1
+    ("bessel_p1_low", "float64"): (
+        "0x1.d250d976e4000p-59"
+    ),
+    # Q of Hankel's expansion of order 0, times x / 8, of 64 / x^2 on [0.0, 1.0], error 2^-30.0
+    ("bessel_q0", "float32"): (
+        "-0x1.fffffe0000000p-7 0x1.2bf2a80000000p-13 -0x1.c818060000000p-18 0x1.357d4e0000000p-21"
+    ),
+    # Q of Hankel's expansion of order 0, times x / 8, of 64 / x^2 on [0.0, 1.0], error 2^-55.7
+    ("bessel_q0", "float64"): (
+        "-0x1.ffffffffffff6p-7 0x1.2bffffffcf880p-13 -0x1.d11dfec6cf7a0p-18 0x1.ba4b91d2ae3b9p-21 "
+        "-0x1.85f5465caf516p-23 0x1.11fb0f7f47ee5p-24 -0x1.0ed95cdff31b4p-25 0x1.3f8715738aa8ap-26 "
+        "-0x1.6eb5addf740eep-27 0x1.50341757cba8ap-28 -0x1.9483cf5fa9208p-30 0x1.cc81d5a8f07f8p-33"
+    ),
+    # Q of Hankel's expansion of order 1, times x / 8, of 64 / x^2 on [0.0, 1.0], error 2^-29.9
+    ("bessel_q1", "float32"): (
+        "0x1.8000000000000p-5 -0x1.a3f4c00000000p-13 0x1.17a4d00000000p-17 -0x1.6d847e0000000p-21"
+    ),
+    # Q of Hankel's expansion of order 1, times x / 8, of 64 / x^2 on [0.0, 1.0], error 2^-55.4
+    ("bessel_q1", "float64"): (
+        "0x1.7fffffffffffdp-5 -0x1.a3ffffffccadbp-13 0x1.1c3cff5a3b7e7p-17 -0x1.fe574530cf89dp-21 "
+        "0x1.b3d7e4057c1d3p-23 -0x1.2c2355e0d499cp-24 0x1.24da9fb612307p-25 -0x1.56ba8a2ef5bbdp-26 "
+        "0x1.878ec3780e188p-27 -0x1.6615b62d6bdafp-28 0x1.ae3865fd24fc2p-30 -0x1.e9561a03a0e2fp-33"
+    ),
     # x^(-1/3) on [1.0, 8.0], error 2^-7.1
     ("cbrt", "float32"): (
-        "0x1.5676580000000p+0 -0x1.c378060000000p-2 0x1.bc8a140000000p-4 -0x1.a9b3e40000000p-7 0x1.33037c0000000p-11"
+        "0x1.5676580000000p+0 -0x1.c378060000000p-2 0x1.bc8a140000000p-4 -0x1.a9b3e40000000p-7 "
+        "0x1.33037c0000000p-11"
     ),
     # x^(-1/3) on [1.0, 8.0], error 2^-7.1
     ("cbrt", "float64"): (
-        "0x1.56765774cbcc3p+0 -0x1.c37801a8c5829p-2 0x1.bc8a08cee3702p-4 -0x1.a9b3cf291bf3dp-7 0x1.330366894ebf2p-11"
+        "0x1.56765774cbcc3p+0 -0x1.c37801a8c5829p-2 0x1.bc8a08cee3702p-4 -0x1.a9b3cf291bf3dp-7 "
+        "0x1.330366894ebf2p-11"
     ),
     # (cos(x) - 1 + x^2 / 2) / x^4 of x^2 on [0.0, 0.62303], error 2^-33.1
-    ("cos", "float32"): ("0x1.55554a0000000p-5 -0x1.6c0c1a0000000p-10 0x1.99e1100000000p-16"),
+    ("cos", "float32"): (
+        "0x1.55554a0000000p-5 -0x1.6c0c1a0000000p-10 0x1.99e1100000000p-16"
+    ),
     # (cos(x) - 1 + x^2 / 2) / x^4 of x^2 on [0.0, 0.62303], error 2^-64.1
     ("cos", "float64"): (
         "0x1.555555555554bp-5 -0x1.6c16c16c15002p-10 0x1.a01a019c8afabp-16 -0x1.27e4f7ecceb48p-22 "
@@ -149,7 +198,9 @@ POLYNOMIALS = {
         "0x1.351e1c2ca6c28p-32"
     ),
     # what rounding left of the first of erfcx
-    ("erfcx_low", "float64"): ("-0x1.ab61b058b12d0p-55 0x1.619bba8093d1cp-57 -0x1.8e80a98bb4bd8p-61"),
+    ("erfcx_low", "float64"): (
+        "-0x1.ab61b058b12d0p-55 0x1.619bba8093d1cp-57 -0x1.8e80a98bb4bd8p-61"
+    ),
     # (1 + 2 x) exp(x^2) erfc(x) of (x - 2) / (x + 2) on [-1.0, 0.675], error 2^-29.0
     ("erfcx_near", "float32"): (
         "0x1.46e80e0000000p+0 -0x1.7bf5ec0000000p-4 -0x1.5407c40000000p-3 0x1.4ffa280000000p-3 "
@@ -158,7 +209,9 @@ POLYNOMIALS = {
         "0x1.210bf60000000p-16"
     ),
     # what rounding left of the first of erfcx_near
-    ("erfcx_near_low", "float32"): ("0x1.1ce6b00000000p-27 -0x1.3b87480000000p-29 0x1.4f42d00000000p-28"),
+    ("erfcx_near_low", "float32"): (
+        "0x1.1ce6b00000000p-27 -0x1.3b87480000000p-29 0x1.4f42d00000000p-28"
+    ),
     # erfinv(x) / x of w - 3.125, w = -log(1 - x^2) on [-3.125, 3.126], error 2^-27.4
     ("erfinv", "float32"): (
         "0x1.a755e80000000p+0 0x1.ebd80c0000000p-3 -0x1.8b6d320000000p-8 -0x1.84556e0000000p-11 "
@@ -174,6 +227,18 @@ POLYNOMIALS = {
         "0x1.d6c656d3d637cp-48 -0x1.6fb60a88df21ep-55 -0x1.1ca51f4e6f8c7p-53 0x1.1ebe35b073186p-56 "
         "0x1.9a7bb9eda4442p-61 -0x1.9bb4af2a673c9p-62 0x1.38a5d3e575c33p-66 0x1.e6647c8324b1ep-69 "
         "-0x1.6b260c76306b3p-72"
+    ),
+    # erfinv(x) / (x s) of 1 / s - 0.074, s = sqrt(-log(1 - x^2)) on [-0.037636, 0.037235], error 2^-57.1
+    ("erfinv_extreme", "float64"): (
+        "0x1.fc835ea0f9598p-1 -0x1.2d899e2ae9d9ap-3 -0x1.fe2a84d489f57p-2 0x1.1cc8ed49f9c53p+1 "
+        "-0x1.e638a8efc2527p+2 0x1.462c1295780acp+5 -0x1.165549f09ee4cp+8 0x1.0cef3bf52cdc2p+11 "
+        "-0x1.1bc12b2f41ad1p+14 0x1.3f5ffdc1c830fp+17 -0x1.7a0e9f2be8b42p+20 0x1.d17b1b0e0c42ep+23 "
+        "-0x1.2006a87939dc7p+27 0x1.6c3dc489a684dp+30 -0x1.2779ac3703db6p+34 0x1.c2e5b1973354cp+37 "
+        "-0x1.9d8feb7daf9c0p+38 -0x1.29d7e853ab39ap+42 -0x1.3b69eb35182d7p+49 0x1.0bfd41fa102d3p+53"
+    ),
+    # what rounding left of the first of erfinv_extreme
+    ("erfinv_extreme_low", "float64"): (
+        "0x1.6384c6ab6e0aap-55 -0x1.8d73ec72d9148p-57 0x1.dac6f590467ecp-56 -0x1.abb74fc81c3aep-53"
     ),
     # erfinv(x) / x of s - 6, s = sqrt(-log(1 - x^2)) on [-2.01, 3.01], error 2^-57.0
     ("erfinv_far", "float64"): (
@@ -232,7 +297,8 @@ POLYNOMIALS = {
     ),
     # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-28.2
     ("exp", "float32"): (
-        "0x1.fffffc0000000p-2 0x1.55548a0000000p-3 0x1.55584c0000000p-5 0x1.123f760000000p-7 0x1.6adda00000000p-10"
+        "0x1.fffffc0000000p-2 0x1.55548a0000000p-3 0x1.55584c0000000p-5 0x1.123f760000000p-7 "
+        "0x1.6adda00000000p-10"
     ),
     # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-62.8
     ("exp", "float64"): (
@@ -269,9 +335,13 @@ POLYNOMIALS = {
         "-0x1.f7e4d3138bbfap-35"
     ),
     # what rounding left of the first of i0_far
-    ("i0_far_low", "float32"): ("0x1.5847dc0000000p-27 -0x1.08bf240000000p-34 -0x1.c616e00000000p-41"),
+    ("i0_far_low", "float32"): (
+        "0x1.5847dc0000000p-27 -0x1.08bf240000000p-34 -0x1.c616e00000000p-41"
+    ),
     # what rounding left of the first of i0_far
-    ("i0_far_low", "float64"): ("-0x1.ba02f615405b8p-56 -0x1.80073523a9858p-65 0x1.01b0e18b00466p-67"),
+    ("i0_far_low", "float64"): (
+        "-0x1.ba02f615405b8p-56 -0x1.80073523a9858p-65 0x1.01b0e18b00466p-67"
+    ),
     # what rounding left of the first of i0
     ("i0_low", "float32"): (
         "0x1.3426000000000p-32 -0x1.184f000000000p-27 0x1.4d9f500000000p-28 -0x1.776a280000000p-32 "
@@ -311,9 +381,13 @@ POLYNOMIALS = {
         "0x1.05ae07f6a17d8p-34"
     ),
     # what rounding left of the first of i1_far
-    ("i1_far_low", "float32"): ("0x1.e0c1100000000p-29 0x1.328e800000000p-37 -0x1.e41ce00000000p-41"),
+    ("i1_far_low", "float32"): (
+        "0x1.e0c1100000000p-29 0x1.328e800000000p-37 -0x1.e41ce00000000p-41"
+    ),
     # what rounding left of the first of i1_far
-    ("i1_far_low", "float64"): ("-0x1.b9a5ad5301f38p-58 0x1.3525fec648b34p-62 0x1.fe5de01e85e6cp-67"),
+    ("i1_far_low", "float64"): (
+        "-0x1.b9a5ad5301f38p-58 0x1.3525fec648b34p-62 0x1.fe5de01e85e6cp-67"
+    ),
     # what rounding left of the first of i1
     ("i1_low", "float32"): (
         "-0x1.19ba400000000p-29 -0x1.346d080000000p-26 -0x1.f042540000000p-29 -0x1.54b3000000000p-37 "
@@ -323,6 +397,52 @@ POLYNOMIALS = {
     ("i1_low", "float64"): (
         "-0x1.41b2df8611800p-63 0x1.bdc8399c62c60p-58 0x1.0e2aeae292a3cp-58 -0x1.573f97213626ep-62 "
         "-0x1.1c13de7cea100p-66 -0x1.e01aac2802012p-71"
+    ),
+    # J0(x) / ((x^2 - a^2) (x^2 - b^2)) of x^2 / 32 - 1, a and b the first zeros on [-1.0, 1.0], error 2^-31.5
+    ("j0", "float32"): (
+        "0x1.2bc2920000000p-10 -0x1.15d87e0000000p-9 0x1.99e6520000000p-10 -0x1.5059ec0000000p-11 "
+        "0x1.6409ae0000000p-13 -0x1.08daee0000000p-15 0x1.250b7a0000000p-18 -0x1.f68aea0000000p-22 "
+        "0x1.5a6ae00000000p-25 -0x1.6d686e0000000p-29"
+    ),
+    # J0(x) / ((x^2 - a^2) (x^2 - b^2)) of x^2 / 32 - 1, a and b the first zeros on [-1.0, 1.0], error 2^-60.2
+    ("j0", "float64"): (
+        "0x1.2bc29174dd587p-10 -0x1.15d87e4b8d5b1p-9 0x1.99e65104a68d3p-10 -0x1.5059ea69f58a4p-11 "
+        "0x1.6409a6fd7b1c6p-13 -0x1.08db6a2de26cdp-15 0x1.250f53797d2c4p-18 -0x1.f633ea85c346cp-22 "
+        "0x1.577f6840441a8p-25 -0x1.801f7f7765eccp-29 0x1.65ec7637f7332p-33 -0x1.1a4d289146df9p-37 "
+        "0x1.7dfc3108cd30ap-42 -0x1.c191ad2a1be29p-47 0x1.c10a347977316p-52"
+    ),
+    # what rounding left of the first of j0
+    ("j0_low", "float32"): (
+        "-0x1.1760e80000000p-35 -0x1.0de4280000000p-35 -0x1.fb71500000000p-35 -0x1.91f7900000000p-37 "
+        "-0x1.284b180000000p-38 0x1.5c767c0000000p-40 0x1.a205c40000000p-43 0x1.1a91a00000000p-47"
+    ),
+    # what rounding left of the first of j0
+    ("j0_low", "float64"): (
+        "0x1.ff970d4cf3750p-65 -0x1.d163159a2cd3cp-64 0x1.9b31bf3fb9300p-71 0x1.45ccce78c4182p-65 "
+        "0x1.f8b33b207a2a0p-71 0x1.ac8fcb9b70c80p-71 -0x1.5234decde7250p-72 0x1.6e2713447dde0p-77"
+    ),
+    # J1(x) / (x (x^2 - a^2) (x^2 - b^2)) of x^2 / 32 - 1, a and b the first zeros on [-1.0, 1.0], error 2^-28.6
+    ("j1", "float32"): (
+        "0x1.98ec1e0000000p-13 -0x1.1adb140000000p-12 0x1.4c9bd40000000p-13 -0x1.c5a80e0000000p-15 "
+        "0x1.9ac6b80000000p-17 -0x1.0af36a0000000p-19 0x1.066a560000000p-22 -0x1.9835520000000p-26 "
+        "0x1.e485280000000p-30"
+    ),
+    # J1(x) / (x (x^2 - a^2) (x^2 - b^2)) of x^2 / 32 - 1, a and b the first zeros on [-1.0, 1.0], error 2^-56.8
+    ("j1", "float64"): (
+        "0x1.98ec1eee7c01ap-13 -0x1.1adb1329ed86fp-12 0x1.4c9bd11c0aa38p-13 -0x1.c5a7fc38dd22cp-15 "
+        "0x1.9ac7788fbdcf9p-17 -0x1.0af8bb9886cbap-19 0x1.06438a692ea9dp-22 -0x1.941a826c8510ep-26 "
+        "0x1.f6297a611d7adp-30 -0x1.0137dbb858b6dp-33 0x1.ba3ed0e7f3fe9p-38 -0x1.43c90b4f663c4p-42 "
+        "0x1.9a12fea5253aep-47 -0x1.b96a27d9b9270p-52"
+    ),
+    # what rounding left of the first of j1
+    ("j1_low", "float32"): (
+        "0x1.bc2a300000000p-38 0x1.e3eba40000000p-37 -0x1.338ad00000000p-38 -0x1.b5b30c0000000p-40 "
+        "-0x1.aa06d00000000p-44 0x1.5ff4b00000000p-44 0x1.5dfe0c0000000p-47 -0x1.98bf900000000p-53"
+    ),
+    # what rounding left of the first of j1
+    ("j1_low", "float64"): (
+        "-0x1.7efb12f0e2bd4p-67 -0x1.f04ba63904280p-69 0x1.e93aa8b1a2c7ap-67 -0x1.c4a5c2e5de368p-70 "
+        "0x1.0ab55efcf3000p-71 0x1.cb9eace957688p-74 0x1.30228115a3618p-78 -0x1.624df29a02a42p-80"
     ),
     # log(gamma(1 + t)) / t on [-0.26, 0.26], error 2^-28.5
     ("lgamma_one", "float32"): (
@@ -339,9 +459,13 @@ POLYNOMIALS = {
         "-0x1.c9ae86f38846ap-5 0x1.b2ace455dc04cp-5 -0x1.270680628b9dfp-4 0x1.1481b021b6306p-4"
     ),
     # what rounding left of the first of lgamma_one
-    ("lgamma_one_low", "float32"): ("0x1.b41a800000000p-28 0x1.bc4c600000000p-29"),
+    ("lgamma_one_low", "float32"): (
+        "0x1.b41a800000000p-28 0x1.bc4c600000000p-29"
+    ),
     # what rounding left of the first of lgamma_one
-    ("lgamma_one_low", "float64"): ("0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"),
+    ("lgamma_one_low", "float64"): (
+        "0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"
+    ),
     # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-28.7
     ("lgamma_two", "float32"): (
         "0x1.b0ee600000000p-2 0x1.4a34ce0000000p-2 -0x1.13e0120000000p-4 0x1.5129780000000p-6 "
@@ -355,9 +479,13 @@ POLYNOMIALS = {
         "-0x1.3bfc4945679afp-17 0x1.36639982b4727p-18 -0x1.275cbef35ee8fp-19"
     ),
     # what rounding left of the first of lgamma_two
-    ("lgamma_two_low", "float32"): ("0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"),
+    ("lgamma_two_low", "float32"): (
+        "0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"
+    ),
     # what rounding left of the first of lgamma_two
-    ("lgamma_two_low", "float64"): ("0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"),
+    ("lgamma_two_low", "float64"): (
+        "0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"
+    ),
     # (log(1 + x) - x) / x^2 on [-0.33333, 0.33333], error 2^-27.5
     ("log", "float32"): (
         "-0x1.0000000000000p-1 0x1.5554fa0000000p-2 -0x1.ffff940000000p-3 0x1.99d5880000000p-3 "
@@ -365,14 +493,18 @@ POLYNOMIALS = {
         "-0x1.ffd6380000000p-4"
     ),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-32.5
-    ("sin", "float32"): ("-0x1.5555560000000p-3 0x1.1111740000000p-7 -0x1.a0591e0000000p-13 0x1.7c11260000000p-19"),
+    ("sin", "float32"): (
+        "-0x1.5555560000000p-3 0x1.1111740000000p-7 -0x1.a0591e0000000p-13 0x1.7c11260000000p-19"
+    ),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-63.2
     ("sin", "float64"): (
         "-0x1.5555555555555p-3 0x1.111111111106ap-7 -0x1.a01a019ffea7bp-13 0x1.71de3a344106fp-19 "
         "-0x1.ae642d4e993cbp-26 0x1.610a7aa072a62p-33 -0x1.a0678a13cc647p-41"
     ),
     # (sinh(x) - x) / x^3 of x^2 on [0.0, 1.01], error 2^-31.6
-    ("sinh", "float32"): ("0x1.5555560000000p-3 0x1.1110e20000000p-7 0x1.a021280000000p-13 0x1.75b5040000000p-19"),
+    ("sinh", "float32"): (
+        "0x1.5555560000000p-3 0x1.1110e20000000p-7 0x1.a021280000000p-13 0x1.75b5040000000p-19"
+    ),
     # (sinh(x) - x) / x^3 of x^2 on [0.0, 1.01], error 2^-61.8
     ("sinh", "float64"): (
         "0x1.5555555555556p-3 0x1.111111111101ep-7 0x1.a01a01a037251p-13 0x1.71de3a3b09477p-19 "
@@ -384,7 +516,9 @@ POLYNOMIALS = {
         "0x1.b921bd8890e37p-11 -0x1.ee8218cad1866p-10 0x1.46dd8cf4897aep-8"
     ),
     # Stirling's series for log(gamma(z)), times z, of 1 / z^2 on [1.0e-12, 0.0625], error 2^-30.9
-    ("stirling_near", "float32"): ("0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"),
+    ("stirling_near", "float32"): (
+        "0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"
+    ),
     # (tanh(x) - x) / x^3 of x^2 on [0.0, 1.001], error 2^-27.7
     ("tanh", "float32"): (
         "-0x1.55553c0000000p-2 0x1.110be40000000p-3 -0x1.b9622e0000000p-5 0x1.6009060000000p-6 "
@@ -421,55 +555,170 @@ POLYNOMIALS = {
         "0x1.63842c338dbf8p-58 -0x1.ed99bed232e76p-55 0x1.be70e4dd3fbdap-54 -0x1.589b932eed14cp-57 "
         "-0x1.afd6f628e98a0p-57 0x1.40b924f464c80p-58"
     ),
+    # (Y1(x) - 2 (log(x) J1(x) - 1 / x) / pi) / x of x^2 / 32 - 1 on [-1.0, 1.0], error 2^-31.6
+    ("y1", "float32"): (
+        "0x1.21d5160000000p-4 -0x1.f26fde0000000p-3 0x1.7edab20000000p-6 0x1.e16d740000000p-3 "
+        "-0x1.9239520000000p-3 0x1.41bbb60000000p-4 -0x1.41991a0000000p-6 0x1.c081a20000000p-9 "
+        "-0x1.d1520c0000000p-12 0x1.7c45b80000000p-15 -0x1.e9174a0000000p-19"
+    ),
+    # (Y1(x) - 2 (log(x) J1(x) - 1 / x) / pi) / x of x^2 / 32 - 1 on [-1.0, 1.0], error 2^-58.7
+    ("y1", "float64"): (
+        "0x1.21d516f81acf6p-4 -0x1.f26fddceafd0ep-3 0x1.7edab31507ce5p-6 0x1.e16d7a1d07b70p-3 "
+        "-0x1.923952d7c4256p-3 0x1.41bb6917b15cdp-4 -0x1.4198f92a33313p-6 0x1.c097bb98fe5e8p-9 "
+        "-0x1.d1604f9b9201fp-12 0x1.76c164b7d8362p-15 -0x1.e3516b2bf5915p-19 0x1.ff34fd52cc443p-23 "
+        "-0x1.c3f04ec8ab096p-27 0x1.532e8b0c579f1p-31 -0x1.b7b8e5ac55d6ap-36 0x1.ed3f4864eb62fp-41"
+    ),
+    # what rounding left of the first of y1
+    ("y1_low", "float32"): (
+        "0x1.f21a740000000p-29 0x1.13c4d00000000p-28 0x1.c74b800000000p-33 -0x1.9af86c0000000p-28 "
+        "0x1.f4f1600000000p-30 0x1.0647280000000p-29"
+    ),
+    # what rounding left of the first of y1
+    ("y1_low", "float64"): (
+        "0x1.5b13c60713da8p-58 -0x1.5ff132eff2da0p-61 -0x1.3f29aec1e9986p-60 0x1.4bb51fb87a228p-58 "
+        "-0x1.ccfd7e4ea6252p-57 -0x1.19598965e7a78p-58"
+    ),
 }
 
 CONSTANTS = {
-    ("half_pi", "float32"): ("0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"),
-    ("half_pi", "float64"): ("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"),
-    ("i1_line", "float32"): ("0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"),
-    ("i1_line", "float64"): ("0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"),
-    ("j0_first", "float32"): ("0x1.721fb80000000p+2 0x1.18aeee0000000p-28 -0x1.24f9c00000000p-55"),
-    ("j0_first", "float64"): ("0x1.721fb80462bbbp+2 0x1.db60c816c15d3p-52 -0x1.29e6617a32000p-109"),
-    ("j0_second", "float32"): ("0x1.e78a4a0000000p+4 0x1.88775c0000000p-22 -0x1.110d7c0000000p-48"),
-    ("j0_second", "float64"): ("0x1.e78a4a621dd6fp+4 -0x1.10d7c5048826bp-52 0x1.37018087ca800p-107"),
-    ("j1_first", "float32"): ("0x1.d5d2b40000000p+3 0x1.89822c0000000p-25 -0x1.c6a0d20000000p-54"),
-    ("j1_first", "float64"): ("0x1.d5d2b4189822cp+3 -0x1.c6a0d245172bap-54 -0x1.efdf2ef954000p-110"),
-    ("j1_second", "float32"): ("0x1.89bf660000000p+5 0x1.ca90c80000000p-25 0x1.2535560000000p-51"),
-    ("j1_second", "float64"): ("0x1.89bf66072a432p+5 0x1.25355661cb79cp-51 -0x1.97b7aa366a400p-105"),
-    ("ln10", "float32"): ("0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"),
-    ("ln10", "float64"): ("0x1.26bb1bbb55516p+1 -0x1.f48ad494ea3e9p-53 -0x1.9ebae3ae02600p-107"),
-    ("ln2", "float32"): ("0x1.62e4300000000p-1 -0x1.05c6100000000p-29 -0x1.950d880000000p-54"),
-    ("ln2", "float64"): ("0x1.62e42fefa39efp-1 0x1.abc9e3b39803fp-56 0x1.7b57a079a1800p-111"),
-    ("log10_2", "float32"): ("0x1.3441360000000p-2 -0x1.ec10c00000000p-27 -0x1.0cee0e0000000p-54"),
-    ("log10_2", "float64"): ("0x1.34413509f79ffp-2 -0x1.9dc1da994fd21p-59 0x1.22f04d5a61000p-114"),
-    ("log10e", "float32"): ("0x1.bcb7b20000000p-2 -0x1.5b235e0000000p-27 -0x1.cd59540000000p-54"),
-    ("log10e", "float64"): ("0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57 0x1.ee191f71a3000p-112"),
-    ("log2_10", "float32"): ("0x1.a934f00000000p+1 0x1.2f346e0000000p-24 0x1.5fc9260000000p-51"),
-    ("log2_10", "float64"): ("0x1.a934f0979a371p+1 0x1.7f2495fb7fa6dp-53 0x1.fb699b2d8ac00p-107"),
-    ("log2e", "float32"): ("0x1.7154760000000p+0 0x1.4ae0c00000000p-26 -0x1.e888300000000p-52"),
-    ("log2e", "float64"): ("0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56 -0x1.60bb8a5442800p-110"),
-    ("log_sqrt_two_pi", "float32"): ("0x1.d67f1c0000000p-1 0x1.0c97d60000000p-26 0x1.29a4a60000000p-51"),
-    ("log_sqrt_two_pi", "float64"): ("0x1.d67f1c864beb5p-1 -0x1.65b5a1b7ff5dfp-55 -0x1.b7f70c13dc200p-110"),
-    ("pi", "float32"): ("0x1.921fb60000000p+1 -0x1.777a5c0000000p-24 -0x1.ee59da0000000p-49"),
-    ("pi", "float64"): ("0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"),
-    ("quarter_pi", "float32"): ("0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"),
-    ("quarter_pi", "float64"): ("0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"),
-    ("sqrt_half", "float32"): ("0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"),
-    ("sqrt_half", "float64"): ("0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"),
-    ("sqrt_inverse_pi", "float32"): ("0x1.20dd760000000p-1 -0x1.f7ac920000000p-26 -0x1.7728e20000000p-52"),
-    ("sqrt_inverse_pi", "float64"): ("0x1.20dd750429b6dp-1 0x1.1ae3a914fed80p-57 -0x1.3cbbebf65f000p-112"),
-    ("sqrt_two", "float32"): ("0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"),
-    ("sqrt_two", "float64"): ("0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"),
-    ("third", "float32"): ("0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"),
-    ("third", "float64"): ("0x1.5555555555555p-2 0x1.5555555555555p-56 0x1.5555555555500p-110"),
-    ("two_over_pi", "float32"): ("0x1.45f3060000000p-1 0x1.b939100000000p-26 0x1.529fc20000000p-52"),
-    ("two_over_pi", "float64"): ("0x1.45f306dc9c883p-1 -0x1.6b01ec5417056p-55 -0x1.6447e493ad500p-109"),
-    ("two_over_sqrt_pi", "float32"): ("0x1.20dd760000000p+0 -0x1.f7ac920000000p-25 -0x1.7728e20000000p-51"),
-    ("two_over_sqrt_pi", "float64"): ("0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"),
-    ("two_pi", "float32"): ("0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"),
-    ("two_pi", "float64"): ("0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"),
-    ("two_thirds", "float32"): ("0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"),
-    ("two_thirds", "float64"): ("0x1.5555555555555p-1 0x1.5555555555555p-55 0x1.5555555555500p-109"),
+    ("half_pi", "float32"): (
+        "0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"
+    ),
+    ("half_pi", "float64"): (
+        "0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"
+    ),
+    ("i1_line", "float32"): (
+        "0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"
+    ),
+    ("i1_line", "float64"): (
+        "0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"
+    ),
+    ("j0_first", "float32"): (
+        "0x1.721fb80000000p+2 0x1.18aeee0000000p-28 -0x1.24f9c00000000p-55"
+    ),
+    ("j0_first", "float64"): (
+        "0x1.721fb80462bbbp+2 0x1.db60c816c15d3p-52 -0x1.29e6617a32000p-109"
+    ),
+    ("j0_second", "float32"): (
+        "0x1.e78a4a0000000p+4 0x1.88775c0000000p-22 -0x1.110d7c0000000p-48"
+    ),
+    ("j0_second", "float64"): (
+        "0x1.e78a4a621dd6fp+4 -0x1.10d7c5048826bp-52 0x1.37018087ca800p-107"
+    ),
+    ("j1_first", "float32"): (
+        "0x1.d5d2b40000000p+3 0x1.89822c0000000p-25 -0x1.c6a0d20000000p-54"
+    ),
+    ("j1_first", "float64"): (
+        "0x1.d5d2b4189822cp+3 -0x1.c6a0d245172bap-54 -0x1.efdf2ef954000p-110"
+    ),
+    ("j1_second", "float32"): (
+        "0x1.89bf660000000p+5 0x1.ca90c80000000p-25 0x1.2535560000000p-51"
+    ),
+    ("j1_second", "float64"): (
+        "0x1.89bf66072a432p+5 0x1.25355661cb79cp-51 -0x1.97b7aa366a400p-105"
+    ),
+    ("ln10", "float32"): (
+        "0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"
+    ),
+    ("ln10", "float64"): (
+        "0x1.26bb1bbb55516p+1 -0x1.f48ad494ea3e9p-53 -0x1.9ebae3ae02600p-107"
+    ),
+    ("ln2", "float32"): (
+        "0x1.62e4300000000p-1 -0x1.05c6100000000p-29 -0x1.950d880000000p-54"
+    ),
+    ("ln2", "float64"): (
+        "0x1.62e42fefa39efp-1 0x1.abc9e3b39803fp-56 0x1.7b57a079a1800p-111"
+    ),
+    ("log10_2", "float32"): (
+        "0x1.3441360000000p-2 -0x1.ec10c00000000p-27 -0x1.0cee0e0000000p-54"
+    ),
+    ("log10_2", "float64"): (
+        "0x1.34413509f79ffp-2 -0x1.9dc1da994fd21p-59 0x1.22f04d5a61000p-114"
+    ),
+    ("log10e", "float32"): (
+        "0x1.bcb7b20000000p-2 -0x1.5b235e0000000p-27 -0x1.cd59540000000p-54"
+    ),
+    ("log10e", "float64"): (
+        "0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57 0x1.ee191f71a3000p-112"
+    ),
+    ("log2_10", "float32"): (
+        "0x1.a934f00000000p+1 0x1.2f346e0000000p-24 0x1.5fc9260000000p-51"
+    ),
+    ("log2_10", "float64"): (
+        "0x1.a934f0979a371p+1 0x1.7f2495fb7fa6dp-53 0x1.fb699b2d8ac00p-107"
+    ),
+    ("log2e", "float32"): (
+        "0x1.7154760000000p+0 0x1.4ae0c00000000p-26 -0x1.e888300000000p-52"
+    ),
+    ("log2e", "float64"): (
+        "0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56 -0x1.60bb8a5442800p-110"
+    ),
+    ("log_sqrt_two_pi", "float32"): (
+        "0x1.d67f1c0000000p-1 0x1.0c97d60000000p-26 0x1.29a4a60000000p-51"
+    ),
+    ("log_sqrt_two_pi", "float64"): (
+        "0x1.d67f1c864beb5p-1 -0x1.65b5a1b7ff5dfp-55 -0x1.b7f70c13dc200p-110"
+    ),
+    ("pi", "float32"): (
+        "0x1.921fb60000000p+1 -0x1.777a5c0000000p-24 -0x1.ee59da0000000p-49"
+    ),
+    ("pi", "float64"): (
+        "0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"
+    ),
+    ("quarter_pi", "float32"): (
+        "0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"
+    ),
+    ("quarter_pi", "float64"): (
+        "0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"
+    ),
+    ("sqrt_half", "float32"): (
+        "0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"
+    ),
+    ("sqrt_half", "float64"): (
+        "0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"
+    ),
+    ("sqrt_inverse_pi", "float32"): (
+        "0x1.20dd760000000p-1 -0x1.f7ac920000000p-26 -0x1.7728e20000000p-52"
+    ),
+    ("sqrt_inverse_pi", "float64"): (
+        "0x1.20dd750429b6dp-1 0x1.1ae3a914fed80p-57 -0x1.3cbbebf65f000p-112"
+    ),
+    ("sqrt_two", "float32"): (
+        "0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"
+    ),
+    ("sqrt_two", "float64"): (
+        "0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"
+    ),
+    ("third", "float32"): (
+        "0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"
+    ),
+    ("third", "float64"): (
+        "0x1.5555555555555p-2 0x1.5555555555555p-56 0x1.5555555555500p-110"
+    ),
+    ("two_over_pi", "float32"): (
+        "0x1.45f3060000000p-1 0x1.b939100000000p-26 0x1.529fc20000000p-52"
+    ),
+    ("two_over_pi", "float64"): (
+        "0x1.45f306dc9c883p-1 -0x1.6b01ec5417056p-55 -0x1.6447e493ad500p-109"
+    ),
+    ("two_over_sqrt_pi", "float32"): (
+        "0x1.20dd760000000p+0 -0x1.f7ac920000000p-25 -0x1.7728e20000000p-51"
+    ),
+    ("two_over_sqrt_pi", "float64"): (
+        "0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"
+    ),
+    ("two_pi", "float32"): (
+        "0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"
+    ),
+    ("two_pi", "float64"): (
+        "0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"
+    ),
+    ("two_thirds", "float32"): (
+        "0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"
+    ),
+    ("two_thirds", "float64"): (
+        "0x1.5555555555555p-1 0x1.5555555555555p-55 0x1.5555555555500p-109"
+    ),
 }
 
 # the first bits of 2 / pi after the binary point
@@ -478,6 +727,5 @@ TWO_OVER_PI = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1d"
     "eb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b"
     "5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b"
-    "6babf0cfbc209af4361d",
-    16,
-)
+    "6babf0cfbc209af4361d"
+    , 16)

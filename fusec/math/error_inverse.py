@@ -32,7 +32,8 @@ def _tail(root: Pair) -> Pair:
     one, zero = root.hi.like(1.0), root.hi.like(0.0)
     far = pair_polynomial("erfinv_far", choose(root.hi < 9.0, root, Pair(one * 6.0, zero)) + -6.0)
     bounded = choose(root.hi < 9.0, Pair(one * 9.0, zero), root)
-    return choose(root.hi < 9.0, far, pair_polynomial("erfinv_extreme", Pair(one, zero) / bounded) * bounded)
+    extreme = pair_polynomial("erfinv_extreme", (Pair(one, zero) / bounded) + -0.074) * bounded
+    return choose(root.hi < 9.0, far, extreme)
 
 
 def erfinv(x: Value) -> Value:
