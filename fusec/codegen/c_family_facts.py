@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from fusec.dtypes import DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
 from fusec.ir.loops import (
-    ArrayParam,
     Assign,
     Atomic,
     Call,
@@ -287,8 +286,3 @@ def _certain(found: Sequence[Expr]) -> set[Expr]:
             on_demand = isinstance(node, Apply) and node.op in ("where", "logical_and", "logical_or")
             stack += node.children[:1] if on_demand else node.children
     return certain
-
-
-def written_params(program: Program) -> list[ArrayParam]:
-    """Array parameters that are outputs."""
-    return [param for param in program.arrays if param.written]
