@@ -205,7 +205,10 @@ class ElementwiseKernel:
         bound = self.signature.bind_names(types or {})
         arrays = [param for param in self.params if param.name not in scalars]
         layout = pipeline.canonical_layout(
-            [param.name for param in arrays if not param.raw], [param.name for param in arrays if param.raw]
+            self.definition,
+            bound,
+            [param.name for param in arrays if not param.raw],
+            [param.name for param in arrays if param.raw],
         )
         return Specialisation(tuple(bound.items()), frozenset(scalars), layout)
 

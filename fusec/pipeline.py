@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fusec import cache, debug
 from fusec.dtypes import DType
-from fusec.errors.arguments import UnknownTarget
+from fusec.errors.arguments import AxisOutOfRange, UnknownTarget
 from fusec.kernel import Kernel, Layout, Step
 from fusec.version import VERSION
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Text = Literal["cuda", "metal", "llvm", "asm", "ir"]
 TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
+MAX_AXES = 64  # NumPy's limit
 FORMAT = 1  # raise when the meaning of a cached kernel changes without the version changing
 
 
@@ -90,9 +91,19 @@ def lower(
 
 
 def program_of(definition: Definition, spec: Specialisation) -> Program:
-    """The program of one specialisation."""
+    """The program of one specialisation. Raises AxisOutOfRange if it names an axis that the layout has not."""
+    from fusec.ir import axes
+
     ndims = {name: ndim for name, (ndim, _) in spec.layout.raw}
-    return lower(definition, dict(spec.types), ndims, spec.scalars)
+    program = lower(definition, dict(spec.types), ndims, spec.scalars)
+    for param, needed in axes.required(program).items():
+        given = ndims[param] if param else spec.layout.ndim
+        if needed > given:
+            what = f"'{param}'" if param else "the iteration space ('_ind')"
+            cure = "pass an array with more axes" if param else "axes are merged unless reduce_dims=False"
+            count = str(needed) if needed < MAX_AXES else "impossible"
+            raise AxisOutOfRange(definition.name, what, count, given, cure).at()
+    return program
 
 
 def generate(definition: Definition, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
@@ -160,7 +171,15 @@ def _digest(*parts: object) -> str:
     return cache.digest(text)
 
 
-def canonical_layout(arrays: Iterable[str], raw: Iterable[str]) -> Layout:
-    """The layout shown when no call has fixed one: everything one-dimensional and contiguous."""
-    steps = tuple((name, (Step.UNIT,)) for name in arrays)
-    return Layout(1, steps, tuple((name, (1, True)) for name in raw), aligned=16)
+def canonical_layout(
+    definition: Definition, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
+) -> Layout:
+    """The layout shown when no call has fixed one: contiguous, with one axis or as many as the body names."""
+    from fusec.ir import axes
+
+    arrays, raw = tuple(arrays), tuple(raw)
+    scalars = frozenset(types) - {*arrays, *raw}
+    least = axes.required(lower(definition, types, {}, scalars))
+    ndim = min(least.get("", 1), MAX_AXES)
+    steps = tuple((name, (*(Step.ANY,) * (ndim - 1), Step.UNIT)) for name in arrays)
+    return Layout(ndim, steps, tuple((name, (min(least.get(name, 1), MAX_AXES), True)) for name in raw), aligned=16)

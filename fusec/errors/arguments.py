@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecTypeError, UserError
+from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, UserError
 
 
 class WrongNumberOfArguments(UserError):
@@ -324,11 +324,15 @@ class MixedDevices(UserError):
     where: str
 
 
-class IndexCountMismatch(UserError):
-    """A raw array whose number of axes is not what the kernel indexes."""
+class AxisOutOfRange(UserError):
+    """A body that names an axis which the array of this call has not."""
 
     code: ClassVar[str] = "F232"
-    message: ClassVar[str] = "raw parameter '{param}' of kernel '{name}' has {given} axes, more than the 32 supported"
+    message: ClassVar[str] = "kernel '{name}' uses {needed} axes of {what}, which has {given}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecIndexError
     name: str
-    param: str
+    what: str
+    needed: str
     given: int
+    cure: str

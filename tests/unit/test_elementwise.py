@@ -364,3 +364,14 @@ class Producer:
 def test_any_dlpack_producer_is_an_argument():
     x = f32(10)
     np.testing.assert_array_equal(ADD(Producer(x), x), x + x)
+
+
+def test_an_axis_that_an_array_has_not_is_an_error():
+    width = fusec.ElementwiseKernel("raw T x", "int64 y", "y = x.shape()[1]", "width")
+    assert width(f32(3, 7), size=1).tolist() == [7]
+    with pytest.raises(IndexError, match=r"'width' uses 2 axes of 'x', which has 1"):
+        width(f32(3), size=1)
+    column = fusec.ElementwiseKernel("T x", "int64 y", "y = _ind.get()[1]", "column", reduce_dims=False)
+    with pytest.raises(IndexError, match="uses 2 axes of the iteration space"):
+        column(f32(3))
+    assert "shape" in width.source("cuda", {"T": "float32"}) or "extent" in width.source("cuda", {"T": "float32"})
