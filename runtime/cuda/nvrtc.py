@@ -101,10 +101,11 @@ def _text(size_of: Any, read: Any, program: Any) -> bytes:
     """A result of a program: NVRTC tells its size, then fills a buffer of the caller's."""
     status, nbytes = size_of(program)
     assert int(status) == 0, f"NVRTC gave no size: {status}"
-    buffer = b" " * int(nbytes)  # the binding writes into these bytes, which nobody else holds yet
+    # The binding writes into these bytes, which must be its own: the interpreter shares bytes of length 1.
+    buffer = bytes(int(nbytes) + 1)
     (status,) = read(program, buffer)
     assert int(status) == 0, f"NVRTC gave no result: {status}"
-    return buffer
+    return buffer[: int(nbytes)]
 
 
 def _kept(source: str, name: str) -> Path:

@@ -38,11 +38,11 @@ def compile_cubin(source: str, arch: str) -> tuple[bytes, str]:
     assert int(error) == 0, error
     options = [option.encode() for option in (f"--gpu-architecture={arch}", *OPTIONS)]
     (failed,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # never the shared bytes of length 1
     nvrtc.nvrtcGetProgramLog(program, log)
     said = log.decode(errors="replace").rstrip("\0 ")
     assert int(failed) == 0, said[:4000]
-    image = b" " * nvrtc.nvrtcGetCUBINSize(program)[1]
+    image = bytes(nvrtc.nvrtcGetCUBINSize(program)[1] + 1)  # never the shared bytes of length 1
     nvrtc.nvrtcGetCUBIN(program, image)
     nvrtc.nvrtcDestroyProgram(program)
     return image, said
@@ -85,9 +85,17 @@ def test_contiguous_operands_are_loaded_16_bytes_at_once():
     assert int(error) == 0
     options = [b"--gpu-architecture=compute_80", b"--fmad=false"]
     assert int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0]) == 0
-    text = b" " * nvrtc.nvrtcGetPTXSize(program)[1]
+    text = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)  # never the shared bytes of length 1
     nvrtc.nvrtcGetPTX(program, text)
     ptx = text.decode()
     assert len(re.findall(r"ld\.global(\.nc)?\.v4\.(f32|b32|u32)|ld\.global(\.nc)?\.v2\.(f64|b64|u64)", ptx)) == 2
     assert len(re.findall(r"st\.global\.v4\.(f32|b32|u32)|st\.global\.v2\.(f64|b64|u64)", ptx)) == 1
     assert "fma" not in ptx
+
+
+def test_an_empty_log_does_not_end_up_in_the_interpreters_shared_bytes() -> None:
+    from fusec.runtime.cuda import nvrtc as compiler
+
+    compiler.compile_text('extern "C" __global__ void empty() {}', "empty", compiler.Goal("compute_90", "ptx"))
+    space = " "
+    assert space.encode()[0] == 32  # bytes of length 1 are shared, and NVRTC writes into the buffer it is given
