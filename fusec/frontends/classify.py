@@ -146,6 +146,8 @@ class _Pass:
             case "struct":
                 self._force(at + 1)
             case "template":
+                if self._is_specialised_trait(at):
+                    return self._end_of_declaration(at) + 1
                 self._template(at)
             case "constexpr" if at and self.tokens[at - 1].text == "if":
                 return at + 1
@@ -167,6 +169,11 @@ class _Pass:
             depth += (self.tokens[at].text == "{") - (self.tokens[at].text == "}")
             at += 1
         self._force(at - 1)
+
+    def _is_specialised_trait(self, at: int) -> bool:
+        """True for ``template<> struct std::is_signed<float16> ...``, which says what is known anyway."""
+        words = [self._text(at + k) for k in range(1, 5)]
+        return words[:3] == ["<", ">", "struct"] and words[3].rpartition("::")[2] in TRAIT_VALUES
 
     def _template(self, at: int) -> None:
         """Note the parameters of a template head, and the function or struct that follows it."""
@@ -198,7 +205,7 @@ class _Pass:
         while at < len(self.tokens):
             text = self._text(at)
             depth += (text == "{") - (text == "}")
-            if depth == 0 and text in ("}", ";"):
+            if depth == 0 and (text == ";" or (text == "}" and self._text(at + 1) != ";")):
                 return at
             at += 1
         return at

@@ -11,7 +11,7 @@ from fusec.frontends.expressions import Expressions
 from fusec.frontends.symbols import Address, GlobalArray, LocalArrayOf, PointerVariable, Symbol, Value, Variable
 from fusec.frontends.unit import check_struct
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
-from fusec.ir.loops import Declare, DeclareArray, LocalArray
+from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
 
 MAX_ARRAY = 1 << 14  # elements of a local array; they live on the stack of every thread
 
@@ -115,11 +115,13 @@ class Declarations(Expressions):
             raise BadDeclaration(f"pointer '{each.name}' needs an address", "write T* p = &x[0]").at(each.value.span)
         else:
             address = self.address(each.value)
-            with self.block() as checks:
+            with self.block() as assigned:
                 self.point(variable, address, each.value.span)
-            assert checks, "pointing somewhere is an assignment"
+            *before, last = assigned
+            assert isinstance(last, Assign), "pointing somewhere is an assignment"
             assert variable.type is not None, "pointing somewhere settles the type"
-            self.emit(Declare(variable.name, variable.type, address.pointer, line=self.line))
+            self.blocks[-1].extend(before)
+            self.emit(Declare(variable.name, variable.type, last.value, line=self.line))
         self.bind(each.name, variable, each.span)
 
     # --- arrays ---

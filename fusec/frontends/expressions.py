@@ -217,7 +217,9 @@ class Expressions(Calls):
         """Make a pointer variable point somewhere. Raises CannotConvert."""
         given = type_of(address.pointer)
         assert isinstance(given, Pointer), "addresses are pointers"
-        if address.element != target.element:
+        if address.offset is not None and address.element == target.element and target.type is None:
+            target.in_bytes = True
+        if (address.offset is not None) != target.in_bytes or address.element != target.element:
             raise CannotConvert(f"a pointer to {address.element}", f"a pointer to {target.element}").at(span)
         if address.const and not target.const:
             raise CannotConvert(f"the address of {address.const}", "a pointer to be written", "declare it const").at(
@@ -230,7 +232,8 @@ class Expressions(Calls):
             raise CannotConvert(f"an address in {given.space} memory", f"one in {target.type.space} memory", cure).at(
                 span
             )
-        self.emit(Assign(target.name, address.pointer, line=self.line))
+        pointer = self.unbytes(address).pointer if address.offset is not None else address.pointer
+        self.emit(Assign(target.name, pointer, line=self.line))
 
     def effect(self, node: s.Expression) -> None:
         """Lower an expression for its effect alone."""

@@ -81,7 +81,7 @@ class Frame:
                 return scope[name]
         found = self.unit.globals.get(name)
         if found is None and name in literals.CONSTANTS:
-            return Value(literals.CONSTANTS[name])
+            return Value(literals.constant(name, self.unit.single))
         return found
 
     def lookup(self, node: s.Name) -> Symbol:

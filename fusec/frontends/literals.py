@@ -108,6 +108,12 @@ def _integer(node: s.Number, digits: str, marks: str) -> Const:
     raise BadNumber(node.text, ": no integer type holds it", "the largest is 18446744073709551615").at(node.span)
 
 
+def constant(name: str, single: bool = False) -> Const:
+    """A constant of the math header by name; single: those that stand for a literal without suffix are float32."""
+    found = CONSTANTS[name]
+    return const(found.value, FLOAT32) if single and name.startswith("M_") and found.type == FLOAT64 else found
+
+
 def character(node: s.Character) -> Const:
     """A character literal, of type char (int8). Raises NotSupported for more than one character."""
     inner = node.text[1:-1]

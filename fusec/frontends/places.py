@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import INT64, DType
+from dataclasses import replace
+
+from fusec.dtypes import INT8, INT64, UINT8, DType
 from fusec.errors.language import (
     AssignToConst,
     BadIndex,
@@ -48,6 +50,7 @@ class Places(Frame):
 
     def load(self, place: Place) -> Expr:
         """The value in a place."""
+        self._refuse_bytes(place)
         match place:
             case Variable(name=name, type=type_):
                 return Local(name, type_)
@@ -59,6 +62,7 @@ class Places(Frame):
     def store(self, place: Place, value: Expr, span: Span, wanted: bool = True) -> Expr:
         """Put a value into a place, converted; returns it as it was stored, to be used if `wanted`."""
         reason = place.variable.const if isinstance(place, FieldPlace) else place.const
+        self._refuse_bytes(place)
         if reason:
             raise AssignToConst(reason, "declare a local variable, or make the parameter an output").at(span)
         match place:
@@ -75,6 +79,11 @@ class Places(Frame):
                 self.touch(pointer)
                 self.emit(Store(pointer, to(given, _target(pointer)), line=self.line))
                 return given
+
+    def _refuse_bytes(self, place: Place) -> None:
+        if isinstance(place, Address) and place.offset is not None:
+            cure = "cast the address back before reading: *(T*)&bytes[k]"
+            raise NotSupported("reading or writing single bytes of wider elements is", cure).at(self.span)
 
     def touch(self, pointer: Expr) -> None:
         """Note that memory is changed, which makes the function impure unless the memory is its own."""
@@ -172,7 +181,15 @@ class Places(Frame):
         if len(indices) > 1:
             raise BadIndex("a pointer takes one index", "compute the flat index yourself").at(node.span)
         address = self.address(base)
-        return Address(self.moved(address.pointer, self.index(indices[0])), address.element, address.const)
+        return self._advanced(address, self.index(indices[0]))
+
+    def _advanced(self, address: Address, distance: Expr) -> Address:
+        """An address some elements, or for an address of bytes some bytes, further on."""
+        if address.offset is not None:
+            start = address.offset
+            offset = distance if isinstance(start, Const) and start.bits == 0 else apply("add", start, distance)
+            return replace(address, offset=self.bounded(offset))
+        return replace(address, pointer=self.bounded(self.moved(address.pointer, distance)))
 
     def array_of(self, node: s.Name) -> Symbol:
         """What a name stands for; a constant array of the preamble is declared in this function when first used."""
@@ -283,7 +300,7 @@ class Places(Frame):
                     base, distance = self.address(left), self.index(right)
                     if op == "-":
                         distance = apply("negative", distance)
-                    return Address(self.bounded(self.moved(base.pointer, distance)), base.element, base.const)
+                    return self._advanced(base, distance)
                 case s.Cast(type=kind, value=value):
                     return self._cast_pointer(kind, value, node.span)
                 case (
@@ -319,7 +336,7 @@ class Places(Frame):
                     found.settle(Pointer(element, "global", bool(reason)))
                     type_ = found.type
                 assert type_ is not None, "settled above"
-                return Address(Local(name, type_), element, reason)
+                return Address(Local(name, type_), element, reason, const(0, INT64) if found.in_bytes else None)
             case LocalArrayOf(name=name, element=element, const=reason):
                 return Address(LocalArray(name, Pointer(element, "local")), element, reason)
             case RawArray():
@@ -350,6 +367,10 @@ class Places(Frame):
             raise NotSupported(f"an address as {show(wanted)} is", cure).at(span)
         given = self.address(value)
         real = _target(given.pointer)
+        if given.offset is not None and wanted.element == real:
+            return self.unbytes(given)
+        if given.offset is None and wanted.element in (INT8, UINT8) and real.nbytes > 1:
+            return Address(given.pointer, wanted.element, given.const, const(0, INT64))
         if wanted.element == given.element or (
             wanted.element.is_integer and real.is_integer and wanted.element.bits == real.bits
         ):
@@ -357,9 +378,18 @@ class Places(Frame):
         cure = "read the element and convert it; __float_as_int and its relatives reinterpret bits"
         raise CannotConvert(f"a pointer to {given.element}", f"a pointer to {wanted.element}", cure).at(span)
 
+    def unbytes(self, address: Address) -> Address:
+        """An address of bytes as one of the elements stored there, which it must be a multiple of."""
+        real = _target(address.pointer)
+        assert address.offset is not None, "only addresses of bytes have offsets"
+        size = const(real.nbytes, INT64)
+        elements = const(0, INT64) if isinstance(address.offset, Const) and not address.offset.bits else None
+        moved = self.moved(address.pointer, elements or apply("quotient", address.offset, size))
+        return Address(self.bounded(moved), real, address.const)
+
     def _stepped(self, target: s.Name, op: str, after: bool) -> Address:
         found = self.address(target)
-        if not isinstance(found.pointer, Local):
+        if not isinstance(found.pointer, Local) or found.offset is not None:
             raise NotAPlace(f"'{op}'").at(target.span)
         old = self.temporary(found.pointer) if after else found.pointer
         moved = self.moved(found.pointer, const(1 if op == "++" else -1, INT64))
@@ -393,6 +423,7 @@ class Places(Frame):
 
     def frozen(self, place: Place, name: str) -> Place:
         """A place that later assignments to its index do not move, for a reference to it."""
+        self._refuse_bytes(place)
         match place:
             case Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):
                 fixed = tuple(

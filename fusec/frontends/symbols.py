@@ -28,12 +28,14 @@ class Address:
     """A place in memory, and the value of a pointer to it.
 
     pointer: the IR pointer. element: the dtype as the text sees it, which may differ in sign from what is stored.
-    const: why it may not be written, "" if it may.
+    const: why it may not be written, "" if it may. offset: for an address that was cast to one of bytes, how many bytes
+    further on it lies; such an address can only be moved and cast back.
     """
 
     pointer: Expr
     element: DType
     const: str = ""
+    offset: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class LocalArrayOf:
 class PointerVariable:
     """A pointer variable; `type` is None until the first assignment tells what memory it points into.
 
-    element: the declared dtype of the target. declared: where its Declare stands, to be completed then.
+    element: the declared dtype of the target. declared: where its Declare stands, to be completed then. in_bytes: it
+    was made by a cast to a pointer to bytes.
     """
 
     name: str
@@ -67,6 +70,7 @@ class PointerVariable:
     const: str = ""
     type: Pointer | None = None
     declared: tuple[list[Stmt], int] | None = None
+    in_bytes: bool = False
 
     def settle(self, type_: Pointer) -> None:
         """Fix the type, and complete the declaration."""

@@ -128,6 +128,8 @@ class _Lowering:
         self.frame.symbols[0].update({"i": Value(INDEX), "n": Value(SIZE), "_ind": Indexer()})
         for param in kernel.params:
             self.frame.symbols[0][param.name] = self._symbol(param, ndims)
+            if not param.raw:  # CuPy's name for the array itself; its shape is that of the space
+                self.frame.symbols[0][f"_raw_{param.name}"] = Indexer()
 
     def _symbol(self, param: ParamDecl, ndims: Mapping[str, int]) -> Symbol:
         dtype = self.types[param.name]
