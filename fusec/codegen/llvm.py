@@ -6,7 +6,8 @@ iteration space, so that a runtime may part the work anywhere; `args` points at 
 
 Note [Passes]. The text holds explicit vectors, so nothing is left to vectorise or unroll: `PASSES`, by the names of
 llvmlite's pass manager, do for these kernels what the O3 pipeline does, in a tenth of its time (1 to 4 ms; O3 takes 15
-to 45). The new_gvn pass must stay out: an assertion of LLVM 22 in it aborts the process. Code generation takes most of what remains, 3 to 25 ms by the number of operations and registers.
+to 45). The new_gvn pass must stay out: an assertion of LLVM 22 in it aborts the process. Code generation takes most of
+what remains, 3 to 25 ms by the number of operations and registers.
 """
 
 from __future__ import annotations

@@ -53,6 +53,13 @@ class Costs:
             self._unsafe[expr] = own or any(self._unsafe[child] for child in expr.children)
         return self._unsafe[root]
 
+    def follows_position(self, root: Expr) -> bool:
+        """Whether an index is computed by arithmetic, without anything read from memory on the way."""
+        seen: dict[Expr, bool] = {}
+        for expr in _postorder(root, seen):
+            seen[expr] = True
+        return not any(isinstance(expr, Load | Call) for expr in seen)
+
     def of_body(self, body: Iterable[Stmt]) -> int:
         """Operations of statements; a loop counts as a few turns."""
         return min(sum(map(self._statement, body)), 1 << 20)

@@ -300,7 +300,32 @@ class Expressions:
                 return hoisted
             # The current element can be read whatever the program decides about it.
             return llvm_memory.load(self.b, self.memo[expr.pointer][0], expr.type, self.root)
-        return llvm_memory.load(self.b, self.memo[expr.pointer][0], expr.type, self.lanes)
+        address = self.memo[expr.pointer][0]
+        if address.varying and address.linear is None and self._follows_position(expr.pointer):
+            return self._load_if_consecutive(address, expr.type)
+        return llvm_memory.load(self.b, address, expr.type, self.lanes)
+
+    def _follows_position(self, pointer: Expr) -> bool:
+        """An index computed without memory, from rows and columns perhaps: mostly, neighbours stay neighbours.
+
+        Only whole vectors try: for what is left over at the end of a row, a second way costs more text than time.
+        """
+        if self.root.mask is not None or not isinstance(pointer, At) or len(pointer.index) != 1:
+            return False
+        return dict(self.around.layout.raw)[pointer.param][1] and self.around.costs.follows_position(pointer.index[0])
+
+    def _load_if_consecutive(self, address: Value, dtype: DType) -> Operand:
+        """One vector load if it turns out at run time that the lanes want consecutive elements, else a gather."""
+        b = self.b
+        first = b.let(f"extractelement {b.typed(address)}, i64 0")
+        linear = Value("ptr", "", varying=True, linear=Linear(first, dtype.nbytes))
+        differs = b.any_lane(b.compare("icmp ne", address, b.materialised(linear)))
+        lanes = self.lanes
+        return self._branch(
+            differs,
+            lambda: llvm_memory.load(b, address, dtype, lanes),
+            lambda: llvm_memory.load(b, linear, dtype, lanes),
+        )
 
     def _address(self, expr: Expr) -> Value:
         match expr:

@@ -174,12 +174,15 @@ class Nest:
             self._row(self._describe_row((), integer(0)), "%lo", "%hi")
         else:
             self._rows(row)
-        if self.layout.streaming:
-            b.declare("declare void @llvm.x86.sse.sfence()")
-            b.line("call void @llvm.x86.sse.sfence()")
         b.jump(done)
         b.place(done)
+        self._order_stores()
         b.line("ret void")
+
+    def _order_stores(self) -> None:
+        """Stores around the caches must be seen by whoever is told that the work is done; a full fence orders them."""
+        if self.layout.streaming:
+            self.b.line("fence seq_cst")
 
     # --- rows ----------------------------------------------------------------------------------------------------
 

@@ -95,6 +95,7 @@ class TiledNest(Nest):
         b.line(f"store i64 {following.text}, ptr {slot}")
         b.jump(test)
         b.place(done)
+        self._order_stores()
         b.line("ret void")
 
     def _call_plain(self, start: Value, end: Value) -> None:

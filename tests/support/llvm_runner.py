@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from fusec.codegen.llvm import PASSES
-from fusec.ir.loops import ArrayParam, Program, ScalarParam
+from fusec.ir.loops import Program, ScalarParam
 from fusec.kernel import Kernel, Layout, Slot, Step
 
 _numbers = itertools.count()
@@ -118,7 +118,3 @@ def run(
     edges = [0, *cuts, int(np.prod(shape))]
     for low, high in itertools.pairwise(edges):
         function(low, high, ctypes.addressof(slots))
-
-
-def array_params(program: Program) -> list[ArrayParam]:
-    return list(program.arrays)

@@ -350,3 +350,33 @@ def test_operands_of_two_sizes_share_tiles() -> None:
     )
     arrays = {"x": filled((90, 70), FLOAT32).T, "y": filled((90, 70), FLOAT64).T, "z": np.zeros((70, 90))}
     check(program, arrays, (70, 90), lanes=(None,), cuts=(1000,))
+
+
+@pytest.mark.parametrize("columns", [1, 5, 37, 100])
+def test_neighbours_across_rows_are_found_by_rows_and_columns(columns: int) -> None:
+    """Within a row the lanes read consecutive elements; where a row ends inside a vector they do not."""
+    row, column, width = Local("r", INT32), Local("c", INT32), Local("w", INT32)
+    position = convert(POSITION, INT32)
+    above = apply("add", apply("multiply", apply("subtract", row, const(1, INT32)), width), column)
+    mirrored = apply(
+        "add", apply("multiply", row, width), apply("subtract", width, apply("add", column, const(1, INT32)))
+    )
+    inside = apply("greater", row, const(0, INT32))
+    program = Program(
+        "k",
+        (
+            ScalarParam("w", INT32),
+            ArrayParam("A", FLOAT32, raw=True, ndim=1),
+            ArrayParam("y", FLOAT32, written=True, read=False),
+            ArrayParam("z", FLOAT32, written=True, read=False),
+        ),
+        (
+            Declare("r", INT32, apply("quotient", position, width)),
+            Declare("c", INT32, apply("modulo", position, width)),
+            If(inside, (Store(element("z", FLOAT32), Load(at("A", FLOAT32, convert(above, INT64)), FLOAT32)),)),
+            Store(element("y", FLOAT32), Load(at("A", FLOAT32, convert(mirrored, INT64)), FLOAT32)),
+        ),
+    )
+    size = columns * 9
+    arrays = {"A": RNG.random(size, "f4"), "y": np.zeros(size, "f4"), "z": np.zeros(size, "f4")}
+    check(program, arrays, (size,), {"w": columns}, lanes=(1, 4, 16, None), cuts=(size // 2,))
