@@ -14,13 +14,14 @@ import re
 import sys
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
 from fusec import pipeline
 from fusec.errors import FusecError
+from fusec.kernel import Kernel
 from fusec.kernels import ElementwiseKernel
 
 HERE = Path(__file__).parent
@@ -126,17 +127,17 @@ def assignments(kernel: ElementwiseKernel) -> Iterator[dict[str, str]]:
 
 @dataclass
 class Outcome:
-    """What became of one kernel: its texts, or the first error of the most promising dtypes."""
+    """What became of one kernel: what was generated, or the first error of the most promising dtypes."""
 
     site: Site
     types: dict[str, str]
-    texts: dict[str, str]
+    kernels: dict[str, Kernel]
     problem: str = ""
     metal_problem: str = ""
 
 
-def attempt(site: Site) -> Outcome:
-    """Parse, find dtypes that type-check, and write the text for every target."""
+def attempt(site: Site, by_value: Sequence[str] = ()) -> Outcome:
+    """Parse, find dtypes that type-check, and generate for every target; by_value: numbers among the raw parameters."""
     arguments = dict(site.arguments)
     options = tuple(arguments.pop("options", ()))
     try:
@@ -146,17 +147,17 @@ def attempt(site: Site) -> Outcome:
     first = ""
     for types in assignments(kernel):
         try:
-            spec = kernel.specialisation(types)
+            spec = kernel.specialisation(types, by_value)
             pipeline.program_of(kernel.definition, spec)
         except FusecError as error:
             first = first or str(error)
             continue
-        texts = {target: pipeline.text_of(kernel.definition, spec, target) for target in ("llvm", "cuda")}
+        made = {target: pipeline.generate(kernel.definition, spec, target) for target in ("llvm", "cuda")}
         try:
-            texts["metal"] = pipeline.text_of(kernel.definition, spec, "metal")
+            made["metal"] = pipeline.generate(kernel.definition, spec, "metal")
         except FusecError as error:
-            return Outcome(site, types, texts, metal_problem=str(error))
-        return Outcome(site, types, texts)
+            return Outcome(site, types, made, metal_problem=str(error))
+        return Outcome(site, types, made)
     return Outcome(site, {}, {}, first)
 
 
@@ -169,7 +170,7 @@ def main() -> int:
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     listed = tomllib.loads((HERE / "not_portable.toml").read_text())
-    outcomes = [attempt(site) for site in sites(options.checkout)]
+    outcomes = [attempt(site, listed["by_value"].get(site.key, ())) for site in sites(options.checkout)]
     failed = [outcome for outcome in outcomes if outcome.problem]
     unlisted = [outcome for outcome in failed if outcome.site.key not in listed["refused"]]
     metal = [outcome for outcome in outcomes if outcome.metal_problem]
@@ -196,15 +197,15 @@ def check_texts(outcomes: list[Outcome], nvrtc: bool, clang: bool) -> int:
 
     complaints = 0
     for outcome in outcomes:
-        if "llvm" in outcome.texts:
+        if "llvm" in outcome.kernels:
             try:
-                llvm.parse_assembly(outcome.texts["llvm"]).verify()
+                llvm.parse_assembly(outcome.kernels["llvm"].source).verify()
             except RuntimeError as error:
                 complaints += 1
                 print(f"--- LLVM refuses {outcome.site.place} {outcome.types}: {error}")
     if nvrtc or clang:
-        sys.path.insert(0, str(HERE.parent))
-        from conformance import target_checks
+        sys.path.insert(0, str(HERE))
+        import target_checks
 
         complaints += target_checks.run(outcomes, nvrtc, clang)
     return complaints

@@ -4,8 +4,8 @@ import numpy as np
 from numpy import *  # noqa: F403
 from numpy import bool_, float32, float64, ndarray, random  # noqa: F401
 
-import fusec
 import cupy.testing  # noqa: F401 - in place of the testing that NumPy has
+import fusec
 
 
 class ElementwiseKernel(fusec.ElementwiseKernel):
