@@ -281,3 +281,15 @@ def test_options_define_macros_and_make_constants_single():
     z = np.zeros(1)
     interpret(lower(kernel, {"z": BY_NAME["float64"]}, ndims={}, scalars=frozenset()), {"z": z}, {}, (1,))
     assert z[0] == f64(f32(3) * f32(0.1))
+
+
+def test_byte_addresses_are_moved_and_cast_back():
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    y = np.zeros(4, np.float32)
+    body = """
+        const unsigned char* data = (const unsigned char*)&x[0];
+        int offset = 2 * x.strides()[0] + i * x.strides()[1];
+        y = *(X*)&data[offset] + _raw_y.shape()[0] * 100;
+    """
+    run("raw X x", "X y", body, {"x": x}, {"y": y})
+    np.testing.assert_array_equal(y, x[2] + 400)
