@@ -27,6 +27,7 @@ Text = Literal["cuda", "metal", "llvm", "asm", "ir"]
 TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
 MAX_AXES = 64  # NumPy's limit
+MAX_AXES_SHOWN = 8  # how many to try when no call says
 FORMAT = 1  # raise when the meaning of a cached kernel changes without the version changing
 
 
@@ -82,27 +83,30 @@ def check(definition: Definition) -> None:
 def lower(
     definition: Definition, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
 ) -> Program:
-    """The typed program after all passes: only primitive ops and calls are left."""
+    """The typed program after all passes: only primitive ops and calls are left.
+
+    ndims: raw array -> axes; "" -> axes of the iteration space.
+    """
     from fusec import passes
     from fusec.frontends import text
+    from fusec.passes.resolve import resolve_axes
 
-    program = text.lower(parse(definition), types, ndims=ndims, scalars=scalars)
-    return passes.run(program)
+    raw = {name: ndim for name, ndim in ndims.items() if name}
+    return passes.run(resolve_axes(text.lower(parse(definition), types, ndims=raw, scalars=scalars), ndims))
 
 
 def program_of(definition: Definition, spec: Specialisation) -> Program:
     """The program of one specialisation. Raises AxisOutOfRange if it names an axis that the layout has not."""
     from fusec.ir import axes
 
-    ndims = {name: ndim for name, (ndim, _) in spec.layout.raw}
+    ndims = {"": spec.layout.ndim, **{name: ndim for name, (ndim, _) in spec.layout.raw}}
     program = lower(definition, dict(spec.types), ndims, spec.scalars)
     for param, needed in axes.required(program).items():
-        given = ndims[param] if param else spec.layout.ndim
-        if needed > given:
+        if needed > ndims[param]:
             what = f"'{param}'" if param else "the iteration space ('_ind')"
             cure = "pass an array with more axes" if param else "axes are merged unless reduce_dims=False"
-            count = str(needed) if needed < MAX_AXES else "impossible"
-            raise AxisOutOfRange(definition.name, what, count, given, cure).at()
+            count = str(needed) if needed <= MAX_AXES else "impossible"
+            raise AxisOutOfRange(definition.name, what, count, ndims[param], cure).at()
     return program
 
 
@@ -175,11 +179,29 @@ def canonical_layout(
     definition: Definition, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
 ) -> Layout:
     """The layout shown when no call has fixed one: contiguous, with one axis or as many as the body names."""
+    arrays, raw = tuple(arrays), tuple(raw)
+    ndims = _least_axes(definition, types, frozenset(types) - {*arrays, *raw}, ("", *raw))
+    steps = tuple((name, (*(Step.ANY,) * (ndims[""] - 1), Step.UNIT)) for name in arrays)
+    return Layout(ndims[""], steps, tuple((name, (ndims[name], True)) for name in raw), aligned=16)
+
+
+def _least_axes(
+    definition: Definition, types: Mapping[str, DType], scalars: frozenset[str], names: Iterable[str]
+) -> dict[str, int]:
+    """The smallest numbers of axes with which every axis the body names is there; 1 where none will do."""
     from fusec.ir import axes
 
-    arrays, raw = tuple(arrays), tuple(raw)
-    scalars = frozenset(types) - {*arrays, *raw}
-    least = axes.required(lower(definition, types, {}, scalars))
-    ndim = min(least.get("", 1), MAX_AXES)
-    steps = tuple((name, (*(Step.ANY,) * (ndim - 1), Step.UNIT)) for name in arrays)
-    return Layout(ndim, steps, tuple((name, (min(least.get(name, 1), MAX_AXES), True)) for name in raw), aligned=16)
+    ndims = dict.fromkeys(names, 1)
+    for _ in range(MAX_AXES_SHOWN):
+        needed = axes.required(lower(definition, types, _known(ndims), scalars))
+        missing = [name for name, count in needed.items() if count > ndims[name]]
+        if not missing:
+            break
+        for name in missing:
+            ndims[name] = needed[name] if needed[name] <= MAX_AXES else ndims[name] + 1
+    return ndims
+
+
+def _known(ndims: Mapping[str, int]) -> dict[str, int]:
+    """Numbers of axes that are more than a first guess; the front end finds the others from how arrays are indexed."""
+    return {name: ndim for name, ndim in ndims.items() if not name or ndim > 1}

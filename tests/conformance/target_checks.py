@@ -35,7 +35,7 @@ def _refused_by_nvrtc(outcome: Outcome, arch: str) -> bool:
     from fusec.runtime.cuda import nvrtc
 
     try:
-        image = nvrtc.compile_text(outcome.kernels["cuda"].source, outcome.site.key, nvrtc.goal(arch))
+        image = nvrtc.compile_text(outcome.kernels["cuda"].source, outcome.kernels["cuda"].name, nvrtc.goal(arch))
     except FusecError as error:
         print(f"--- NVRTC refuses {outcome.site.place} {outcome.types} for {arch}\n{error}")
         return True
