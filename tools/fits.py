@@ -133,7 +133,7 @@ FITS = (
         lambda x: (x * x + TINY) / mp.exp(x),
         -REDUCED,
         REDUCED,
-        27.5,
+        29,
         57,
     ),
     Fit(
@@ -568,6 +568,7 @@ CONSTANTS: dict[str, Callable[[], mp.mpf]] = {
     "j0_second": lambda: mp.besseljzero(0, 2) ** 2,
     "j1_first": lambda: mp.besseljzero(1, 1) ** 2,
     "j1_second": lambda: mp.besseljzero(1, 2) ** 2,
+    "log2_less_euler": lambda: mp.log(2) - mp.euler,
     "sqrt_half": lambda: mp.sqrt(mp.mpf(1) / 2),
     "log_sqrt_two_pi": lambda: mp.log(2 * mp.pi) / 2,
 }

@@ -11,8 +11,6 @@ from fusec.math.pairs import Pair, pair_sqrt, quick_sum, reciprocal, two_product
 from fusec.math.trigonometric import cos, sin
 from fusec.math.value import Value, fma, sqrt, where
 
-LOG_TWO_LESS_EULER = float.fromhex("0x1.dadb014541eb1p-4")  # log 2 - Euler's constant
-
 
 def _modified(order: int, size: Value) -> Value:
     """I of a magnitude: a polynomial in x^2 / 4 up to 8, e^x / sqrt(x) times one in 16 / x - 1 beyond."""
@@ -67,7 +65,7 @@ def _near_second(order: int, x: Value) -> Value:
 
 
 def _far(order: int, x: Value, second: bool) -> Value:
-    """J or Y of x >= 8 by Hankel's form: sqrt(1 / (pi x)) times P and Q on the sum and difference of sin x and cos x."""
+    """J or Y of x >= 8 by Hankel's form: P and Q times the sum and difference of sin x and cos x, over sqrt(pi x)."""
     sine = call(write(f"fusec_sin_{x.dtype}", (x.dtype,), sin), x)
     cosine = call(write(f"fusec_cos_{x.dtype}", (x.dtype,), cos), x)
     eighth = 8.0 / x
@@ -122,7 +120,7 @@ def _second_kind(order: int, x: Value) -> Value:
     near = _near_second(order, where(small & (x >= least), x, least if order == 0 else 1.0))
     if order == 0:
         positive = where(tiny & (x > 0.0), x, 1.0)
-        bottom = (log_of(positive) + -LOG_TWO_LESS_EULER) * constant_pair("two_over_pi", x)
+        bottom = (log_of(positive) - constant_pair("log2_less_euler", x)) * constant_pair("two_over_pi", x)
         near = where(tiny, bottom.value(), near)
     far = _far(order, where(small, 8.0, x), second=True)
     result = where(small, near, where(x < INF, far, where(x.eq(INF), 0.0, x)))

@@ -35,8 +35,7 @@ POLYNOMIALS = {
     ),
     # (asinh(x) - x) / x^3 of x^2 on [0.0, 0.2501], error 2^-29.5
     ("asinh", "float32"): (
-        "-0x1.5555360000000p-3 0x1.3324ec0000000p-4 -0x1.6b94c20000000p-5 0x1.cd55600000000p-6 "
-        "-0x1.b10dcc0000000p-7"
+        "-0x1.5555360000000p-3 0x1.3324ec0000000p-4 -0x1.6b94c20000000p-5 0x1.cd55600000000p-6 -0x1.b10dcc0000000p-7"
     ),
     # (asinh(x) - x) / x^3 of x^2 on [0.0, 0.2501], error 2^-59.4
     ("asinh", "float64"): (
@@ -46,8 +45,7 @@ POLYNOMIALS = {
     ),
     # (atan(x) - x) / x^3 of x^2 on [0.0, 0.17174], error 2^-30.4
     ("atan", "float32"): (
-        "-0x1.55554a0000000p-2 0x1.9991e00000000p-3 -0x1.23b9680000000p-3 0x1.b2201e0000000p-4 "
-        "-0x1.f2cc900000000p-5"
+        "-0x1.55554a0000000p-2 0x1.9991e00000000p-3 -0x1.23b9680000000p-3 0x1.b2201e0000000p-4 -0x1.f2cc900000000p-5"
     ),
     # (atan(x) - x) / x^3 of x^2 on [0.0, 0.17174], error 2^-59.4
     ("atan", "float64"): (
@@ -98,13 +96,9 @@ POLYNOMIALS = {
         "0x1.375187ebd5465p-33"
     ),
     # what rounding left of the first of bessel_p0
-    ("bessel_p0_low", "float32"): (
-        "-0x1.c03a800000000p-30"
-    ),
+    ("bessel_p0_low", "float32"): ("-0x1.c03a800000000p-30"),
     # what rounding left of the first of bessel_p0
-    ("bessel_p0_low", "float64"): (
-        "-0x1.b8a57af08cc40p-59"
-    ),
+    ("bessel_p0_low", "float64"): ("-0x1.b8a57af08cc40p-59"),
     # P of Hankel's expansion of order 1, of 64 / x^2 on [0.0, 1.0], error 2^-29.0
     ("bessel_p1", "float32"): (
         "0x1.0000000000000p+0 0x1.dffbc40000000p-10 -0x1.247e100000000p-15 0x1.09b4c00000000p-19"
@@ -117,13 +111,9 @@ POLYNOMIALS = {
         "-0x1.4a775cc30ce8fp-33"
     ),
     # what rounding left of the first of bessel_p1
-    ("bessel_p1_low", "float32"): (
-        "0x1.0145400000000p-29"
-    ),
+    ("bessel_p1_low", "float32"): ("0x1.0145400000000p-29"),
     # what rounding left of the first of bessel_p1
-    ("bessel_p1_low", "float64"): (
-        "0x1.d250d976e4000p-59"
-    ),
+    ("bessel_p1_low", "float64"): ("0x1.d250d976e4000p-59"),
     # Q of Hankel's expansion of order 0, times x / 8, of 64 / x^2 on [0.0, 1.0], error 2^-30.0
     ("bessel_q0", "float32"): (
         "-0x1.fffffe0000000p-7 0x1.2bf2a80000000p-13 -0x1.c818060000000p-18 0x1.357d4e0000000p-21"
@@ -146,18 +136,14 @@ POLYNOMIALS = {
     ),
     # x^(-1/3) on [1.0, 8.0], error 2^-7.1
     ("cbrt", "float32"): (
-        "0x1.5676580000000p+0 -0x1.c378060000000p-2 0x1.bc8a140000000p-4 -0x1.a9b3e40000000p-7 "
-        "0x1.33037c0000000p-11"
+        "0x1.5676580000000p+0 -0x1.c378060000000p-2 0x1.bc8a140000000p-4 -0x1.a9b3e40000000p-7 0x1.33037c0000000p-11"
     ),
     # x^(-1/3) on [1.0, 8.0], error 2^-7.1
     ("cbrt", "float64"): (
-        "0x1.56765774cbcc3p+0 -0x1.c37801a8c5829p-2 0x1.bc8a08cee3702p-4 -0x1.a9b3cf291bf3dp-7 "
-        "0x1.330366894ebf2p-11"
+        "0x1.56765774cbcc3p+0 -0x1.c37801a8c5829p-2 0x1.bc8a08cee3702p-4 -0x1.a9b3cf291bf3dp-7 0x1.330366894ebf2p-11"
     ),
     # (cos(x) - 1 + x^2 / 2) / x^4 of x^2 on [0.0, 0.62303], error 2^-33.1
-    ("cos", "float32"): (
-        "0x1.55554a0000000p-5 -0x1.6c0c1a0000000p-10 0x1.99e1100000000p-16"
-    ),
+    ("cos", "float32"): ("0x1.55554a0000000p-5 -0x1.6c0c1a0000000p-10 0x1.99e1100000000p-16"),
     # (cos(x) - 1 + x^2 / 2) / x^4 of x^2 on [0.0, 0.62303], error 2^-64.1
     ("cos", "float64"): (
         "0x1.555555555554bp-5 -0x1.6c16c16c15002p-10 0x1.a01a019c8afabp-16 -0x1.27e4f7ecceb48p-22 "
@@ -198,9 +184,7 @@ POLYNOMIALS = {
         "0x1.351e1c2ca6c28p-32"
     ),
     # what rounding left of the first of erfcx
-    ("erfcx_low", "float64"): (
-        "-0x1.ab61b058b12d0p-55 0x1.619bba8093d1cp-57 -0x1.8e80a98bb4bd8p-61"
-    ),
+    ("erfcx_low", "float64"): ("-0x1.ab61b058b12d0p-55 0x1.619bba8093d1cp-57 -0x1.8e80a98bb4bd8p-61"),
     # (1 + 2 x) exp(x^2) erfc(x) of (x - 2) / (x + 2) on [-1.0, 0.675], error 2^-29.0
     ("erfcx_near", "float32"): (
         "0x1.46e80e0000000p+0 -0x1.7bf5ec0000000p-4 -0x1.5407c40000000p-3 0x1.4ffa280000000p-3 "
@@ -209,9 +193,7 @@ POLYNOMIALS = {
         "0x1.210bf60000000p-16"
     ),
     # what rounding left of the first of erfcx_near
-    ("erfcx_near_low", "float32"): (
-        "0x1.1ce6b00000000p-27 -0x1.3b87480000000p-29 0x1.4f42d00000000p-28"
-    ),
+    ("erfcx_near_low", "float32"): ("0x1.1ce6b00000000p-27 -0x1.3b87480000000p-29 0x1.4f42d00000000p-28"),
     # erfinv(x) / x of w - 3.125, w = -log(1 - x^2) on [-3.125, 3.126], error 2^-27.4
     ("erfinv", "float32"): (
         "0x1.a755e80000000p+0 0x1.ebd80c0000000p-3 -0x1.8b6d320000000p-8 -0x1.84556e0000000p-11 "
@@ -295,16 +277,16 @@ POLYNOMIALS = {
     ("erfinv_middle_low", "float64"): (
         "-0x1.949265e593a2cp-54 -0x1.1d42767455fd2p-54 0x1.0b17a9dd876eap-62 0x1.32e2e0900d0c0p-68"
     ),
-    # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-28.2
+    # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-31.2
     ("exp", "float32"): (
-        "0x1.fffffc0000000p-2 0x1.55548a0000000p-3 0x1.55584c0000000p-5 0x1.123f760000000p-7 "
-        "0x1.6adda00000000p-10"
+        "0x1.0000000000000p-1 0x1.55553c0000000p-3 0x1.5554f20000000p-5 0x1.1137240000000p-7 "
+        "0x1.6d40800000000p-10 0x1.6ba3340000000p-13"
     ),
-    # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-62.8
+    # (exp(x) - 1 - x) / x^2 on [-0.34692, 0.34692], error 2^-60.1
     ("exp", "float64"): (
-        "0x1.0000000000000p-1 0x1.555555555555dp-3 0x1.555555555556bp-5 0x1.111111110e57cp-7 "
-        "0x1.6c16c16c0b388p-10 0x1.a01a01b5ceb3ap-13 0x1.a01a01e09c4eap-16 0x1.71ddeb32eeafdp-19 "
-        "0x1.27e462d2d7959p-22 0x1.af73251fdca8bp-26 0x1.20206f5399768p-29"
+        "0x1.0000000000000p-1 0x1.555555555555bp-3 0x1.5555555555502p-5 0x1.111111110ec20p-7 "
+        "0x1.6c16c16c3066bp-10 0x1.a01a01b3970ddp-13 0x1.a01a01363f668p-16 0x1.71ddefe04c415p-19 "
+        "0x1.27e5b47d73c91p-22 0x1.af6c5bed4cc19p-26 0x1.1e3d712fdb83ep-29"
     ),
     # I0(x) of x^2 / 4 on [0.0, 16.0], error 2^-27.7
     ("i0", "float32"): (
@@ -335,13 +317,9 @@ POLYNOMIALS = {
         "-0x1.f7e4d3138bbfap-35"
     ),
     # what rounding left of the first of i0_far
-    ("i0_far_low", "float32"): (
-        "0x1.5847dc0000000p-27 -0x1.08bf240000000p-34 -0x1.c616e00000000p-41"
-    ),
+    ("i0_far_low", "float32"): ("0x1.5847dc0000000p-27 -0x1.08bf240000000p-34 -0x1.c616e00000000p-41"),
     # what rounding left of the first of i0_far
-    ("i0_far_low", "float64"): (
-        "-0x1.ba02f615405b8p-56 -0x1.80073523a9858p-65 0x1.01b0e18b00466p-67"
-    ),
+    ("i0_far_low", "float64"): ("-0x1.ba02f615405b8p-56 -0x1.80073523a9858p-65 0x1.01b0e18b00466p-67"),
     # what rounding left of the first of i0
     ("i0_low", "float32"): (
         "0x1.3426000000000p-32 -0x1.184f000000000p-27 0x1.4d9f500000000p-28 -0x1.776a280000000p-32 "
@@ -381,13 +359,9 @@ POLYNOMIALS = {
         "0x1.05ae07f6a17d8p-34"
     ),
     # what rounding left of the first of i1_far
-    ("i1_far_low", "float32"): (
-        "0x1.e0c1100000000p-29 0x1.328e800000000p-37 -0x1.e41ce00000000p-41"
-    ),
+    ("i1_far_low", "float32"): ("0x1.e0c1100000000p-29 0x1.328e800000000p-37 -0x1.e41ce00000000p-41"),
     # what rounding left of the first of i1_far
-    ("i1_far_low", "float64"): (
-        "-0x1.b9a5ad5301f38p-58 0x1.3525fec648b34p-62 0x1.fe5de01e85e6cp-67"
-    ),
+    ("i1_far_low", "float64"): ("-0x1.b9a5ad5301f38p-58 0x1.3525fec648b34p-62 0x1.fe5de01e85e6cp-67"),
     # what rounding left of the first of i1
     ("i1_low", "float32"): (
         "-0x1.19ba400000000p-29 -0x1.346d080000000p-26 -0x1.f042540000000p-29 -0x1.54b3000000000p-37 "
@@ -459,13 +433,9 @@ POLYNOMIALS = {
         "-0x1.c9ae86f38846ap-5 0x1.b2ace455dc04cp-5 -0x1.270680628b9dfp-4 0x1.1481b021b6306p-4"
     ),
     # what rounding left of the first of lgamma_one
-    ("lgamma_one_low", "float32"): (
-        "0x1.b41a800000000p-28 0x1.bc4c600000000p-29"
-    ),
+    ("lgamma_one_low", "float32"): ("0x1.b41a800000000p-28 0x1.bc4c600000000p-29"),
     # what rounding left of the first of lgamma_one
-    ("lgamma_one_low", "float64"): (
-        "0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"
-    ),
+    ("lgamma_one_low", "float64"): ("0x1.7f2c47c216ff0p-58 0x1.3de415d10f608p-56"),
     # log(gamma(2 + t)) / t on [-0.26, 0.26], error 2^-28.7
     ("lgamma_two", "float32"): (
         "0x1.b0ee600000000p-2 0x1.4a34ce0000000p-2 -0x1.13e0120000000p-4 0x1.5129780000000p-6 "
@@ -479,13 +449,9 @@ POLYNOMIALS = {
         "-0x1.3bfc4945679afp-17 0x1.36639982b4727p-18 -0x1.275cbef35ee8fp-19"
     ),
     # what rounding left of the first of lgamma_two
-    ("lgamma_two_low", "float32"): (
-        "0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"
-    ),
+    ("lgamma_two_low", "float32"): ("0x1.d6ca980000000p-28 -0x1.12aee00000000p-27"),
     # what rounding left of the first of lgamma_two
-    ("lgamma_two_low", "float64"): (
-        "0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"
-    ),
+    ("lgamma_two_low", "float64"): ("0x1.6f3e96022bd88p-58 0x1.85415f53a7334p-56"),
     # (log(1 + x) - x) / x^2 on [-0.33333, 0.33333], error 2^-27.5
     ("log", "float32"): (
         "-0x1.0000000000000p-1 0x1.5554fa0000000p-2 -0x1.ffff940000000p-3 0x1.99d5880000000p-3 "
@@ -493,18 +459,14 @@ POLYNOMIALS = {
         "-0x1.ffd6380000000p-4"
     ),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-32.5
-    ("sin", "float32"): (
-        "-0x1.5555560000000p-3 0x1.1111740000000p-7 -0x1.a0591e0000000p-13 0x1.7c11260000000p-19"
-    ),
+    ("sin", "float32"): ("-0x1.5555560000000p-3 0x1.1111740000000p-7 -0x1.a0591e0000000p-13 0x1.7c11260000000p-19"),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-63.2
     ("sin", "float64"): (
         "-0x1.5555555555555p-3 0x1.111111111106ap-7 -0x1.a01a019ffea7bp-13 0x1.71de3a344106fp-19 "
         "-0x1.ae642d4e993cbp-26 0x1.610a7aa072a62p-33 -0x1.a0678a13cc647p-41"
     ),
     # (sinh(x) - x) / x^3 of x^2 on [0.0, 1.01], error 2^-31.6
-    ("sinh", "float32"): (
-        "0x1.5555560000000p-3 0x1.1110e20000000p-7 0x1.a021280000000p-13 0x1.75b5040000000p-19"
-    ),
+    ("sinh", "float32"): ("0x1.5555560000000p-3 0x1.1110e20000000p-7 0x1.a021280000000p-13 0x1.75b5040000000p-19"),
     # (sinh(x) - x) / x^3 of x^2 on [0.0, 1.01], error 2^-61.8
     ("sinh", "float64"): (
         "0x1.5555555555556p-3 0x1.111111111101ep-7 0x1.a01a01a037251p-13 0x1.71de3a3b09477p-19 "
@@ -516,9 +478,7 @@ POLYNOMIALS = {
         "0x1.b921bd8890e37p-11 -0x1.ee8218cad1866p-10 0x1.46dd8cf4897aep-8"
     ),
     # Stirling's series for log(gamma(z)), times z, of 1 / z^2 on [1.0e-12, 0.0625], error 2^-30.9
-    ("stirling_near", "float32"): (
-        "0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"
-    ),
+    ("stirling_near", "float32"): ("0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"),
     # (tanh(x) - x) / x^3 of x^2 on [0.0, 1.001], error 2^-27.7
     ("tanh", "float32"): (
         "-0x1.55553c0000000p-2 0x1.110be40000000p-3 -0x1.b9622e0000000p-5 0x1.6009060000000p-6 "
@@ -581,144 +541,54 @@ POLYNOMIALS = {
 }
 
 CONSTANTS = {
-    ("half_pi", "float32"): (
-        "0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"
-    ),
-    ("half_pi", "float64"): (
-        "0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"
-    ),
-    ("i1_line", "float32"): (
-        "0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"
-    ),
-    ("i1_line", "float64"): (
-        "0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"
-    ),
-    ("j0_first", "float32"): (
-        "0x1.721fb80000000p+2 0x1.18aeee0000000p-28 -0x1.24f9c00000000p-55"
-    ),
-    ("j0_first", "float64"): (
-        "0x1.721fb80462bbbp+2 0x1.db60c816c15d3p-52 -0x1.29e6617a32000p-109"
-    ),
-    ("j0_second", "float32"): (
-        "0x1.e78a4a0000000p+4 0x1.88775c0000000p-22 -0x1.110d7c0000000p-48"
-    ),
-    ("j0_second", "float64"): (
-        "0x1.e78a4a621dd6fp+4 -0x1.10d7c5048826bp-52 0x1.37018087ca800p-107"
-    ),
-    ("j1_first", "float32"): (
-        "0x1.d5d2b40000000p+3 0x1.89822c0000000p-25 -0x1.c6a0d20000000p-54"
-    ),
-    ("j1_first", "float64"): (
-        "0x1.d5d2b4189822cp+3 -0x1.c6a0d245172bap-54 -0x1.efdf2ef954000p-110"
-    ),
-    ("j1_second", "float32"): (
-        "0x1.89bf660000000p+5 0x1.ca90c80000000p-25 0x1.2535560000000p-51"
-    ),
-    ("j1_second", "float64"): (
-        "0x1.89bf66072a432p+5 0x1.25355661cb79cp-51 -0x1.97b7aa366a400p-105"
-    ),
-    ("ln10", "float32"): (
-        "0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"
-    ),
-    ("ln10", "float64"): (
-        "0x1.26bb1bbb55516p+1 -0x1.f48ad494ea3e9p-53 -0x1.9ebae3ae02600p-107"
-    ),
-    ("ln2", "float32"): (
-        "0x1.62e4300000000p-1 -0x1.05c6100000000p-29 -0x1.950d880000000p-54"
-    ),
-    ("ln2", "float64"): (
-        "0x1.62e42fefa39efp-1 0x1.abc9e3b39803fp-56 0x1.7b57a079a1800p-111"
-    ),
-    ("log10_2", "float32"): (
-        "0x1.3441360000000p-2 -0x1.ec10c00000000p-27 -0x1.0cee0e0000000p-54"
-    ),
-    ("log10_2", "float64"): (
-        "0x1.34413509f79ffp-2 -0x1.9dc1da994fd21p-59 0x1.22f04d5a61000p-114"
-    ),
-    ("log10e", "float32"): (
-        "0x1.bcb7b20000000p-2 -0x1.5b235e0000000p-27 -0x1.cd59540000000p-54"
-    ),
-    ("log10e", "float64"): (
-        "0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57 0x1.ee191f71a3000p-112"
-    ),
-    ("log2_10", "float32"): (
-        "0x1.a934f00000000p+1 0x1.2f346e0000000p-24 0x1.5fc9260000000p-51"
-    ),
-    ("log2_10", "float64"): (
-        "0x1.a934f0979a371p+1 0x1.7f2495fb7fa6dp-53 0x1.fb699b2d8ac00p-107"
-    ),
-    ("log2e", "float32"): (
-        "0x1.7154760000000p+0 0x1.4ae0c00000000p-26 -0x1.e888300000000p-52"
-    ),
-    ("log2e", "float64"): (
-        "0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56 -0x1.60bb8a5442800p-110"
-    ),
-    ("log_sqrt_two_pi", "float32"): (
-        "0x1.d67f1c0000000p-1 0x1.0c97d60000000p-26 0x1.29a4a60000000p-51"
-    ),
-    ("log_sqrt_two_pi", "float64"): (
-        "0x1.d67f1c864beb5p-1 -0x1.65b5a1b7ff5dfp-55 -0x1.b7f70c13dc200p-110"
-    ),
-    ("pi", "float32"): (
-        "0x1.921fb60000000p+1 -0x1.777a5c0000000p-24 -0x1.ee59da0000000p-49"
-    ),
-    ("pi", "float64"): (
-        "0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"
-    ),
-    ("quarter_pi", "float32"): (
-        "0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"
-    ),
-    ("quarter_pi", "float64"): (
-        "0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"
-    ),
-    ("sqrt_half", "float32"): (
-        "0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"
-    ),
-    ("sqrt_half", "float64"): (
-        "0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"
-    ),
-    ("sqrt_inverse_pi", "float32"): (
-        "0x1.20dd760000000p-1 -0x1.f7ac920000000p-26 -0x1.7728e20000000p-52"
-    ),
-    ("sqrt_inverse_pi", "float64"): (
-        "0x1.20dd750429b6dp-1 0x1.1ae3a914fed80p-57 -0x1.3cbbebf65f000p-112"
-    ),
-    ("sqrt_two", "float32"): (
-        "0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"
-    ),
-    ("sqrt_two", "float64"): (
-        "0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"
-    ),
-    ("third", "float32"): (
-        "0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"
-    ),
-    ("third", "float64"): (
-        "0x1.5555555555555p-2 0x1.5555555555555p-56 0x1.5555555555500p-110"
-    ),
-    ("two_over_pi", "float32"): (
-        "0x1.45f3060000000p-1 0x1.b939100000000p-26 0x1.529fc20000000p-52"
-    ),
-    ("two_over_pi", "float64"): (
-        "0x1.45f306dc9c883p-1 -0x1.6b01ec5417056p-55 -0x1.6447e493ad500p-109"
-    ),
-    ("two_over_sqrt_pi", "float32"): (
-        "0x1.20dd760000000p+0 -0x1.f7ac920000000p-25 -0x1.7728e20000000p-51"
-    ),
-    ("two_over_sqrt_pi", "float64"): (
-        "0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"
-    ),
-    ("two_pi", "float32"): (
-        "0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"
-    ),
-    ("two_pi", "float64"): (
-        "0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"
-    ),
-    ("two_thirds", "float32"): (
-        "0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"
-    ),
-    ("two_thirds", "float64"): (
-        "0x1.5555555555555p-1 0x1.5555555555555p-55 0x1.5555555555500p-109"
-    ),
+    ("half_pi", "float32"): ("0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"),
+    ("half_pi", "float64"): ("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"),
+    ("i1_line", "float32"): ("0x1.2996260000000p+0 0x1.3839000000000p-26 -0x1.1ca4520000000p-51"),
+    ("i1_line", "float64"): ("0x1.2996264e0e3fep+0 -0x1.ca452053c9829p-55 0x1.27d22f42e0000p-116"),
+    ("j0_first", "float32"): ("0x1.721fb80000000p+2 0x1.18aeee0000000p-28 -0x1.24f9c00000000p-55"),
+    ("j0_first", "float64"): ("0x1.721fb80462bbbp+2 0x1.db60c816c15d3p-52 -0x1.29e6617a32000p-109"),
+    ("j0_second", "float32"): ("0x1.e78a4a0000000p+4 0x1.88775c0000000p-22 -0x1.110d7c0000000p-48"),
+    ("j0_second", "float64"): ("0x1.e78a4a621dd6fp+4 -0x1.10d7c5048826bp-52 0x1.37018087ca800p-107"),
+    ("j1_first", "float32"): ("0x1.d5d2b40000000p+3 0x1.89822c0000000p-25 -0x1.c6a0d20000000p-54"),
+    ("j1_first", "float64"): ("0x1.d5d2b4189822cp+3 -0x1.c6a0d245172bap-54 -0x1.efdf2ef954000p-110"),
+    ("j1_second", "float32"): ("0x1.89bf660000000p+5 0x1.ca90c80000000p-25 0x1.2535560000000p-51"),
+    ("j1_second", "float64"): ("0x1.89bf66072a432p+5 0x1.25355661cb79cp-51 -0x1.97b7aa366a400p-105"),
+    ("ln10", "float32"): ("0x1.26bb1c0000000p+1 -0x1.12aaba0000000p-25 -0x1.3e915a0000000p-50"),
+    ("ln10", "float64"): ("0x1.26bb1bbb55516p+1 -0x1.f48ad494ea3e9p-53 -0x1.9ebae3ae02600p-107"),
+    ("ln2", "float32"): ("0x1.62e4300000000p-1 -0x1.05c6100000000p-29 -0x1.950d880000000p-54"),
+    ("ln2", "float64"): ("0x1.62e42fefa39efp-1 0x1.abc9e3b39803fp-56 0x1.7b57a079a1800p-111"),
+    ("log10_2", "float32"): ("0x1.3441360000000p-2 -0x1.ec10c00000000p-27 -0x1.0cee0e0000000p-54"),
+    ("log10_2", "float64"): ("0x1.34413509f79ffp-2 -0x1.9dc1da994fd21p-59 0x1.22f04d5a61000p-114"),
+    ("log10e", "float32"): ("0x1.bcb7b20000000p-2 -0x1.5b235e0000000p-27 -0x1.cd59540000000p-54"),
+    ("log10e", "float64"): ("0x1.bcb7b1526e50ep-2 0x1.95355baaafad3p-57 0x1.ee191f71a3000p-112"),
+    ("log2_10", "float32"): ("0x1.a934f00000000p+1 0x1.2f346e0000000p-24 0x1.5fc9260000000p-51"),
+    ("log2_10", "float64"): ("0x1.a934f0979a371p+1 0x1.7f2495fb7fa6dp-53 0x1.fb699b2d8ac00p-107"),
+    ("log2_less_euler", "float32"): ("0x1.dadb020000000p-4 -0x1.757c2a0000000p-29 0x1.037c120000000p-55"),
+    ("log2_less_euler", "float64"): ("0x1.dadb014541eb2p-4 0x1.be095d05c0a81p-62 -0x1.4a760db890000p-116"),
+    ("log2e", "float32"): ("0x1.7154760000000p+0 0x1.4ae0c00000000p-26 -0x1.e888300000000p-52"),
+    ("log2e", "float64"): ("0x1.71547652b82fep+0 0x1.777d0ffda0d24p-56 -0x1.60bb8a5442800p-110"),
+    ("log_sqrt_two_pi", "float32"): ("0x1.d67f1c0000000p-1 0x1.0c97d60000000p-26 0x1.29a4a60000000p-51"),
+    ("log_sqrt_two_pi", "float64"): ("0x1.d67f1c864beb5p-1 -0x1.65b5a1b7ff5dfp-55 -0x1.b7f70c13dc200p-110"),
+    ("pi", "float32"): ("0x1.921fb60000000p+1 -0x1.777a5c0000000p-24 -0x1.ee59da0000000p-49"),
+    ("pi", "float64"): ("0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"),
+    ("quarter_pi", "float32"): ("0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"),
+    ("quarter_pi", "float64"): ("0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"),
+    ("sqrt_half", "float32"): ("0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"),
+    ("sqrt_half", "float64"): ("0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"),
+    ("sqrt_inverse_pi", "float32"): ("0x1.20dd760000000p-1 -0x1.f7ac920000000p-26 -0x1.7728e20000000p-52"),
+    ("sqrt_inverse_pi", "float64"): ("0x1.20dd750429b6dp-1 0x1.1ae3a914fed80p-57 -0x1.3cbbebf65f000p-112"),
+    ("sqrt_two", "float32"): ("0x1.6a09e60000000p+0 0x1.9fcef40000000p-26 -0x1.b7ba680000000p-51"),
+    ("sqrt_two", "float64"): ("0x1.6a09e667f3bcdp+0 -0x1.bdd3413b26456p-54 0x1.57d3e3adec100p-108"),
+    ("third", "float32"): ("0x1.5555560000000p-2 -0x1.5555560000000p-27 0x1.5555560000000p-52"),
+    ("third", "float64"): ("0x1.5555555555555p-2 0x1.5555555555555p-56 0x1.5555555555500p-110"),
+    ("two_over_pi", "float32"): ("0x1.45f3060000000p-1 0x1.b939100000000p-26 0x1.529fc20000000p-52"),
+    ("two_over_pi", "float64"): ("0x1.45f306dc9c883p-1 -0x1.6b01ec5417056p-55 -0x1.6447e493ad500p-109"),
+    ("two_over_sqrt_pi", "float32"): ("0x1.20dd760000000p+0 -0x1.f7ac920000000p-25 -0x1.7728e20000000p-51"),
+    ("two_over_sqrt_pi", "float64"): ("0x1.20dd750429b6dp+0 0x1.1ae3a914fed80p-56 -0x1.3cbbebf65f000p-111"),
+    ("two_pi", "float32"): ("0x1.921fb60000000p+2 -0x1.777a5c0000000p-23 -0x1.ee59da0000000p-48"),
+    ("two_pi", "float64"): ("0x1.921fb54442d18p+2 0x1.1a62633145c07p-52 -0x1.f1976b7ed9000p-108"),
+    ("two_thirds", "float32"): ("0x1.5555560000000p-1 -0x1.5555560000000p-26 0x1.5555560000000p-51"),
+    ("two_thirds", "float64"): ("0x1.5555555555555p-1 0x1.5555555555555p-55 0x1.5555555555500p-109"),
 }
 
 # the first bits of 2 / pi after the binary point
@@ -727,5 +597,6 @@ TWO_OVER_PI = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1d"
     "eb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b"
     "5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b"
-    "6babf0cfbc209af4361d"
-    , 16)
+    "6babf0cfbc209af4361d",
+    16,
+)

@@ -12,9 +12,9 @@ from fusec.math.value import Value, floor, fma, trunc, where
 def fmod(x: Value, y: Value) -> Body:
     """The exact remainder of truncated division, with the sign of x; one turn of the loop for quotients below 2^digits.
 
-    Each turn takes off a whole multiple of |y| times a power of two. The rounded quotient is at most one too great; both
-    the fma and the sum that mends it are exact, for their results are multiples of the divisor's last place and not
-    greater than the divisor.
+    Each turn takes off a whole multiple of |y| times a power of two. The rounded quotient is at most one too great;
+    both the fma and the sum that mends it are exact, for their results are multiples of the divisor's last place and
+    not greater than the divisor.
     """
     block = Block()
     rest, size = block.let(abs(x)), block.let(abs(y))

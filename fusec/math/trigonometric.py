@@ -98,10 +98,16 @@ def _angle_single(turn: Value, like: Value) -> Angle:
 
 def _angle_double(turn: Value, lower: Value, like: Value) -> Angle:
     quadrant, rest = _quarters(turn)
-    high = (rest & ~0x7FF).to(like.dtype)  # 53 bits: exact
-    low = (((rest & 0x7FF) << 53).bitcast(UINT64) | (lower >> 11)).to(like.dtype) * 2.0**-53
-    quarter = constant_pair("half_pi", like).scaled(2.0**-62)
-    return Angle(quadrant, quick_sum(high, low) * quarter)
+    below = rest < 0
+    # the magnitude, but for one unit of 2^-128, so that no small value is left over from two great ones
+    upper, lower = where(below, ~rest, rest).bitcast(UINT64), where(below, ~lower, lower)
+    middle = ((upper & 0x7FF) << 53) | (lower >> 11)
+    tops = (1 << 64) - 0x800  # 53 bits: their conversion is exact
+    high, low = (upper & tops).to(like.dtype), (middle & tops).to(like.dtype) * 2.0**-53
+    least = (((middle & 0x7FF) << 11) | (lower & 0x7FF)).to(like.dtype) * 2.0**-64
+    head = quick_sum(high, low)
+    size = Pair(head.hi, head.lo + least) * constant_pair("half_pi", like).scaled(2.0**-62)
+    return Angle(quadrant, choose(below, -size, size))
 
 
 def sine_pair(rest: Pair, careful: bool = False) -> Pair:

@@ -18,7 +18,7 @@ def _atan_quotient(above: Pair, below: Pair, base: Pair) -> Value:
 
 
 def _atan_ratio(y: Value, x: Value) -> Value:
-    """atan(y / x) for y >= 0, x > 0, in one division: y / x, (y - x) / (y + x) or -x / y by the size of the quotient."""
+    """atan(y / x) for y >= 0, x > 0, in one division: y / x, (y - x) / (y + x) or -x / y by its size."""
     zero = x.like(0.0)
     steep, middle = y > x * 2.414213562373095, y > x * 0.41421356237309503
     above = choose(steep, Pair(-x, zero), choose(middle, two_sum(y, -x), Pair(y, zero)))
@@ -82,7 +82,7 @@ def _three(quarter: Pair) -> Pair:
 
 
 def asin(x: Value) -> Value:
-    """The arc sine: a polynomial up to 1/2, pi / 2 - 2 asin(sqrt((1 - x) / 2)) beyond."""
+    """Arc sine: a polynomial up to 1/2; beyond, the half-angle formula brings the argument there."""
     form = format_of(x)
     size = abs(x)
     large = size > 0.5

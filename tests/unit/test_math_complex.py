@@ -1,0 +1,81 @@
+"""Functions of complex numbers: small errors in norm, NumPy's values at infinities and on branch cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from fusec.dtypes import COMPLEX, COMPLEX64, DType
+from fusec.ir.interpret import call
+from fusec.math import callees, define
+
+NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh"}
+NUMPY |= {"atanh": "arctanh", "abs_complex": "abs", "arg": "angle", "sqrt_complex": "sqrt"}
+EXACT: dict[str, Callable[[mp.mpc], mp.mpc]] = {"abs_complex": mp.fabs, "arg": mp.arg, "sqrt_complex": mp.sqrt}
+NAMES = "abs_complex arg sqrt_complex exp log sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh".split()
+
+
+def run(op: str, *args: np.ndarray) -> np.ndarray:
+    dtype: DType = next(t for t in COMPLEX if t.numpy == args[0].dtype)
+    function = define(op, (dtype,) * len(args))
+    return call(function, list(args), callees(function))
+
+
+def arguments(dtype: DType) -> np.ndarray:
+    random = np.random.default_rng(1)
+    near = random.normal(size=150) + 1j * random.normal(size=150)
+    ring = np.exp(random.normal(0, 1.2, 150)) * np.exp(1j * random.uniform(-3.14, 3.14, 150))
+    close = 1 + random.normal(0, 1e-4, 60) + 1j * random.normal(0, 1e-4, 60)
+    return np.concatenate([near, ring, close]).astype(dtype.numpy)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
+@pytest.mark.parametrize("op", NAMES)
+def test_errors_in_norm_are_small(op: str, dtype: DType) -> None:
+    mp.mp.dps = 40
+    z = arguments(dtype)
+    exact = EXACT.get(op) or getattr(mp, op)
+    step = float(np.finfo(dtype.numpy).eps)
+    for point, value in zip(z, run(op, z), strict=True):
+        wanted = exact(mp.mpc(complex(point)))
+        assert abs(mp.mpc(complex(value)) - wanted) <= 3 * step * abs(wanted), (op, point, value)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
+@pytest.mark.parametrize("op", NAMES)
+def test_branch_cuts_are_numpys(op: str, dtype: DType) -> None:
+    axis = [complex(x, y) for x in (0.0, -0.0, 0.5, -0.5, 2.0, -2.0) for y in (0.0, -0.0)]
+    z = np.array(axis + [complex(w.imag, w.real) for w in axis], dtype.numpy)
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, NUMPY.get(op, op))(z)
+    found = run(op, z)
+    np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype.numpy).eps, atol=1e-37)
+    for part in ("real", "imag"):
+        np.testing.assert_array_equal(np.signbit(getattr(found, part)), np.signbit(getattr(wanted, part)))
+
+
+@pytest.mark.parametrize("op", ["abs_complex", "arg", "sqrt_complex", "log", "asin", "acos", "asinh", "acosh", "atanh"])
+def test_values_at_infinities_are_numpys(op: str) -> None:
+    ends = [np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0]
+    z = np.array([complex(x, y) for x in ends for y in ends if np.isinf(x) or np.isinf(y)], COMPLEX64.numpy)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(run(op, z), getattr(np, NUMPY.get(op, op))(z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
+def test_powers_are_exponentials_of_logarithms(dtype: DType) -> None:
+    mp.mp.dps = 40
+    random = np.random.default_rng(6)
+    x, y = arguments(dtype), random.normal(size=360) + 1j * random.normal(size=360)
+    y = y.astype(dtype.numpy)
+    step = float(np.finfo(dtype.numpy).eps)
+    for base, exponent, value in zip(x, y, run("pow", x, y), strict=True):
+        wanted = mp.mpc(complex(base)) ** mp.mpc(complex(exponent))
+        # the error of the exponent's last place is magnified by its size
+        growth = 1 + abs(exponent * np.log(base))
+        assert abs(mp.mpc(complex(value)) - wanted) <= 3 * step * growth * abs(wanted)
+    assert run("pow", x[:1], y[:1] * 0)[0] == 1
+    assert run("pow", x[:1] * 0, np.array([2 + 1j], dtype.numpy))[0] == 0
