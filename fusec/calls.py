@@ -76,7 +76,7 @@ def read(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> Call
         if arg is None and position >= kernel.nin:
             raise OutputIsNotAnArray(kernel.name, param.name, "None").at()
         array = host_array(arg, param.name, kernel.name)
-        if position >= kernel.nin and not array.flags.writeable:
+        if (position >= kernel.nin or param.non_const) and not array.flags.writeable:
             raise OutputIsReadOnly(kernel.name, param.name).at()
         arrays.append(array)
         found.append(dtype_of(array, param.name, kernel.name))
@@ -93,7 +93,7 @@ def run(
     """Run a kernel on host arguments and return all outputs; `stream` and `block_size` mean something on a GPU only."""
     del stream, block_size
     call = read(kernel, args, size)
-    if call.given:
+    if call.given or any(param.non_const for param in kernel.in_params):
         _protect(kernel, call)
     plan = kernel.plan(call)
     _allocate(kernel, call, plan)
@@ -216,8 +216,8 @@ def _protect(kernel: ElementwiseKernel, call: Call) -> None:
     """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
     outputs = [
         (param, array, view_of(array, dtype))
-        for param, array, dtype in list(zip(kernel.params, call.arrays, call.dtypes, strict=True))[kernel.nin :]
-        if array is not None and dtype is not None
+        for position, (param, array, dtype) in enumerate(zip(kernel.params, call.arrays, call.dtypes, strict=True))
+        if array is not None and dtype is not None and (position >= kernel.nin or param.non_const)
     ]
     for position, (param, _, view) in enumerate(outputs):
         if not param.raw and layouts.has_internal_overlap(view):
@@ -227,7 +227,7 @@ def _protect(kernel: ElementwiseKernel, call: Call) -> None:
                 raise OutputsOverlap(kernel.name, other.name, param.name).at()
     for position, given in enumerate(call.arrays[: kernel.nin]):
         dtype = call.dtypes[position]
-        if given is None or dtype is None:
+        if given is None or dtype is None or kernel.params[position].non_const:
             continue
         if any(_disturbs(kernel.params[position], given, view_of(given, dtype), output) for output in outputs):
             call.arrays[position] = given.copy(order="K")
@@ -268,7 +268,8 @@ def fast_entry(
     from fusec.runtime.cpu import fastcall, machine
     from fusec.runtime.cpu.fastcall import ArgSpec
 
-    if plan.executable.kernel.fills or plan.space.layout.streaming or any(param.raw for param in kernel.out_params):
+    special = any(param.raw for param in kernel.out_params) or any(param.non_const for param in kernel.in_params)
+    if plan.executable.kernel.fills or plan.space.layout.streaming or special:
         return fallback
     arguments = [
         ArgSpec(param.name, plan.types[param.name], param in kernel.out_params, param.name in numbers)

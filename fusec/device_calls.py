@@ -43,9 +43,9 @@ def run(
     calls.check_outputs(kernel, shapes, shape, size)
     given = len(args) > kernel.nin
     outputs = list(args[kernel.nin :])
-    if given:
+    if given or any(param.non_const for param in kernel.in_params):
         arrays = _protect(kernel, args, arrays, handle)
-    else:
+    if not given:
         outputs = _allocate(kernel, args, arrays, types, shape, device, handle)
         arrays[kernel.nin :] = [cuda.describe(each, handle) for each in outputs]
     _launch(kernel, args, arrays, types, shape, (handle, device, block_size), given)
@@ -62,7 +62,7 @@ def _describe(kernel: ElementwiseKernel, args: tuple[object, ...], stream: int) 
             arrays.append(None)
             continue
         arrays.append(cuda.describe(arg, stream))
-        if position >= kernel.nin:
+        if position >= kernel.nin or param.non_const:
             cuda.check_writable(arrays[-1])  # type: ignore[arg-type]
     return arrays + [None] * (kernel.nargs - len(arrays))
 
@@ -98,7 +98,9 @@ def _protect(
     kernel: ElementwiseKernel, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
 ) -> list[DeviceArray | None]:
     """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
-    outputs = [(param, _view(each)) for param, each in _pairs(kernel, arrays)[kernel.nin :] if each is not None]
+    written = [*(param.non_const for param in kernel.in_params), *(True for _ in kernel.out_params)]
+    pairs = zip(_pairs(kernel, arrays), written, strict=True)
+    outputs = [(param, _view(each)) for (param, each), is_output in pairs if is_output and each is not None]
     for position, (param, view) in enumerate(outputs):
         if not param.raw and layouts.has_internal_overlap(view):
             raise OutputOverlapsItself(kernel.name, param.name).at()
@@ -107,7 +109,11 @@ def _protect(
                 raise OutputsOverlap(kernel.name, other.name, param.name).at()
     protected = list(arrays)
     for position, (param, each) in enumerate(_pairs(kernel, arrays)[: kernel.nin]):
-        if each is not None and any(_disturbs(param, _view(each), *output) for output in outputs):
+        if (
+            each is not None
+            and not param.non_const
+            and any(_disturbs(param, _view(each), *output) for output in outputs)
+        ):
             copier = type(kernel)("T x", "T y", "y = x", "copy")
             (copy,) = run(copier, (args[position],), -1, stream, None)
             protected[position] = cuda.describe(copy, stream)

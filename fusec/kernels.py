@@ -273,7 +273,7 @@ def _block_size(given: object) -> int:
 
 def _parameters(text: str, which: str) -> tuple[Parameter, ...]:
     declared = parse_params(text, which)  # type: ignore[arg-type]
-    return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw) for each in declared)
+    return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)
 
 
 def _uses_index(definition: Definition, signature: Signature) -> bool:

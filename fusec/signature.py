@@ -11,15 +11,20 @@ from fusec.errors.arguments import PlaceholderUnbound, TypeMismatch, TypesIncomp
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter: `type_name` is a dtype name, or one character, a placeholder (then `dtype` is None)."""
+    """One declared parameter: `type_name` is a dtype name, or one character, a placeholder (then `dtype` is None).
+
+    raw: addressed by the body itself. non_const: an input that the body may change.
+    """
 
     name: str
     type_name: str
     dtype: DType | None
     raw: bool = False
+    non_const: bool = False
 
     def __str__(self) -> str:
-        return f"{'raw ' if self.raw else ''}{self.type_name} {self.name}"
+        marks = ("raw " if self.raw else "") + ("_non_const " if self.non_const else "")
+        return f"{marks}{self.type_name} {self.name}"
 
 
 @dataclass(frozen=True)

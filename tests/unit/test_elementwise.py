@@ -198,6 +198,20 @@ def test_raw_inputs_that_are_also_outputs_are_read_before_they_change():
     np.testing.assert_array_equal(shift(x, x), np.roll(np.arange(10_000, dtype=np.float32), -1))
 
 
+def test_inputs_declared_non_const_are_outputs_too():
+    swap = fusec.ElementwiseKernel("_non_const T x, _non_const T y", "T z", "z = x; x = y; y = z;", "swap")
+    x, y = f32(500), f32(500)[::-1].copy()
+    expected = y.copy(), x.copy()
+    swap(x, y)
+    np.testing.assert_array_equal(x, expected[0])
+    np.testing.assert_array_equal(y, expected[1])
+    x.flags.writeable = False
+    with pytest.raises(FusecValueError, match="read-only"):
+        swap(x, y)
+    with pytest.raises(FusecValueError, match="overlap in memory"):
+        swap(y, y)
+
+
 def test_results_are_not_recycled_while_they_live():
     x = f32(200_000)
     results = [ADD(x, number) for number in range(20)]
