@@ -32,13 +32,19 @@ def _modified(order: int, size: Value) -> Value:
 
 
 def i0(x: Value) -> Value:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of order 0.
+
+    Greatest error seen: float32 0.64 ulp, float64 0.70 ulp.
+    """
     size = abs(x)
     return where(size < INF, _modified(0, size), size)
 
 
 def i1(x: Value) -> Value:
-    """The modified Bessel function of order 1."""
+    """The modified Bessel function of order 1.
+
+    Greatest error seen: float32 0.68 ulp, float64 0.67 ulp.
+    """
     form = format_of(x)
     size = abs(x)
     near = copy_sign(_modified(1, size), x)
@@ -82,12 +88,18 @@ def _far(order: int, x: Value, second: bool) -> Value:
 
 
 def j0(x: Value) -> Value:
-    """The Bessel function of the first kind, order 0."""
+    """The Bessel function of the first kind, order 0.
+
+    The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
+    """
     return _first_kind(0, abs(x))
 
 
 def j1(x: Value) -> Value:
-    """The Bessel function of the first kind, order 1."""
+    """The Bessel function of the first kind, order 1.
+
+    The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
+    """
     form = format_of(x)
     near = flip_sign(_first_kind(1, abs(x)), x)
     return where(abs(x) < 2.0 ** -(form.mantissa // 2 + 2), x * 0.5, near)
@@ -101,12 +113,18 @@ def _first_kind(order: int, size: Value) -> Value:
 
 
 def y0(x: Value) -> Value:
-    """The Bessel function of the second kind, order 0; -inf at 0, nan below."""
+    """The Bessel function of the second kind, order 0; -inf at 0, nan below.
+
+    The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
+    """
     return _second_kind(0, x)
 
 
 def y1(x: Value) -> Value:
-    """The Bessel function of the second kind, order 1; -inf at 0, nan below."""
+    """The Bessel function of the second kind, order 1; -inf at 0, nan below.
+
+    The error is below 4 * 2^-digits of the amplitude sqrt(2 / (pi x)), or of the value where that is greater.
+    """
     form = format_of(x)
     tiny = x < 2.0**-form.mantissa
     pole = -constant_pair("two_over_pi", x).hi / x
