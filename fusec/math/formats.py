@@ -16,7 +16,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format by its dtype: `digits` significand bits with the hidden one, exponents from `least` to `bias`."""
+    """A format by its dtype; its significands have mantissa + 1 digits, the hidden one included."""
 
     dtype: DType
 
