@@ -33,7 +33,7 @@ def divide(x: Value, y: Value) -> Value:
     unit = 1.0 / (larger + smaller * ratio)
     re = where(flat, x.real + x.imag * ratio, x.real * ratio + x.imag) * unit
     im = where(flat, x.imag - x.real * ratio, x.imag * ratio - x.real) * unit
-    zero = larger.eq(0.0)
+    zero = larger.eq(0.0) & smaller.eq(0.0)  # a nan real part leaves the imaginary one the larger
     size = abs(larger)
     return make_complex(where(zero, x.real / size, re), where(zero, x.imag / size, im))
 

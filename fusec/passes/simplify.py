@@ -141,13 +141,13 @@ def twice_is_nothing(value: Apply) -> Expr | None:
 
 @_rule("absolute")
 def sign_is_lost_anyway(value: Apply) -> Expr | None:
-    """``abs(-x)``, ``abs(abs(x))``, and ``abs`` of what has no sign."""
+    """``abs(-x)``, ``abs(abs(x))``, and ``abs`` of what has no sign; the negative of an unsigned value is another."""
     match value.args:
+        case (inner,) if value.type.kind == "unsigned":
+            return inner
         case (Apply("negative", (inner,)),):
             return Apply("absolute", (inner,), value.type)
         case (Apply("absolute") as inner,):
-            return inner
-        case (inner,) if value.type.kind == "unsigned":
             return inner
     return None
 
