@@ -190,6 +190,20 @@ def has_loops(program: Program) -> bool:
     return any(isinstance(stmt, While) for body in bodies for stmt in statements(body))
 
 
+def divides_wide(program: Program) -> bool:
+    """The body or a function divides 64-bit integers by something that is not a constant."""
+    bodies = [program.body, *(function.body for function in called_functions(program))]
+    return any(_is_wide_division(node) for body in bodies for node in expressions(body))
+
+
+def _is_wide_division(node: Expr) -> bool:
+    match node:
+        case Apply("quotient" | "modulo", (_, divisor), dtype):
+            return dtype.bits == 64 and not isinstance(divisor, Const)
+        case _:
+            return False
+
+
 def types_of(program: Program) -> list[tuple[Type, str, int]]:
     """Every type in use with where it is: the name of a parameter or function, and the line (0 if unknown)."""
     used: list[tuple[Type, str, int]] = [(param.dtype, f"parameter '{param.name}'", 0) for param in program.params]

@@ -219,7 +219,10 @@ class Places:
     def _quantity(self, value: Query, axis: int) -> Piece:
         match value.what, value.param:
             case "coordinate", _:
-                self.uses_coordinates = True
+                if self.layout.ndim == 1:
+                    self.uses_index = True  # the only coordinate is the position itself
+                else:
+                    self.uses_coordinates = True
                 return name(self.coordinates[axis])
             case "shape", "":
                 return self.use("size") if self.layout.ndim == 1 else self.use("extent", "", axis)

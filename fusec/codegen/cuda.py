@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from fusec.codegen import c_family
+from fusec.codegen import c_family_facts as facts
 from fusec.codegen.c_family_conversions import storage_casts
 from fusec.codegen.c_family_frame import Frame, indented
 from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
@@ -239,6 +240,8 @@ def _frame(frame: Frame) -> str:
     inside = frame.scalar_copies()
     size = frame.places.use("size").text
     at = frame.places.index
+    if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
+        lines.append("#pragma unroll 1")
     if frame.groups:
         lines += _grouped_loop(frame, inside, threads, f"({first})", long, size)
     else:

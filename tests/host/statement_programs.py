@@ -69,6 +69,7 @@ def statement_cases() -> list[Case]:
         _inplace_scalar_case(),
         *_raw_cases(),
         *_coordinate_cases(),
+        _wide_division_case(),
     ]
 
 
@@ -315,7 +316,45 @@ def _coordinate_cases() -> list[Case]:
         for wide in (False, True):
             arrays = {"z": np.zeros(shape, np.int64)}
             cases.append(Case(f"coordinates {ndim}{' wide' * wide}", program, arrays, shape, wide=wide))
-    return cases
+    return [*cases, _only_a_coordinate_case()]
+
+
+def _only_a_coordinate_case() -> Case:
+    """A coordinate without the index, where a thread takes several neighbours."""
+    params, reads = inputs(x=FLOAT32)
+    later = apply("greater", Query("", "coordinate", number(0), INT64), Local("k", INT64))
+    chosen = apply("where", later, Local("x", FLOAT32), const(0, FLOAT32))
+    body = (*reads, Store(element("z", FLOAT32), chosen))
+    program = Program("later", (ScalarParam("k", INT64), *params, output("z", FLOAT32)), body)
+    arrays = {"x": np.arange(1, 39, dtype=np.float32), "z": np.zeros(38, np.float32)}
+    return Case("coordinate in groups", program, arrays, (38,), {"k": 17})
+
+
+def _wide_division_case() -> Case:
+    """A body that divides 64-bit integers and updates a raw array: one that ptxas would unroll until it spills."""
+    params, reads = inputs(x=FLOAT32, n=INT64, m=INT64)
+    place, n, m = Local("place", INT64), Local("n", INT64), Local("m", INT64)
+    inside = apply("logical_and", apply("less_equal", apply("negative", n), place), apply("less", place, n))
+    picked = Load(at("A", FLOAT32, apply("modulo", INDEX, m)), FLOAT32)
+    body = (
+        *reads,
+        Declare("place", INT64, convert(Local("x", FLOAT32), INT64)),
+        If(
+            inside,
+            (
+                If(apply("less", place, number(0)), (Assign("place", apply("add", place, n)),)),
+                Store(at("B", FLOAT32, place), picked),
+            ),
+            (Store(at("failed", BOOL, number(0)), const(True, BOOL)),),
+        ),
+    )
+    outputs = (raw("B", FLOAT32, 1, True), raw("failed", BOOL, 1, True))
+    program = Program("put", (*params, raw("A", FLOAT32, 1), *outputs), body)
+    arrays = {
+        "x": np.array([0, 2, -1, 7, 1], np.float32), "n": np.full(5, 5), "m": np.full(5, 3),
+        "A": np.arange(3, dtype=np.float32), "B": np.zeros(5, np.float32), "failed": np.zeros(1, bool),
+    }  # fmt: skip
+    return Case("wide division", program, arrays, (5,))
 
 
 ATOMIC_OPS = ("add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange")

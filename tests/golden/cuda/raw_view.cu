@@ -42,6 +42,7 @@ extern "C" __global__ void __launch_bounds__(256) gather(
     long long C_stride0)
 {
     const long long threads = (long long)gridDim.x * blockDim.x;
+    #pragma unroll 1
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < size; i += threads) {
         const long long t = fusec_quotient_int64(i, A_shape2);
         const int value = *fusec_moved(A, fusec_quotient_int64(t, A_shape1) * A_stride0 + fusec_modulo_int64(t, A_shape1) * A_stride1 + fusec_modulo_int64(i, A_shape2) * A_stride2);
