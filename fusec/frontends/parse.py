@@ -14,11 +14,10 @@ from fusec.frontends.build import Builder
 from fusec.frontends.classify import TYPES, Classifier
 from fusec.frontends.functions import refusal
 from fusec.frontends.preprocess import Preprocessor
-from fusec.frontends.tables import Callback, Tables, UnexpectedSymbolError
+from fusec.frontends.tables import STARTS, Callback, Tables, UnexpectedSymbolError
 from fusec.frontends.tokens import Token
 from fusec.source import SourceFile, Span
 
-STARTS = ("body", "preamble", "condition")
 SHOWN = {
     "RPAR": ")",
     "RSQB": "]",

@@ -1,17 +1,14 @@
-"""LALR(1) tables of a grammar: made by lark once, kept as plain JSON on disk, and driven without importing lark.
+"""LALR(1) tables of a grammar: made by lark, shipped as plain JSON beside it, and driven without importing lark.
 
-Tables are data - numbers and names - so a spoilt cache file can at worst give a wrong parse, never run code. They are
-read only from a private folder of the user: FUSEC_CACHE_DIR, else ~/.cache/fusec.
+Making tables takes lark half a second, reading them 2 ms. ``python -m fusec.frontends.tables`` writes them after a
+change of the grammar; until then they are made anew in every process, since they name the text they are of.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import stat
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +17,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-FORMAT = 1
+FORMAT = 2
+STARTS = ("body", "preamble", "condition")  # of the kernel grammar
 EXPAND = 1 << 20  # added to the position of a child that is a list to be spliced in
 ABSENT = -1  # stands for an optional part that is missing
 
@@ -153,62 +151,41 @@ def _collect(_: object, children: list[Any]) -> list[Any]:
 
 @cache
 def load(grammar: str, starts: tuple[str, ...]) -> Tables:
-    """The tables of ``grammar/NAME.lark``, from the cache folder if they are there."""
+    """The tables of ``grammar/NAME.lark``: those of ``grammar/NAME.json`` if they are of this very text."""
     with _lock:
-        text = (resources.files("fusec.grammar") / f"{grammar}.lark").read_text(encoding="utf-8")
-        return load_tables(text, starts, table_folder())
+        folder = resources.files("fusec.grammar")
+        text = (folder / f"{grammar}.lark").read_text(encoding="utf-8")
+        kept = folder / f"{grammar}.json"
+        return load_tables(text, starts, kept.read_text(encoding="utf-8") if kept.is_file() else "{}")
 
 
 _lock = threading.Lock()
 
 
-def load_tables(text: str, starts: tuple[str, ...], folder: Path | None) -> Tables:
-    """The tables of a grammar text; read from and written to `folder` unless it is None."""
-    key = hashlib.sha256(f"{FORMAT} {starts} {text}".encode()).hexdigest()[:24]
-    path = folder / f"grammar-{key}.tables" if folder is not None else None
-    if path is not None:
-        kept = _read(path)
-        if kept is not None:
-            return kept
-    data = _generate(text, starts)
-    if path is not None:
-        _write(path, data)
-    return _revive(json.loads(json.dumps(data)))
+def load_tables(text: str, starts: tuple[str, ...], kept: str = "{}") -> Tables:
+    """The tables of a grammar text: `kept`, what `write_tables` gave, or new ones if that is of another text."""
+    data = json.loads(kept)
+    if data.get("of") != _digest(text, starts):
+        data = json.loads(write_tables(text, starts))
+    return _revive(data)
 
 
-def table_folder() -> Path | None:
-    """The private folder for tables, made if need be; None if there is no folder that only this user can write."""
-    named = os.environ.get("FUSEC_CACHE_DIR")
-    try:
-        folder = Path(named) if named else Path.home() / ".cache" / "fusec"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-    except (OSError, RuntimeError):
-        return None
-    if os.name == "posix" and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o022):
-        return None
-    return folder
+def write_tables(text: str, starts: tuple[str, ...]) -> str:
+    """The tables of a grammar text as JSON, the same in every process: a line for every rule and state."""
+    data = {"of": _digest(text, starts), **_generate(text, starts)}
+    parts = []
+    for key, part in data.items():
+        if key in ("rules", "states"):
+            rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in part)
+            parts.append(f"{json.dumps(key)}:[\n{rows}\n]")
+        else:
+            parts.append(f"{json.dumps(key)}:{json.dumps(part, separators=(',', ':'))}")
+    return "{" + ",\n".join(parts) + "}\n"
 
 
-def _read(path: Path) -> Tables | None:
-    try:
-        digest, _, payload = path.read_bytes().partition(b"\n")
-        if hashlib.sha256(payload).hexdigest().encode() != digest:
-            return None  # cut short or changed
-        return _revive(json.loads(payload))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None
-
-
-def _write(path: Path, data: Mapping[str, object]) -> None:
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        payload = json.dumps(data, separators=(",", ":")).encode()
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
-        Path(temporary).replace(path)
-    except OSError:
-        return  # a full or read-only disk costs time, not the kernel
+def _digest(text: str, starts: tuple[str, ...]) -> str:
+    """Names what tables depend on."""
+    return hashlib.sha256(f"{FORMAT} {starts} {text}".encode()).hexdigest()
 
 
 def _revive(data: Mapping[str, Any]) -> Tables:
@@ -228,23 +205,45 @@ def _generate(text: str, starts: tuple[str, ...]) -> dict[str, Any]:
     parser = Lark(text, parser="lalr", start=list(starts), maybe_placeholders=True)
     data, memo = parser.memo_serialize([TerminalDef, LarkRule])
     table = data["parser"]["parser"]
-    numbers = {key: at for at, key in enumerate(key for key, row in memo.items() if row["__type__"] == "Rule")}
-    order = {state: at for at, state in enumerate(table["states"])}
-    states = [
-        [list(row), [order[to] if action == 0 else -numbers[to["@"]] - 1 for action, to in row.values()]]
-        for row in table["states"].values()
-    ]
+    rules = {key: _rule(row) for key, row in memo.items() if row["__type__"] == "Rule"}
+    order = sorted(rules, key=lambda key: json.dumps(rules[key]))  # lark's own order differs between processes
+    numbers = {key: at for at, key in enumerate(order)}
+    names = table["tokens"]
+    symbols = sorted(set(names.values()))
+    place = {name: at for at, name in enumerate(symbols)}
+    actions = {
+        state: {names[at]: (number, to if number == 0 else -numbers[to["@"]] - 1) for at, (number, to) in row.items()}
+        for state, row in table["states"].items()
+    }
+    states = _renumber(actions, [table["start_states"][name] for name in starts])
+    rows = [
+        [[place[name] for name in sorted(actions[state])],
+         [states[to] if number == 0 else to for _, (number, to) in sorted(actions[state].items())]]
+        for state in states
+    ]  # fmt: skip
     words = {
         spelling: terminal.name for terminal in parser.terminals for spelling in _spellings(terminal.pattern.value)
     }
     return {
-        "rules": [_rule(memo[key]) for key in numbers],
-        "symbols": [table["tokens"][at] for at in range(len(table["tokens"]))],
-        "states": states,
-        "starts": {name: order[at] for name, at in table["start_states"].items()},
-        "ends": {name: order[at] for name, at in table["end_states"].items()},
-        "words": words,
+        "starts": {name: states[table["start_states"][name]] for name in starts},
+        "ends": {name: states[table["end_states"][name]] for name in starts},
+        "words": dict(sorted(words.items())),
+        "symbols": symbols,
+        "rules": [rules[key] for key in order],
+        "states": rows,
     }
+
+
+def _renumber(actions: Mapping[int, Mapping[str, tuple[int, int]]], starts: list[int]) -> dict[int, int]:
+    """State -> number, in the order in which states are reached by symbols in their order."""
+    found = dict.fromkeys(starts)
+    pending = list(starts)
+    for state in pending:
+        for _, (number, to) in sorted(actions[state].items()):
+            if number == 0 and to not in found:
+                found[to] = None
+                pending.append(to)
+    return {state: at for at, state in enumerate(found)}
 
 
 def _spellings(pattern: str) -> list[str]:
@@ -266,3 +265,14 @@ def _rule(row: Mapping[str, Any]) -> list[Any]:
     name = row["alias"] or row["origin"]["name"]
     lift = bool(row["options"]["expand1"]) and not row["alias"]
     return [row["origin"]["name"], len(row["expansion"]), name, shape, lift]
+
+
+def main() -> None:
+    """Write the tables of the kernel grammar beside it."""
+    folder = Path(str(resources.files("fusec.grammar")))
+    text = (folder / "kernel.lark").read_text(encoding="utf-8")
+    (folder / "kernel.json").write_text(write_tables(text, STARTS), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
