@@ -64,16 +64,21 @@ class _Lifter:
                     self.locals[name] = found
                     if not isinstance(found, Const | Input):
                         self.names.setdefault(found, name)
-                        self.lines.setdefault(found, stmt.line)
+                    self.locate(found, stmt.line)
                 return found is not None
             case Store(Element(name), value):
                 found = self.value(value)
                 if found is not None:
                     self.elements[name] = found
-                    self.lines.setdefault(found, stmt.line)
+                    self.locate(found, stmt.line)
                 return found is not None
             case _:
                 return False
+
+    def locate(self, value: Expr, line: int) -> None:
+        """Note the line that made a value; leaves are made nowhere, and 0 is no line."""
+        if line and not isinstance(value, Const | Input):
+            self.lines.setdefault(value, line)
 
     def element(self, name: str) -> Expr | None:
         """The current element of an array: what was stored last, else what came in."""

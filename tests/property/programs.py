@@ -141,6 +141,10 @@ class Writer:
             return self.called(dtype, scope, depth)
         if dtype in STORAGE_FLOATS:
             return self.conversion(dtype, scope, depth)
+        if form == 7 and dtype != BOOL:
+            return self.round_trip(dtype, scope, depth)
+        if form == 8 and dtype == BOOL:
+            return apply("logical_not", self.operation(dtype, scope, depth))
         return self.operation(dtype, scope, depth)
 
     def leaf(self, dtype: DType, scope: Scope) -> Expr:
@@ -171,10 +175,36 @@ class Writer:
                 options.append((op.name, FLOAT32 if dtype == COMPLEX64 else FLOAT64))
         name, operand = self.pick(options)
         first = self.value(operand, scope, depth - 1)
-        rest = [
-            first if not self.below(5) else self.value(operand, scope, depth - 1) for _ in range(TABLE[name].arity - 1)
-        ]
-        return apply(name, first, *rest)
+        rest = [self.second(first, operand, scope, depth - 1) for _ in range(TABLE[name].arity - 1)]
+        return apply(name, *([first, *rest] if self.below(4) else [*rest, first]))
+
+    def second(self, first: Expr, dtype: DType, scope: Scope, depth: int) -> Expr:
+        """Another operand: now and then the same again, or a constant that rewriting rules look for."""
+        form = self.below(8)
+        if form == 0:
+            return first
+        if form <= 2:
+            numbers = [0, 1, 2, 8, -1, -0.0, 0.5] if dtype in COMPUTE_FLOATS else [0, 1, 2, 8, -1]
+            return const(bool(self.below(2)) if dtype == BOOL else self.pick(numbers), dtype)
+        return self.value(dtype, scope, depth)
+
+    def round_trip(self, dtype: DType, scope: Scope, depth: int) -> Expr:
+        """An operation in a wider type on widened values, converted back: C's arithmetic on narrow types."""
+        wider = [other for other in COMPUTED if other.kind == dtype.kind and other.bits > dtype.bits]
+        if not wider or dtype.is_complex:
+            return self.operation(dtype, scope, depth)
+        middle = self.pick([*wider, FLOAT64] if dtype.is_integer else wider)
+        if not self.below(4):
+            pair = [convert(self.value(dtype, scope, depth - 1), middle) for _ in range(2)]
+            return convert(apply(self.pick(["less", "equal", "greater_equal"]), *pair), dtype)
+        return convert(self.widened(dtype, middle, scope, 2), dtype)
+
+    def widened(self, dtype: DType, middle: DType, scope: Scope, depth: int) -> Expr:
+        """Up to `depth` operations in the wider type on values of the narrow one."""
+        if depth == 0 or not self.below(4):
+            return convert(self.value(dtype, scope, 1), middle)
+        op = self.pick([op for op in PRIMITIVE if op.result == "same" and middle.kind in op.accepts])
+        return apply(op.name, *(self.widened(dtype, middle, scope, depth - 1) for _ in range(op.arity)))
 
     def choice(self, dtype: DType, scope: Scope, depth: int) -> Expr:
         condition = self.value(BOOL, scope, depth - 1)
@@ -226,9 +256,10 @@ class Writer:
             return Load(At(param.name, (flat,), pointer), param.dtype)
         anywhere = self.pick([INDEX, self.value(INT64, scope, depth - 1)])
         inside = apply("logical_and", apply("greater_equal", anywhere, const(0, INT64)), apply("less", anywhere, size))
-        return apply(
-            "where", inside, Load(At(param.name, (anywhere,), pointer), param.dtype), self.constant(param.dtype)
-        )
+        loaded: Expr = Load(At(param.name, (anywhere,), pointer), param.dtype)
+        if param.dtype in COMPUTED and self.below(2):
+            loaded = apply("not_equal" if param.dtype == BOOL else "add", loaded, loaded)
+        return apply("where", inside, loaded, self.constant(param.dtype))
 
     def query(self) -> Expr:
         raw = [param for param in self.params.values() if param.raw]
@@ -425,9 +456,28 @@ class Writer:
                 body.append(Store(pointer, self.value(param.dtype, scope, 3)))
         return Program("kernel", tuple(params), tuple(body), tuple(functions))
 
+    def formulas(self) -> Program:
+        """Three inputs, six outputs, each the value of one deep expression."""
+        inputs = [ArrayParam(f"x{n}", self.dtype()) for n in range(3)]
+        outputs = [ArrayParam(f"z{n}", self.dtype(), written=True, read=False) for n in range(6)]
+        self.kernel = False  # no index: a graph has none
+        body: list[Stmt] = []
+        scope = Scope([], [])
+        for param in inputs:
+            local = Local(f"{param.name}_in", param.dtype)
+            scope.locals.append(local)
+            load = Load(Element(param.name, Pointer(param.dtype, "global")), param.dtype)
+            body.append(Declare(local.name, param.dtype, load))
+        budget = self.budget
+        for param in outputs:
+            self.budget = budget
+            pointer = Element(param.name, Pointer(param.dtype, "global"))
+            body.append(Store(pointer, self.value(param.dtype, scope, 4)))
+        return Program("kernel", (*inputs, *outputs), tuple(body))
+
     def kernel_params(self) -> list:
         params: list = [ArrayParam(f"x{n}", self.dtype(ALL)) for n in range(1 + self.below(2))]
-        params += [ArrayParam(f"r{n}", self.dtype(ALL), raw=True, ndim=1 + self.below(3)) for n in range(self.below(2))]
+        params += [ArrayParam(f"r{n}", self.dtype(ALL), raw=True, ndim=1 + self.below(3)) for n in range(self.below(3))]
         params += [ScalarParam(f"a{n}", self.dtype()) for n in range(self.below(2))]
         for n in range(1 + self.below(2)):
             params.append(ArrayParam(f"z{n}", self.dtype(ALL), written=True, read=bool(self.below(2))))
@@ -450,6 +500,10 @@ def _in_range(value: Expr, extent: Expr) -> Expr:
 @st.composite
 def programs(draw, dtypes: tuple[DType, ...] = ALL) -> Program:
     """A verified program over a few of the dtypes, so that its values meet."""
+    return _writer(draw, dtypes).program()
+
+
+def _writer(draw, dtypes: tuple[DType, ...]) -> Writer:
     random = Random(draw(st.integers(0, 2**32 - 1)))
     computed = [dtype for dtype in dtypes if dtype in COMPUTED]
     weights = [4 if dtype in COMPUTE_FLOATS else 1 for dtype in computed]
@@ -457,7 +511,7 @@ def programs(draw, dtypes: tuple[DType, ...] = ALL) -> Program:
     storage = [dtype for dtype in dtypes if dtype in STORAGE_FLOATS]
     if storage and random.random() < 0.5:
         few.append(random.choice(storage))
-    return Writer(random, True, tuple(dict.fromkeys([*few, BOOL, INT64])), draw(st.integers(5, 150))).program()
+    return Writer(random, True, tuple(dict.fromkeys([*few, BOOL, INT64])), draw(st.integers(5, 150)))
 
 
 # --- arguments ---------------------------------------------------------------------------------------------------
@@ -546,6 +600,12 @@ def runs(draw, dtypes: tuple[DType, ...] = ALL) -> Arguments:
     """A program with arguments."""
     program = draw(programs(dtypes))
     return Arguments(program, draw(st.sampled_from(SHAPES)), draw(st.integers(0, 2**32 - 1)))
+
+
+@st.composite
+def formulas(draw, dtypes: tuple[DType, ...] = ALL) -> Arguments:
+    """A program of expressions alone, on arrays long enough for every pair of hard values to meet."""
+    return Arguments(_writer(draw, dtypes).formulas(), (300,), draw(st.integers(0, 2**32 - 1)))
 
 
 def same_bits(left: np.ndarray, right: np.ndarray) -> bool:

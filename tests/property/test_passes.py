@@ -7,9 +7,17 @@ from hypothesis import HealthCheck, given, settings
 from fusec import passes
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
-from tests.property.programs import Arguments, programs, runs, same_bits
+from fusec.passes.lift import lift
+from fusec.passes.lower import lower
+from tests.property.programs import Arguments, formulas, programs, runs, same_bits
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def compare(program, changed, arguments: Arguments) -> None:
+    before, after = run(program, arguments), run(changed, arguments)
+    for name in before:
+        assert same_bits(before[name], after[name]), name
 
 
 def run(program, arguments: Arguments) -> dict[str, np.ndarray]:
@@ -30,9 +38,16 @@ def test_drawn_programs_are_verified(program) -> None:
 def test_no_pass_changes_a_result(step, arguments: Arguments) -> None:
     changed = step(arguments.program)
     verify(changed)
-    before, after = run(arguments.program, arguments), run(changed, arguments)
-    for name in before:
-        assert same_bits(before[name], after[name]), name
+    compare(arguments.program, changed, arguments)
+
+
+@pytest.mark.parametrize("step", passes.PASSES, ids=lambda step: step.__name__)
+@QUICK
+@given(arguments=formulas())
+def test_no_pass_changes_the_value_of_an_expression(step, arguments: Arguments) -> None:
+    changed = step(arguments.program)
+    verify(changed)
+    compare(arguments.program, changed, arguments)
 
 
 @QUICK
@@ -40,6 +55,14 @@ def test_no_pass_changes_a_result(step, arguments: Arguments) -> None:
 def test_all_passes_together_change_no_result(arguments: Arguments) -> None:
     changed = passes.run(arguments.program, check=True)
     verify(changed, primitive=True)
-    before, after = run(arguments.program, arguments), run(changed, arguments)
-    for name in before:
-        assert same_bits(before[name], after[name]), name
+    compare(arguments.program, changed, arguments)
+
+
+@QUICK
+@given(formulas())
+def test_a_program_lifted_and_lowered_computes_the_same(arguments: Arguments) -> None:
+    graph = lift(arguments.program)
+    assert graph is not None
+    lowered = lower(graph)
+    verify(lowered)
+    compare(arguments.program, lowered, arguments)

@@ -3,8 +3,10 @@
 from hypothesis import HealthCheck, given, settings
 
 from fusec import passes
-from fusec.ir.text import parse_program, print_program
-from tests.property.programs import programs
+from fusec.ir.text import parse_graph, parse_program, print_graph, print_program
+from fusec.ir.verify import verify_graph
+from fusec.passes.lift import lift
+from tests.property.programs import Arguments, formulas, programs
 
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -17,3 +19,15 @@ def test_printed_program_parses_to_itself(program) -> None:
         parsed = parse_program(text)
         assert parsed == each
         assert print_program(parsed) == text  # lines of the user's text included
+
+
+@QUICK
+@given(formulas())
+def test_printed_graph_parses_to_itself(arguments: Arguments) -> None:
+    graph = lift(arguments.program)
+    assert graph is not None
+    verify_graph(graph)
+    text = print_graph(graph)
+    parsed = parse_graph(text)
+    assert parsed == graph
+    assert (parsed.names, parsed.lines) == (graph.names, graph.lines)
