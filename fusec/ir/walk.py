@@ -96,10 +96,10 @@ def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
     changed = False
     for stmt in body:
         old = operands(stmt)
-        new = tuple(map(change, old))
+        new = tuple([change(expr) for expr in old])
         old_nested = blocks(stmt)
-        new_nested = tuple(map_expressions(block, change) for block in old_nested)
-        same = all(map(_is, new, old)) and all(map(_is, new_nested, old_nested))
+        new_nested = tuple([map_expressions(block, change) for block in old_nested])
+        same = new == old and all(map(_is, new_nested, old_nested))
         changed = changed or not same
         result.append(stmt if same else rebuild(stmt, new, new_nested))
     return tuple(result) if changed else body
@@ -154,8 +154,8 @@ def rewriter(change: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
         if found is None:
             old = expr.children
             if old:
-                new = tuple(map(rewrite, old))
-                found = change(expr if all(map(_is, new, old)) else expr.rebuild(new))
+                new = tuple([rewrite(child) for child in old])
+                found = change(expr if new == old else expr.rebuild(new))  # expressions compare by identity
             else:
                 found = change(expr)
             known[expr] = found

@@ -88,9 +88,8 @@ def _fold_body(body: Body) -> Body:
         result: list[Stmt] = []
         for stmt in block:
             old = operands(stmt)
-            new = tuple(map(rewrite, old))
-            same = all(left is right for left, right in zip(new, old, strict=True))
-            result.extend(_choose(stmt if same else rebuild(stmt, new, blocks(stmt)), fold_block))
+            new = tuple([rewrite(expr) for expr in old])
+            result.extend(_choose(stmt if new == old else rebuild(stmt, new, blocks(stmt)), fold_block))
             if isinstance(stmt, Declare) and stmt.name not in assigned and isinstance(stmt.type, DType):
                 value = new[0] if new else Const(0, stmt.type)
                 if isinstance(value, Const):

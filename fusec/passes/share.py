@@ -7,6 +7,8 @@ and with it all below it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 from fusec.dtypes import DType
 from fusec.ir.expr import Apply, Const, Expr, type_of
@@ -60,6 +62,26 @@ def declared_names(body: Body) -> set[str]:
     return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
 
 
+@dataclass
+class _Use:
+    """The operands of one statement."""
+
+    roots: tuple[Expr, ...]
+
+    @cached_property
+    def certain(self) -> set[Expr]:
+        """The nodes that the statement evaluates whatever the conditions in it."""
+        seen: set[Expr] = set()
+        stack = list(self.roots)
+        while stack:
+            expr = stack.pop()
+            if expr not in seen:
+                seen.add(expr)
+                guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
+                stack.extend(expr.children[:1] if guards else expr.children)
+        return seen
+
+
 class _Sharer:
     """Walks one function; `taken` are the names in use."""
 
@@ -87,7 +109,7 @@ class _Sharer:
         new = roots
         if not isinstance(stmt, While) and not all(map(_is_leaf, roots)):
             new = self.operands(roots, stmt, before)
-        same = all(left is right for left, right in zip((*new, *nested), (*roots, *blocks(stmt)), strict=True))
+        same = new == roots and all(left is right for left, right in zip(nested, blocks(stmt), strict=True))
         return before, stmt if same else rebuild(stmt, new, nested)
 
     def operands(self, roots: tuple[Expr, ...], stmt: Stmt, before: list[Stmt]) -> tuple[Expr, ...]:
@@ -95,42 +117,52 @@ class _Sharer:
         order = _inner_first(roots)
         if len(order) < DEPTH and not _any_reused(order, roots):
             return roots
-        certain = _evaluated_always(roots)
-        named = self.chosen(order, roots, certain, isinstance(stmt, CallStatement))
+        use = _Use(roots)
+        named = self.chosen(order, use, isinstance(stmt, CallStatement))
+        deepest = DEPTH if len(order) >= DEPTH else len(order) + 1
+        if not named and deepest > len(order):
+            return roots
         known: dict[Expr, Expr] = {}
         depth: dict[Expr, int] = {}
         for expr in order:
             old = expr.children
-            new = tuple(known[child] for child in old)
-            found = expr if all(map(_is, new, old)) else expr.rebuild(new)
-            deep = 1 + max((depth[child] for child in old), default=0)
-            movable = expr in certain or self.is_harmless(expr)
-            if expr in named or (deep >= DEPTH and movable and _can_be_named(expr) and expr not in roots):
+            new = tuple([known[child] for child in old])
+            found = expr if new == old else expr.rebuild(new)
+            deep = 1 + max([depth[child] for child in old], default=0)
+            if expr in named or (deep >= deepest and expr not in roots and self.can_be_moved(expr, use)):
                 kind = type_of(expr)
                 name = self.fresh()
                 before.append(Declare(name, kind, found, line=stmt.line))
                 found, deep = Local(name, kind), 1
             known[expr], depth[expr] = found, deep
-        return tuple(known[root] for root in roots)
+        return tuple([known[root] for root in roots])
 
-    def chosen(self, order: list[Expr], roots: tuple[Expr, ...], certain: set[Expr], keep_roots: bool) -> set[Expr]:
+    def chosen(self, order: list[Expr], use: _Use, keep_roots: bool) -> set[Expr]:
         """The values to name: printed more than once, and safe to compute before the statement.
 
         Counts prints, of which a named value needs one and any other as many as its users; outer values come first.
         """
         prints: dict[Expr, int] = dict.fromkeys(order, 0)
-        for root in roots:
+        for root in use.roots:
             prints[root] += 1
         named: set[Expr] = set()
         for expr in reversed(order):
-            count = prints[expr]
-            movable = expr in certain or self.is_harmless(expr)
-            if count > 1 and movable and _can_be_named(expr) and not (keep_roots and expr in roots):
+            count = min(prints[expr], 2)
+            if count > 1 and self.can_be_moved(expr, use) and not (keep_roots and expr in use.roots):
                 named.add(expr)
                 count = 1
             for child in expr.children:
-                prints[child] += min(count, 2)
+                prints[child] += count
         return named
+
+    def can_be_moved(self, expr: Expr, use: _Use) -> bool:
+        """Whether it may be a local before the statement: values that nothing guards, or that need no guard.
+
+        Addresses stay, for code generators see from an address itself which array it belongs to.
+        """
+        if _is_leaf(expr) or not isinstance(type_of(expr), DType):
+            return False
+        return self.is_harmless(expr) or expr in use.certain
 
     def is_harmless(self, expr: Expr) -> bool:
         """No load, call or query in it: it may be evaluated where it was not before."""
@@ -150,10 +182,6 @@ class _Sharer:
                 return name
 
 
-def _is(left: object, right: object) -> bool:
-    return left is right
-
-
 def _is_leaf(expr: Expr) -> bool:
     """Nothing below it that is worth a name."""
     match expr:
@@ -165,11 +193,6 @@ def _is_leaf(expr: Expr) -> bool:
             return isinstance(value, Local)
         case _:
             return False
-
-
-def _can_be_named(expr: Expr) -> bool:
-    """Values are named, addresses are not: code generators see from the address itself which array it belongs to."""
-    return not _is_leaf(expr) and isinstance(type_of(expr), DType)
 
 
 def _inner_first(roots: Iterable[Expr]) -> list[Expr]:
@@ -198,16 +221,3 @@ def _any_reused(order: list[Expr], roots: tuple[Expr, ...]) -> bool:
                 return True
             seen.add(child)
     return len(set(roots)) < len(roots)
-
-
-def _evaluated_always(roots: Iterable[Expr]) -> set[Expr]:
-    """The nodes that the statement evaluates whatever the conditions in it."""
-    seen: set[Expr] = set()
-    stack = list(roots)
-    while stack:
-        expr = stack.pop()
-        if expr not in seen:
-            seen.add(expr)
-            guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
-            stack.extend(expr.children[:1] if guards else expr.children)
-    return seen
