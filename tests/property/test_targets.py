@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from fusec import passes
-from tests.property.programs import Arguments, runs
+from tests.property.programs import Arguments, formulas, runs
 from tests.support.llvm_check import check
 
 QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
@@ -13,7 +13,7 @@ LONG = settings(max_examples=150, deadline=None, suppress_health_check=list(Heal
 
 def compare_with_interpreter(arguments: Arguments) -> None:
     """Lanes of 1, 4, 16 and 64; the range of positions in two parts, as two threads would take it."""
-    assume(arguments.shape)  # a kernel's space has an axis at least; the caller adds it
+    assume(arguments.shape)  # a layout has an axis at least; adding it is the caller's part
     arrays, scalars = arguments.fresh()
     size = 1
     for extent in arguments.shape:
@@ -24,6 +24,19 @@ def compare_with_interpreter(arguments: Arguments) -> None:
 @QUICK
 @given(runs())
 def test_cpu_result_is_the_interpreters(arguments: Arguments) -> None:
+    compare_with_interpreter(arguments)
+
+
+@QUICK
+@given(formulas())
+def test_cpu_expressions_are_the_interpreters(arguments: Arguments) -> None:
+    compare_with_interpreter(arguments)
+
+
+@pytest.mark.slow
+@LONG
+@given(formulas())
+def test_cpu_expressions_are_the_interpreters_for_many_programs(arguments: Arguments) -> None:
     compare_with_interpreter(arguments)
 
 
