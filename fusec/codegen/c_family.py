@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusec.codegen import c_family_facts as facts
 from fusec.codegen.c_family_expressions import Expressions
 from fusec.codegen.c_family_frame import Frame, Group, struct_texts
 from fusec.codegen.c_family_helpers import needed
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_pieces import POSTFIX, Piece
-from fusec.codegen.c_family_places import Places
-from fusec.codegen.c_family_spelling import Spelling
+from fusec.codegen.c_family_places import HELPERS_BY_AXES, Places
+from fusec.codegen.c_family_spelling import Spelling, StructNames
 from fusec.codegen.c_family_statements import Statements, line_span
 from fusec.dtypes import DType
 from fusec.errors.targets import NoSuchTypeOnTarget
@@ -30,13 +32,13 @@ def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
     Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
     """
     _check_types(program, spelling)
-    names = Names(spelling.reserved | spelling.helpers.keys())
+    reserved = spelling.reserved | spelling.helpers.keys() | HELPERS_BY_AXES
+    names = Names(reserved)
     kernel_name = names.fresh(program.name)
     functions = facts.called_functions(program)
     structs = _structs(program, functions)
-    for struct in structs:
-        if isinstance(struct, Struct):
-            names.fresh(struct.name)
+    own = [struct for struct in structs if isinstance(struct, Struct)]
+    spelling = replace(spelling, structs={struct: _struct_names(struct, names, reserved) for struct in own})
     called = {function.name: names.fresh(function.name) for function in functions}
     printed = [_function(function, called, program, names, spelling) for function in functions]
     frame = _kernel(program, layout, spelling, kernel_name, names, called)
@@ -78,6 +80,13 @@ def _structs(program: Program, functions: list[Function]) -> list[Struct | DType
     return sorted(used, key=lambda struct: isinstance(struct, Struct))
 
 
+def _struct_names(struct: Struct, names: Names, reserved: frozenset[str]) -> StructNames:
+    """A field may be called what something else is, but neither a word of the language nor what its struct is."""
+    name = names.fresh(struct.name)
+    inside = Names(reserved | {name})
+    return StructNames(name, {field: inside.fresh(field) for field, _ in struct.fields})
+
+
 def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
     return frozenset(facts.declared(body)) - facts.assigned(body)
 
@@ -88,7 +97,9 @@ def _function(function: Function, called: dict[str, str], program: Program, oute
     names = {name: scope.fresh(name) for name, _ in function.params}
     names |= {name: scope.fresh(name) for name in facts.declared(function.body)}
     expressions = Expressions(spelling, names, called)
-    printer = Statements(expressions, scope, program.source, constant=_constants(function.body))
+    printer = Statements(
+        expressions, scope, program.source, constant=_constants(function.body), types=dict(function.params)
+    )
     printer.block(function.body, 1)
     result = "void" if function.result is None else spelling.type(function.result)
     if function.result is not None and not facts.always_returns(function.body):

@@ -28,7 +28,7 @@ from fusec.codegen.c_family_pieces import (
 from fusec.codegen.c_family_places import Place, Places
 from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
 from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
-from fusec.ir.expr import Apply, Const, Expr, Pointer, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Offset, Query
 
 _SHALLOW = 16  # levels of an expression that are printed by plain recursion
@@ -109,9 +109,11 @@ class Expressions:
                 arguments = ", ".join(self.text(arg) for arg in value.args)
                 return Piece(f"{self.called[value.function]}({arguments})", POSTFIX)
             case Field():
-                return Piece(f"{self.piece(value.value).at(POSTFIX)}.{value.name}", POSTFIX)
+                field = self.field(value.value, value.name)
+                return Piece(f"{self.piece(value.value).at(POSTFIX)}.{field}", POSTFIX)
             case Make():
-                return Piece(f"{value.type.name}{{{', '.join(self.text(each) for each in value.fields)}}}", POSTFIX)
+                parts = ", ".join(self.text(each) for each in value.fields)
+                return Piece(f"{self.spelling.type(value.type)}{{{parts}}}", POSTFIX)
             case Apply():
                 return self._apply(value)
             case Element() | At() | LocalArray() | Offset():
@@ -142,6 +144,12 @@ class Expressions:
         if inner.distance is None or inner.distance.text == "0":
             return Place(inner.pointer, index)
         return Place(inner.address, index)
+
+    def field(self, value: Expr, name: str) -> str:
+        """The C name of a field of a struct."""
+        struct = type_of(value)
+        assert isinstance(struct, Struct), f"{struct} has no fields"
+        return self.spelling.structs[struct].fields[name]
 
     # --- ops -------------------------------------------------------------------------------------------------
 

@@ -113,9 +113,10 @@ def struct_texts(used: list[Struct | DType], spelling: Spelling) -> list[str]:
     texts = []
     for struct in used:
         match struct:
-            case Struct(name, fields):
-                inside = " ".join(f"{spelling.type(dtype)} {field};" for field, dtype in fields)
-                texts.append(f"struct {name} {{ {inside} }};")
+            case Struct(_, fields):
+                names = spelling.structs[struct]
+                inside = " ".join(f"{spelling.type(dtype)} {names.fields[field]};" for field, dtype in fields)
+                texts.append(f"struct {names.name} {{ {inside} }};")
             case DType():
                 part = {COMPLEX64: "float", COMPLEX128: "double"}[struct]
                 texts.append(f"struct {COMPLEX_STRUCTS[struct]} {{ {part} re, im; }};")

@@ -24,6 +24,7 @@ from fusec.dtypes import (
 )
 
 _CALL = re.compile(r"\bfusec_\w+")
+_COMMENT = re.compile(r"^ *//.*$", re.MULTILINE)
 
 
 def needed(texts: Iterable[str], available: Mapping[str, str]) -> list[str]:
@@ -31,7 +32,7 @@ def needed(texts: Iterable[str], available: Mapping[str, str]) -> list[str]:
     wanted: set[str] = set()
     pending = list(texts)
     while pending:
-        found = {name for name in _CALL.findall(pending.pop()) if name in available} - wanted
+        found = {name for name in _CALL.findall(_COMMENT.sub("", pending.pop())) if name in available} - wanted
         wanted |= found
         pending += [available[name] for name in found]
     return [available[name] for name in available if name in wanted]

@@ -11,7 +11,7 @@ CXX_WORDS = frozenset(
     namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
     requires restrict return short signed sizeof static static_assert static_cast struct switch template this
     thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-    xor_eq main complex64 complex128""".split()
+    xor_eq main NULL complex64 complex128""".split()
 )
 
 

@@ -18,6 +18,8 @@ from fusec.kernel import Layout, Slot, SlotKind, Step
 
 Print = Callable[[Expr], Piece]  # prints an int64 value where C converts to it
 SlotKey = tuple[SlotKind, str, int]
+MAX_AXES = 64  # NumPy's limit
+HELPERS_BY_AXES = frozenset(f"fusec_{what}_{ndim}" for what in ("strided", "pick") for ndim in range(1, MAX_AXES + 1))
 
 
 class Place(NamedTuple):

@@ -6,8 +6,8 @@ The shared printer asks a `Spelling`; it never tests which target it prints for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from fusec.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
 from fusec.ir.expr import Pointer, Space, Struct, Type
@@ -23,6 +23,13 @@ COMPLEX_STRUCTS = {COMPLEX64: "complex64", COMPLEX128: "complex128"}
 HELPER_PREFIX = "fusec_"  # every helper function starts with it, so that the printer finds what a text needs
 
 
+class StructNames(NamedTuple):
+    """What a struct and its fields are called in the text."""
+
+    name: str
+    fields: Mapping[str, str]
+
+
 @dataclass(frozen=True)
 class Spelling:
     """One C-family target.
@@ -35,7 +42,8 @@ class Spelling:
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
     atomic: template (pointer {p}, operands {0} and {1}) of an atomic update in global memory, None if there is none;
     its last argument says whether the old value is wanted. groups: a thread takes several neighbours where that pays.
-    leave: the statement that ends the work of one element. frame: puts a kernel together.
+    leave: the statement that ends the work of one element. frame: puts a kernel together. structs: those of the kernel
+    that is printed.
     """
 
     target: Target
@@ -55,6 +63,7 @@ class Spelling:
     groups: bool
     leave: str
     frame: Callable[[Frame], str]
+    structs: Mapping[Struct, StructNames] = field(default_factory=dict)
 
     def carrier(self, dtype: DType) -> DType:
         """The dtype whose C type holds `dtype`: an unsigned integer for storage floats the target has no type for."""
@@ -68,7 +77,7 @@ class Spelling:
             case DType():
                 return self.types[of]
             case Struct():
-                return of.name
+                return self.structs[of].name
             case Pointer():
                 const = "const " if of.const else ""
                 return f"{self.pointers[of.space]}{const}{self.types[of.element]}*"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fusec.codegen import c_family_facts as facts
 from fusec.codegen.c_family_bounds import dtype_bounds
@@ -20,6 +20,7 @@ from fusec.ir.loops import (
     Continue,
     Declare,
     DeclareArray,
+    Field,
     If,
     Load,
     Local,
@@ -41,7 +42,8 @@ class Statements:
     """Prints the body of one function into `lines`.
 
     leave: the statement that ends the work of an element, None in a function, which returns. in_loop: the same inside
-    a loop of the user's, where `leave` would only reach that loop.
+    a loop of the user's, where `leave` would only reach that loop. constant: locals that never change. types: of the
+    parameters.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Statements:
         source: SourceFile | None,
         leave: tuple[str, str] | None = None,
         constant: frozenset[str] = frozenset(),
+        types: Mapping[str, Type] | None = None,
     ) -> None:
         self.expressions, self.scope, self.source, self.leave = expressions, scope, source, leave
         self.lines: list[str] = []
         self._constant = constant
+        self._types: dict[str, Type] = dict(types or {})
         self._line = 0
         self._loops: list[tuple[Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
 
@@ -104,8 +108,8 @@ class Statements:
                 self.write(f"{c_type} {self._fresh(name)}[{length}] = {{{items}}};", depth)
             case Assign():
                 self.write(f"{self._assignment(stmt)};", depth)
-            case SetField(name, field, value):
-                self.write(f"{self.expressions.names[name]}.{field} = {self.expressions.text(value)};", depth)
+            case SetField():
+                self.write(f"{self._set_field(stmt)};", depth)
             case Store(pointer, value):
                 self.write(f"{self._store(pointer, value)};", depth)
             case Atomic():
@@ -152,6 +156,7 @@ class Statements:
     def _name(self, stmt: Declare) -> None:
         """Name a new local; what is known of one that never changes helps to print what uses it."""
         self._fresh(stmt.name)
+        self._types[stmt.name] = stmt.type
         whole = isinstance(stmt.type, DType) and stmt.type.kind in ("signed", "unsigned", "bool")
         if whole and stmt.name in self._constant and stmt.value is not None:
             self.expressions.bounds.locals[stmt.name] = self.expressions.bounds(stmt.value)
@@ -182,13 +187,22 @@ class Statements:
         name = self.expressions.names[stmt.name]
         return self._update(name, stmt.value, lambda value: isinstance(value, Local) and value.name == stmt.name)
 
+    def _set_field(self, stmt: SetField) -> str:
+        """``x.field = value``."""
+        variable = Local(stmt.name, self._types[stmt.name])
+        place = f"{self.expressions.names[stmt.name]}.{self.expressions.field(variable, stmt.field)}"
+
+        def is_old(value: Expr) -> bool:
+            return isinstance(value, Field) and value.value is variable and value.name == stmt.field
+
+        return self._update(place, stmt.value, is_old)
+
     def _store(self, pointer: Expr, value: Expr) -> str:
         place = self.expressions.place(pointer).value.text
         return self._update(place, value, lambda value: isinstance(value, Load) and value.pointer is pointer)
 
-    def _update(self, place: str, value: Expr, is_place: object) -> str:
+    def _update(self, place: str, value: Expr, is_place: Callable[[Expr], bool]) -> str:
         """A compound assignment where the plain operator means what fusec means and the old value stands first."""
-        assert callable(is_place)
         match value:
             case Apply(op, (old, operand)) if op in _COMPOUND and is_place(old) and value not in self.expressions.named:
                 plain = self.expressions.piece(value).text

@@ -282,17 +282,21 @@ def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, lon
 
 _LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv
 exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb isfinite isinf isnan j0 j1 jn ldexp lgamma
-llrint llround log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm normcdf normcdfinv pow
-remainder
+llrint llround fdivide labs llabs llmax llmin ullmax ullmin umax umin norm3d norm4d rnorm3d rnorm4d rhypot
+cyl_bessel_i0 cyl_bessel_i1 log log10 log1p log2 logb lrint lround max min modf nearbyint nextafter norm normcdf
+normcdfinv pow remainder
 remquo rint round rsqrt scalbln scalbn signbit sin sincos sincospi sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn"""
 _BUILT_IN = """threadIdx blockIdx blockDim gridDim warpSize size_t ptrdiff_t clock clock64 printf assert malloc free
-memcpy memset dim3 uint ushort"""
+memcpy memset dim3 uint ushort all any ballot std va_list cudaError_t cudaStream_t tex1D tex2D tex3D surf1Dread
+surf2Dread surf3Dread atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc atomicDec atomicCAS atomicAnd
+atomicOr atomicXor double4_16a double4_32a long4_16a long4_32a longlong4_16a longlong4_32a"""
 
 
 def _reserved() -> frozenset[str]:
     library = _LIBRARY.split()
     integers = [sign + base for sign in ("", "u") for base in ("char", "short", "int", "long", "longlong")]
     vectors = [f"{scalar}{count}" for scalar in (*integers, "float", "double") for count in range(1, 5)]
+    vectors += [f"make_{vector}" for vector in vectors]
     in_ops = re.findall(r"[A-Za-z_]\w*", " ".join(_ops().values()))
     return CXX_WORDS | {*library, *(f"{word}f" for word in library), *_BUILT_IN.split(), *vectors, *in_ops}
 

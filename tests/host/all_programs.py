@@ -1,6 +1,7 @@
 """All cases together."""
 
 from layout_programs import layout_cases
+from name_programs import name_case
 from op_programs import complex_cases, constant_cases, constants_of, conversion_cases, op_cases, tree_cases
 from programs import Case
 from statement_programs import statement_cases
@@ -21,6 +22,7 @@ def all_cases() -> list[Case]:
         *complex_cases(),
         *layout_cases(),
         *statement_cases(),
+        name_case(),
     ]
 
 

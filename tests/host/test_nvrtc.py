@@ -59,7 +59,7 @@ def assert_compiles(kernels: list[Kernel], arch: str) -> None:
 SAMPLE = [
     "ops on int32", "ops on float64", "conversions from float16", "conversions from float64", "complex of float32",
     "saxpy on 1000", "saxpy strided", "early return", "functions and structs", "local array", "raw deep view",
-    "coordinates 3", "coordinate in groups", "wide division",
+    "coordinates 3", "coordinate in groups", "wide division", "names",
     "atomic add on int8 with the old value", "atomic minimum on float32",
 ]  # fmt: skip
 
