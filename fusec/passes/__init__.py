@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fusec import debug
 from fusec.ir.loops import Program
-from fusec.passes import expand, fold, narrow, prune, share, simplify
+from fusec.passes import expand, fold, merge, narrow, prune, share, simplify
 
 Pass = Callable[[Program], Program]
 
@@ -15,6 +15,7 @@ PASSES: tuple[Pass, ...] = (
     simplify.simplify_expressions,
     narrow.narrow_types,
     prune.prune_dead,  # before expand, so that what nothing reads costs no functions
+    merge.merge_declarations,
     expand.expand,
     share.name_shared,
 )
