@@ -28,7 +28,7 @@ TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
 MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
-FORMAT = 1  # raise when the meaning of a cached kernel changes without the version changing
+FORMAT = 2  # raise when the meaning of a cached kernel changes without the version changing
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusec.codegen.llvm_values import Builder, Operand, Value, bit_width, integer, memory_type, zero_of
+from fusec.codegen import llvm_strided
+from fusec.codegen.llvm_values import Builder, Operand, Value, Walk, bit_width, integer, memory_type, zero_of
 from fusec.dtypes import BOOL, DType, real_type
 
 
@@ -39,6 +40,8 @@ def load(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Operand:
     if abs(step) == dtype.nbytes:
         return _load_consecutive(b, pointer, dtype, lanes, backwards=step < 0)
     part = real_type(dtype)
+    if pointer.walk is not None and lanes.mask is None:
+        return _load_walk(b, pointer.walk, dtype, part)
     addresses = [pointer, _beside(b, pointer, part.nbytes)] if dtype.is_complex else [pointer]
     return tuple(_from_memory(b, _gather(b, address, part, lanes), part) for address in addresses)
 
@@ -57,6 +60,16 @@ def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes
     pointer = b.spread(pointer)
     for number, item in enumerate(stored):
         _scatter(b, _beside(b, pointer, number * part.nbytes), b.spread(item), part, lanes)
+
+
+def _load_walk(b: Builder, walk: Walk, dtype: DType, part: DType) -> Operand:
+    parts, base = [], walk.base
+    for number in range(2 if dtype.is_complex else 1):
+        if number:
+            base = b.let(f"getelementptr i8, ptr {base}, i64 {part.nbytes}")
+        text = llvm_strided.load(b, Walk(base, walk.stride), memory_type(part))
+        parts.append(_from_memory(b, Value(memory_type(part), text, varying=True), part))
+    return tuple(parts)
 
 
 def _from_memory(b: Builder, value: Value, part: DType) -> Value:

@@ -17,7 +17,7 @@ from fusec.codegen.llvm_divergence import Analysis, expressions
 from fusec.codegen.llvm_expr import Surroundings
 from fusec.codegen.llvm_memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm_stmt import Statements
-from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer
+from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, If, Load, Program, Query, ScalarParam, Stmt, While
@@ -114,7 +114,8 @@ class Site:
                 at = b.let(f"getelementptr i8, ptr {base.text}, i64 {offset}")
                 if b.lanes == 1:
                     return Value("ptr", at)
-                return Value("ptr", b.let(f"getelementptr i8, ptr {at}, {b.typed(self.row.offsets[param])}"), True)
+                text = b.let(f"getelementptr i8, ptr {at}, {b.typed(self.row.offsets[param])}")
+                return Value("ptr", text, varying=True, walk=Walk(at, self.row.strides[param].text))
 
     def hoisted(self, param: str) -> Operand | None:
         """The element itself if it is the same along the row."""

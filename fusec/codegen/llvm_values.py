@@ -33,6 +33,14 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
+class Walk:
+    """Lane l of an address is `base + l * stride`, in bytes; both are scalar operand texts."""
+
+    base: str
+    stride: str
+
+
+@dataclass(frozen=True, slots=True)
 class Value:
     """An operand: scalar LLVM type, text (empty for a linear value without a vector yet), and how it varies."""
 
@@ -40,6 +48,7 @@ class Value:
     text: str
     varying: bool = False
     linear: Linear | None = None
+    walk: Walk | None = None
 
     @property
     def literal(self) -> int | None:

@@ -1,0 +1,104 @@
+"""Vectors of elements a run-time stride apart: small strides by whole vectors and shuffles, others one by one.
+
+Gathers take as long as the loads they are made of, and longer on some processors, so none is used: a step of two on
+float32 runs five times as fast, a large one no slower.
+"""
+
+from __future__ import annotations
+
+from fusec.codegen.llvm_values import Builder, Walk, bit_width
+
+_REGISTER = 512  # bits loaded by one call
+_STEPS = (2, 3, 4)  # in elements; from there on most of what whole vectors hold would be thrown away
+
+
+def load(b: Builder, walk: Walk, kind: str) -> str:
+    """The vector of elements of LLVM type `kind` along a walk, all lanes; touches no other memory than between them."""
+    lanes = min(b.lanes, _REGISTER // bit_width(kind))
+    vector, name = f"<{lanes} x {kind}>", f"strided.{kind}.{lanes}"
+    b.declare(_function(name, kind, lanes))
+    distance, base, parts = b.let(f"mul i64 {walk.stride}, {lanes}"), walk.base, []
+    for at in range(b.lanes // lanes):
+        if at:
+            base = b.let(f"getelementptr i8, ptr {base}, i64 {distance}")
+        parts.append(b.let(f"call {vector} @{name}(ptr {base}, i64 {walk.stride})"))
+    return _joined(b, parts, kind, lanes)
+
+
+def _joined(b: Builder, parts: list[str], kind: str, lanes: int) -> str:
+    """One vector of several of equal length."""
+    while len(parts) > 1:
+        order = ", ".join(f"i32 {lane}" for lane in range(2 * lanes))
+        vector = f"<{lanes} x {kind}>"
+        parts = [
+            b.let(f"shufflevector {vector} {first}, {vector} {second}, <{2 * lanes} x i32> <{order}>")
+            for first, second in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        lanes *= 2
+    return parts[0]
+
+
+def _function(name: str, kind: str, lanes: int) -> str:
+    """The function ``vector (ptr base, i64 stride)``; one for all operands, as inlining doubles the compile time."""
+    nbytes = bit_width(kind) // 8
+    vector = f"<{lanes} x {kind}>"
+    cases = " ".join(f"i64 {step * nbytes}, label %by{step}" for step in _STEPS)
+    lines = [
+        f"define internal {vector} @{name}(ptr %base, i64 %stride) noinline nounwind {{",
+        f"  switch i64 %stride, label %any [i64 {-nbytes}, label %back {cases}]",
+        "back:",
+        f"  %start = getelementptr i8, ptr %base, i64 {-(lanes - 1) * nbytes}",
+        f"  %forwards = load {vector}, ptr %start, align {nbytes}",
+        f"  %backwards = shufflevector {vector} %forwards, {vector} poison, {_order(range(lanes - 1, -1, -1))}",
+        f"  ret {vector} %backwards",
+    ]
+    for step in _STEPS:
+        lines += [f"by{step}:", *_by(step, vector, lanes, nbytes), f"  ret {vector} %v{step}.{step - 1}"]
+    return "\n".join([*lines, "any:", *_one_by_one(kind, lanes), f"  ret {vector} %v{lanes - 1}", "}"])
+
+
+def _one_by_one(kind: str, lanes: int) -> list[str]:
+    """Instructions that leave the elements at any stride in ``%vLAST``."""
+    nbytes = bit_width(kind) // 8
+    lines = []
+    for lane in range(lanes):
+        before = f"%v{lane - 1}" if lane else "poison"
+        lines += [
+            f"  %d{lane} = mul i64 %stride, {lane}",
+            f"  %p{lane} = getelementptr i8, ptr %base, i64 %d{lane}",
+            f"  %e{lane} = load {kind}, ptr %p{lane}, align {nbytes}",
+            f"  %v{lane} = insertelement <{lanes} x {kind}> {before}, {kind} %e{lane}, i64 {lane}",
+        ]
+    return lines
+
+
+def _by(step: int, vector: str, lanes: int, nbytes: int) -> list[str]:
+    """Instructions that leave every `step`-th of the elements from the base in ``%vSTEP.LAST``.
+
+    The last vector loaded ends with the last element wanted, since memory may end there.
+    """
+    lines = []
+    starts = [min(part * lanes, (lanes - 1) * step + 1 - lanes) for part in range(step)]
+    for part, start in enumerate(starts):
+        lines += [
+            f"  %a{step}.{part} = getelementptr i8, ptr %base, i64 {start * nbytes}",
+            f"  %w{step}.{part} = load {vector}, ptr %a{step}.{part}, align {nbytes}",
+        ]
+    held = f"%w{step}.0"
+    for part in range(1, step):
+        order = []
+        for lane in range(lanes):
+            at = lane * step
+            if at >= part * lanes and at < (part + 1) * lanes:
+                order.append(lanes + at - starts[part])  # new in this vector
+            elif part == 1:
+                order.append(min(at, lanes - 1))  # of the first vector, or any
+            else:
+                order.append(lane)
+        lines.append(f"  %v{step}.{part} = shufflevector {vector} {held}, {vector} %w{step}.{part}, {_order(order)}")
+        held = f"%v{step}.{part}"
+    return lines
+
+
+def _order(lanes: range | list[int]) -> str:
+    return f"<{len(lanes)} x i32> <" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"

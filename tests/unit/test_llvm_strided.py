@@ -1,0 +1,55 @@
+"""Elements a run-time stride apart, read by whole vectors: the right ones, and no byte outside of the array."""
+
+import mmap
+import sys
+
+import numpy as np
+import pytest
+
+import fusec
+
+PAGE = mmap.PAGESIZE
+copy = fusec.ElementwiseKernel("T x", "T z", "z = x", "copy_strided")
+
+
+def at_end_of_page(array):
+    """A copy of a strided array whose memory ends with a page after which nothing may be read."""
+    import ctypes
+
+    span = (len(array) - 1) * abs(array.strides[0]) + array.itemsize
+    size = -(-span // PAGE) * PAGE
+    memory = mmap.mmap(-1, size + PAGE)
+    raw = np.frombuffer(memory, np.uint8)
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    assert protect(ctypes.c_void_p(raw.ctypes.data + size), ctypes.c_size_t(PAGE), 0) == 0
+    whole = np.ndarray(span // array.itemsize, array.dtype, memory, size - span)
+    step = array.strides[0] // array.itemsize
+    placed = whole[::step]
+    placed[:] = array
+    return placed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="protects a page by Linux's mprotect")
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("step", [-3, -2, -1, 2, 3, 4, 5, 9])
+def test_nothing_is_read_beyond_the_last_element(dtype, step):
+    for n in (64, 128, 192, 200):
+        array = np.arange(n * abs(step)).astype(dtype)[::step][:n]
+        placed = at_end_of_page(array)
+        assert np.array_equal(copy(placed), array)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "uint64", "complex128"])
+@pytest.mark.parametrize("step", [-4, -1, 2, 3, 4, 7])
+def test_strided_elements_are_the_right_ones(dtype, step):
+    whole = np.random.default_rng(0).integers(0, 100, 3000).astype(dtype)
+    for n in (1, 15, 63, 64, 65, 129, 300):
+        some = whole[::step][:n]
+        assert np.array_equal(copy(some), some)
+
+
+def test_rows_of_any_stride_in_two_dimensions():
+    whole = np.random.default_rng(0).random((40, 900), np.float32)
+    add = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add_strided")
+    for x, y in ((whole[:, ::3], whole[::-1, 300:600]), (whole[::2, ::-2], whole[:20, 450:]), (whole.T, whole.T[::-1])):
+        assert np.array_equal(add(x, y), x + y)
