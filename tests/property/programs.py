@@ -457,9 +457,10 @@ class Writer:
         return Program("kernel", tuple(params), tuple(body), tuple(functions))
 
     def formulas(self) -> Program:
-        """Three inputs, six outputs, each the value of one deep expression."""
-        inputs = [ArrayParam(f"x{n}", self.dtype()) for n in range(3)]
-        outputs = [ArrayParam(f"z{n}", self.dtype(), written=True, read=False) for n in range(6)]
+        """Inputs of every type in play, two of the first; ten outputs, each the value of one deep expression."""
+        kinds = (self.dtypes[0], *self.dtypes)
+        inputs = [ArrayParam(f"x{n}", dtype) for n, dtype in enumerate(kinds)]
+        outputs = [ArrayParam(f"z{n}", self.pick(kinds), written=True, read=False) for n in range(10)]
         self.kernel = False  # no index: a graph has none
         body: list[Stmt] = []
         scope = Scope([], [])
@@ -472,7 +473,8 @@ class Writer:
         for param in outputs:
             self.budget = budget
             pointer = Element(param.name, Pointer(param.dtype, "global"))
-            body.append(Store(pointer, self.value(param.dtype, scope, 4)))
+            stored = param.dtype in STORAGE_FLOATS
+            body.append(Store(pointer, (self.value if stored else self.operation)(param.dtype, scope, 3)))
         return Program("kernel", (*inputs, *outputs), tuple(body))
 
     def kernel_params(self) -> list:
