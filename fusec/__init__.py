@@ -8,7 +8,14 @@ array([1., 3., 5.], dtype=float32)
 
 from typing import TYPE_CHECKING
 
-from fusec.errors import FusecError, FusecTypeError, FusecValueError
+from fusec.errors import (
+    FusecError,
+    FusecIndexError,
+    FusecMemoryError,
+    FusecRuntimeError,
+    FusecTypeError,
+    FusecValueError,
+)
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
@@ -16,7 +23,15 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 
-__all__ = ["ElementwiseKernel", "FusecError", "FusecTypeError", "FusecValueError"]
+__all__ = [
+    "ElementwiseKernel",
+    "FusecError",
+    "FusecIndexError",
+    "FusecMemoryError",
+    "FusecRuntimeError",
+    "FusecTypeError",
+    "FusecValueError",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -26,3 +41,8 @@ def __getattr__(name: str) -> object:
 
         return ElementwiseKernel
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, those not imported yet included."""
+    return sorted({*globals(), *__all__})

@@ -14,6 +14,7 @@ from fusec.errors.arguments import (
     OutputOverlapsItself,
     OutputSizeUndecided,
     OutputsOverlap,
+    OutputTooLarge,
     OutShapeMismatch,
     ShapesDoNotBroadcast,
     SizeNotAllowed,
@@ -130,7 +131,11 @@ def loop_shape(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], size: 
     if size != -1:
         return (size,)
     if shape is None:
-        raise SizeUndecided(kernel.name).at()
+        if any(each is not None for each in shapes):
+            raise SizeUndecided(kernel.name, "every array argument", "pass size=, how often the operation runs").at()
+        raise SizeUndecided(
+            kernel.name, "no argument is an array", "pass an array, e.g. np.asarray(2.0), or size="
+        ).at()
     return shape
 
 
@@ -206,7 +211,12 @@ def _allocate(kernel: ElementwiseKernel, call: Call, plan: Plan) -> None:
         make = memory.zeros if param.raw or param.name in plan.executable.kernel.fills else memory.empty
         order = plan.orders[param.name]
         axes = None if order == tuple(range(len(order))) else order
-        call.arrays[position] = make(plan.space.shape, plan.types[param.name].numpy, axes)
+        shape, dtype = plan.space.shape, plan.types[param.name]
+        try:
+            call.arrays[position] = make(shape, dtype.numpy, axes)
+        except (MemoryError, OSError, ValueError) as problem:  # ValueError: beyond what an address can say
+            nbytes = plan.space.size * dtype.nbytes
+            raise OutputTooLarge(kernel.name, param.name, shape, nbytes).at() from problem
 
 
 # --- memory that overlaps --------------------------------------------------------------------------------------------

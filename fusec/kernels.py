@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
-from fusec import calls, pipeline
+from fusec import calls, debug, pipeline
 from fusec.calls import Call
+from fusec.errors import FusecError
 from fusec.errors.arguments import (
     BadBlockSize,
     BadSize,
+    DefinitionNotText,
     InvalidKernelName,
     OutGivenTwice,
     ReservedParameterName,
     UnknownKeyword,
+    UnknownScalar,
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
 )
@@ -44,6 +48,25 @@ KEYWORDS = frozenset(
 )
 
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Raise a user's error from here: the frames of fusec below would only hide the user's own (FUSEC_DEBUG=1 shows)."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except FusecError as error:
+            if debug.level():
+                raise
+            raise error.with_traceback(None) from error.__cause__
+
+    return call
+
+
 class ElementwiseKernel:
     """A kernel that runs a C-like operation for every element of its broadcast arguments.
 
@@ -56,6 +79,7 @@ class ElementwiseKernel:
     Raises FusecError with the place in the text if a declaration or the body is not well formed.
     """
 
+    @_briefly
     def __init__(
         self,
         in_params: str,
@@ -71,6 +95,8 @@ class ElementwiseKernel:
         after_loop: str = "",
         options: Sequence[str] = (),
     ) -> None:
+        texts = {"in_params": in_params, "out_params": out_params, "operation": operation, "preamble": preamble}
+        _check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
         if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
             raise InvalidKernelName(name).at()
         self.definition = Definition(
@@ -107,6 +133,7 @@ class ElementwiseKernel:
         """
         return self._fast(*args, **kwargs)
 
+    @_briefly
     def _from_python(self, *args: object, **kwargs: object) -> object:
         if kwargs:
             return self._from_keywords(args, **kwargs)
@@ -188,6 +215,7 @@ class ElementwiseKernel:
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
+    @_briefly
     def source(
         self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
@@ -196,12 +224,17 @@ class ElementwiseKernel:
         types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
         shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
         """
+        pipeline.check_target(target)
         return pipeline.text_of(self.definition, self.specialisation(types, scalars), target)
 
     def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
         """What source() shows: the types given, or those of the last call."""
         if types is None and self._last is not None:
             return self._last
+        inputs = [param.name for param in self.in_params]
+        for name in scalars:
+            if name not in inputs:
+                raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
         bound = self.signature.bind_names(types or {})
         arrays = [param for param in self.params if param.name not in scalars]
         layout = pipeline.canonical_layout(
@@ -212,10 +245,13 @@ class ElementwiseKernel:
         )
         return Specialisation(tuple(bound.items()), frozenset(scalars), layout)
 
+    @_briefly
     def explain(self, *args: object, size: int = -1) -> Explanation:
         """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
         from fusec import explain
 
+        if len(args) not in (self.nin, self.nargs):
+            raise self._wrong_number(len(args)).at()
         return explain.explain(self, calls.read(self, args, size))
 
     @property
@@ -269,6 +305,18 @@ def _block_size(given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
         raise BadBlockSize(repr(given)).at()
     return int(given)
+
+
+def _check_texts(name: object, texts: Mapping[str, object], options: object) -> None:
+    """Raise DefinitionNotText for a part of a definition of another type."""
+    called = name if isinstance(name, str) else "kernel"
+    for part, text in {"name": name, **texts}.items():
+        if not isinstance(text, str):
+            cure = "declarations are one text, separated by commas" if "params" in part else "pass a text"
+            raise DefinitionNotText(called, part, "a text (str)", type(text).__name__, cure).at()
+    if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
+        cure = f"write options=({options!r},)" if isinstance(options, str) else "e.g. options=('-DN=3',)"
+        raise DefinitionNotText(called, "options", "a tuple of texts", type(options).__name__, cure).at()
 
 
 def _parameters(text: str, which: str) -> tuple[Parameter, ...]:

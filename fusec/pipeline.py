@@ -132,6 +132,12 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
     return replace(kernel, fills=fills)
 
 
+def check_target(target: str) -> None:
+    """Raise UnknownTarget unless fusec writes that text."""
+    if target not in TARGETS:
+        raise UnknownTarget(target).at()
+
+
 def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
     """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
     match target:

@@ -88,6 +88,9 @@ class Signature:
 
         Raises UnknownTypeName for a key or value that is none, TypesIncomplete for placeholders left open.
         """
+        if not isinstance(types, Mapping):
+            cure = f'pass a dictionary, e.g. types={{"{next(iter(self.placeholders), "T")}": "float32"}}'
+            raise UnknownTypeName("types", str(types), "not a dictionary", cure).at()
         bound = {key: self._named(key, value) for key, value in types.items()}
         missing = [name for name in self.placeholders if name not in bound]
         if missing:

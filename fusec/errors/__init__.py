@@ -3,6 +3,22 @@
 Modules: base (the machinery), language (kernel text), arguments (calls), targets (code generation and devices).
 """
 
-from fusec.errors.base import FusecError, FusecTypeError, FusecValueError, UserError
+from fusec.errors.base import (
+    FusecError,
+    FusecIndexError,
+    FusecMemoryError,
+    FusecRuntimeError,
+    FusecTypeError,
+    FusecValueError,
+    UserError,
+)
 
-__all__ = ["FusecError", "FusecTypeError", "FusecValueError", "UserError"]
+__all__ = [
+    "FusecError",
+    "FusecIndexError",
+    "FusecMemoryError",
+    "FusecRuntimeError",
+    "FusecTypeError",
+    "FusecValueError",
+    "UserError",
+]

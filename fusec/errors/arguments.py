@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, UserError
+from fusec.errors.base import FusecError, FusecIndexError, FusecMemoryError, FusecTypeError, UserError
 
 
 class WrongNumberOfArguments(UserError):
@@ -147,9 +147,11 @@ class SizeUndecided(UserError):
 
     code: ClassVar[str] = "F215"
     message: ClassVar[str] = "Loop size is undecided."
-    label: ClassVar[str] = "every array argument of kernel '{name}' is raw"
-    hint: ClassVar[str] = "pass size=, the number of times the operation runs"
+    label: ClassVar[str] = "{reason} of kernel '{name}'"
+    hint: ClassVar[str] = "{cure}"
     name: str
+    reason: str
+    cure: str
 
 
 class OutputSizeUndecided(UserError):
@@ -336,3 +338,42 @@ class AxisOutOfRange(UserError):
     needed: str
     given: int
     cure: str
+
+
+class DefinitionNotText(UserError):
+    """A part of a definition that is no text."""
+
+    code: ClassVar[str] = "F233"
+    message: ClassVar[str] = "{part} of kernel '{name}' must be {wanted}, not {given}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    part: str
+    wanted: str
+    given: str
+    cure: str
+
+
+class UnknownScalar(UserError):
+    """A name in scalars= that is no input."""
+
+    code: ClassVar[str] = "F234"
+    message: ClassVar[str] = "scalars={given!r}: kernel '{name}' has no such input"
+    hint: ClassVar[str] = "its inputs are: {inputs}"
+    name: str
+    given: str
+    inputs: str
+
+
+class OutputTooLarge(UserError):
+    """An output that the machine has no memory for."""
+
+    code: ClassVar[str] = "F235"
+    message: ClassVar[str] = "no memory for output '{param}' of kernel '{name}': shape {shape}, {nbytes:,} bytes"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecMemoryError
+    name: str
+    param: str
+    shape: tuple[int, ...]
+    nbytes: int
+    cure: str = "work on parts of the arrays, or pass an output on disk (np.memmap)"

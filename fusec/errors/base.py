@@ -34,6 +34,10 @@ class FusecIndexError(FusecError, IndexError):
     """A FusecError that is also an IndexError."""
 
 
+class FusecMemoryError(FusecError, MemoryError):
+    """A FusecError that is also a MemoryError."""
+
+
 class FusecRuntimeError(FusecError, RuntimeError):
     """A FusecError that is also a RuntimeError: the machine, not the program, is in the way."""
 

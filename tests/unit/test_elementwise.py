@@ -389,3 +389,36 @@ def test_an_axis_that_an_array_has_not_is_an_error():
     with pytest.raises(IndexError, match="uses 2 axes of the iteration space"):
         column(f32(3))
     assert "shape" in width.source("cuda", {"T": "float32"}) or "extent" in width.source("cuda", {"T": "float32"})
+
+
+def wrong_definitions():
+    kernel = fusec.ElementwiseKernel
+    return [
+        ("in_params of kernel 'k' must be a text", TypeError, lambda: kernel(["float32 x"], "float32 y", "y = x", "k")),
+        ("operation of kernel 'k' must be a text", TypeError, lambda: kernel("float32 x", "float32 y", None, "k")),
+        (
+            "options of kernel 'kernel' must be a tuple",
+            TypeError,
+            lambda: kernel("T x", "T y", "y = x", options="-DX=1"),
+        ),
+        ("name of kernel 'kernel' must be", TypeError, lambda: kernel("T x", "T y", "y = x", 3)),
+        ("no such input", ValueError, lambda: ADD.source("cuda", {"T": "float32"}, scalars=("q",))),
+        ("unknown target 'cud'", ValueError, lambda: ADD.source("cud")),
+        ("not a dictionary", TypeError, lambda: ADD.source("cuda", "float32")),
+        ("Wrong number of arguments", TypeError, lambda: ADD.explain()),
+        ("no argument is an array", ValueError, lambda: MUL_ADD(1, 2, 3)),
+        ("no memory for output 'z'", MemoryError, lambda: ADD(*2 * [np.broadcast_to(np.float32(1), (1 << 40, 64))])),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(wrong_definitions())))
+def test_wrong_definitions_and_questions_are_named(number):
+    message, kind, call = wrong_definitions()[number]
+    with pytest.raises(kind, match=message) as caught:
+        call()
+    assert isinstance(caught.value, fusec.FusecError)
+
+
+def test_the_public_names_can_be_completed():
+    assert "ElementwiseKernel" in dir(fusec)
+    assert all(hasattr(fusec, name) for name in fusec.__all__)
