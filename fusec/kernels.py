@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 
 
 def _briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Raise a user's error from here: the frames of fusec below would only hide the user's own (FUSEC_DEBUG=1 shows)."""
+    """Raise errors from here: the frames of fusec below would hide the user's own (FUSEC_DEBUG=1 shows them)."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
