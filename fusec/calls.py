@@ -39,6 +39,7 @@ from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.kernels import ElementwiseKernel
+    from fusec.runtime.cpu.fastcall import ArgSpec, Place
 
 
 @dataclass
@@ -268,35 +269,89 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
     return shares_memory(array, out_array)
 
 
-# --- the native entry ----------------------------------------------------------------------------------------------
+# --- the native entries --------------------------------------------------------------------------------------------
 
 
-def fast_entry(
+def takes_any_shape(kernel: ElementwiseKernel, plan: Plan) -> bool:
+    """True if the code of a plan is for contiguous arrays of any shape; outputs beyond the cache have their own."""
+    from fusec.runtime.cpu import fastcall
+
+    return (
+        fastcall.is_contiguous(plan.space.layout)
+        and not plan.space.layout.streaming
+        and not plan.executable.kernel.fills
+        and not any(param.raw for param in kernel.out_params)
+    )
+
+
+def typed_entry(
     kernel: ElementwiseKernel, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
 ) -> Callable[..., object]:
-    """A native function in front of `fallback` for calls like this one; `fallback` itself if the kernel needs more."""
+    """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
     from fusec.runtime.cpu import fastcall, machine
-    from fusec.runtime.cpu.fastcall import ArgSpec
 
-    special = any(param.raw for param in kernel.out_params) or any(param.non_const for param in kernel.in_params)
-    if plan.executable.kernel.fills or plan.space.layout.streaming or special:
-        return fallback
-    arguments = [
-        ArgSpec(param.name, plan.types[param.name], param in kernel.out_params, param.name in numbers)
-        for param in kernel.params
-    ]
-    limit = machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output)
-    returns: Literal["outputs", "tuple", "nothing"] = "tuple" if kernel.return_tuple else "outputs"
+    arguments = _specs(kernel, plan, numbers)
     return fastcall.make(
         plan.executable,
         arguments,
         fallback,
         kernel.name,
-        limit=limit,
+        limit=machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output),
         allocates=_binds_outputs(kernel, numbers),
         ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
-        returns="nothing" if kernel.no_return else returns,
+        returns=_returns(kernel),
     )
+
+
+def placed_entry(
+    kernel: ElementwiseKernel,
+    plan: Plan,
+    numbers: frozenset[str],
+    places: tuple[Place | None, ...],
+    fallback: Callable[..., object],
+) -> Callable[..., object]:
+    """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan."""
+    from fusec.runtime.cpu import fastcall
+
+    if plan.executable.kernel.fills or any(param.raw for param in kernel.out_params) or not plan.space.size:
+        return fallback
+    known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
+    arguments, returns = _specs(kernel, plan, numbers), _returns(kernel)
+    return fastcall.make(plan.executable, arguments, fallback, kernel.name, returns=returns, known=known)
+
+
+def _specs(kernel: ElementwiseKernel, plan: Plan, numbers: frozenset[str]) -> list[ArgSpec]:
+    from fusec.runtime.cpu.fastcall import ArgSpec
+
+    return [
+        ArgSpec(param.name, plan.types[param.name], param in kernel.out_params, param.name in numbers)
+        for param in kernel.params
+    ]
+
+
+def _returns(kernel: ElementwiseKernel) -> Literal["outputs", "tuple", "nothing"]:
+    if kernel.no_return:
+        return "nothing"
+    return "tuple" if kernel.return_tuple else "outputs"
+
+
+def places_of(kernel: ElementwiseKernel, plan: Plan, call: Call) -> tuple[Place | None, ...]:
+    """How the arrays of a call lie, outputs that are to be allocated included."""
+    from fusec.runtime.cpu.fastcall import Place
+
+    space = plan.space
+    offsets = {param.name: offset for (param, _), offset in zip(space.operands, space.nest.offsets, strict=True)}
+    views = {param.name: view for param, view in (*space.operands, *space.raw)}
+    places: list[Place | None] = []
+    for param, given in zip(kernel.params, call.arrays, strict=True):
+        view = views.get(param.name)
+        if view is None:
+            places.append(None)
+            continue
+        low, high = (bound - view.pointer for bound in layouts.bounds(view))
+        aligned = given is None or given.flags.aligned
+        places.append(Place(view.shape, view.strides, aligned, offsets.get(param.name, 0), low, high))
+    return tuple(places)
 
 
 def _binds_outputs(kernel: ElementwiseKernel, numbers: frozenset[str]) -> bool:

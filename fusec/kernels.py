@@ -12,6 +12,7 @@ import numpy as np
 
 from fusec import calls, debug, pipeline
 from fusec.calls import Call
+from fusec.entries import Entries
 from fusec.errors import FusecError
 from fusec.errors.arguments import (
     BadBlockSize,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from fusec.explain import Explanation
 
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
-MAX_FAST = 4  # combinations of dtypes with a native entry
 
 KEYWORDS = frozenset(
     """
@@ -119,7 +119,7 @@ class ElementwiseKernel:
         self._plans: dict[object, Plan] = {}
         self._last: Specialisation | None = None
         self._fast: Callable[..., object] = self._from_python
-        self._fast_types: set[object] = set()
+        self._entries = Entries(self._from_python)
         self._lock = threading.Lock()
 
     # --- calling -------------------------------------------------------------------------------------------------
@@ -188,30 +188,20 @@ class ElementwiseKernel:
     def plan(self, call: Call) -> Plan:
         """The plan of a call, made at the first call of its kind and remembered."""
         found = self._plans.get(call.key)
+        again = found is not None
         if found is None:
             found = calls.make_plan(self, call)
             with self._lock:
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.clear()
                 self._plans[call.key] = found
-            self._add_fast(found, call.numbers)
+        self._fast = self._entries.after(self, found, call, again) or self._fast
         self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout))
         return found
 
     def remember(self, spec: Specialisation) -> None:
         """Note what was called last: source() without types shows it."""
         self._last = spec
-
-    def _add_fast(self, plan: Plan, numbers: frozenset[str]) -> None:
-        """Put a native entry for these dtypes in front, falling back on the one that was there."""
-        key = (numbers, *plan.types.items())
-        with self._lock:
-            if key in self._fast_types or len(self._fast_types) >= MAX_FAST:
-                return
-            entry = calls.fast_entry(self, plan, numbers, self._fast)
-            if entry is not self._fast:
-                self._fast_types.add(key)
-                self._fast = entry
 
     # --- looking inside ------------------------------------------------------------------------------------------
 

@@ -28,7 +28,12 @@ class Header(IntEnum):
     EXTENT_SLOT = 12
     NDIM = 13  # axes that arrays must have; 0 for any number
     RETURNS = 14  # a Returns
-    WORDS = 16
+    TEMPLATE = 16  # slots filled beforehand, for calls whose shapes and strides are known; 0 if they are not
+    TEMPLATE_WORDS = 17
+    SPACE_SIZE = 18  # elements of such a call
+    SPACE_NDIM = 19  # and the shape of its outputs
+    SPACE_EXTENTS = 20
+    WORDS = 21
 
 
 class Argument(IntEnum):
@@ -47,7 +52,11 @@ class Argument(IntEnum):
     LEAST = 10
     MOST = 11
     ALLOCATOR = 12  # of an output: called with the first array, gives one of the same shape
-    WORDS = 13
+    WALK = 13  # of a PLACED array: the address of its number of axes, extents and strides
+    OFFSET = 14  # of such an array: bytes from its data to what the slot gets, and to the bounds of its memory
+    LOW = 15
+    HIGH = 16
+    WORDS = 17
 
 
 class Kind(IntEnum):
@@ -56,6 +65,7 @@ class Kind(IntEnum):
     ARRAY = 0
     RAW = 1
     NUMBER = 2
+    PLACED = 3  # an array of known shape and strides
 
 
 class Form(IntEnum):
@@ -106,13 +116,21 @@ class Table(IntEnum):
 
 # Offsets in CPython's and NumPy's objects, on builds with a 16-byte object header; fastcall.py verifies them.
 TYPE = 8
-DATA, NDIM, EXTENTS, DTYPE, FLAGS = 16, 24, 32, 56, 64
+DATA, NDIM, EXTENTS, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 64
 DESCRIPTION = 32  # of the data in a bytes object
 
 
 def fill_in(text: str) -> str:
     """A text with every ``{Header.KERNEL}``, ``{DATA}`` and so on replaced by its number."""
-    names = {"TYPE": TYPE, "DATA": DATA, "NDIM": NDIM, "EXTENTS": EXTENTS, "DTYPE": DTYPE, "FLAGS": FLAGS}
+    names = {
+        "TYPE": TYPE,
+        "DATA": DATA,
+        "NDIM": NDIM,
+        "EXTENTS": EXTENTS,
+        "STRIDES": STRIDES,
+        "DTYPE": DTYPE,
+        "FLAGS": FLAGS,
+    }
     names |= {"DESCRIPTION": DESCRIPTION, "MOST_ARGUMENTS": MOST_ARGUMENTS}
     for words in (Header, Argument, Kind, Form, Accepts, Returns, Table):
         names |= {f"{words.__name__}.{word.name}": int(word) for word in words}

@@ -1,4 +1,6 @@
-"""Builtins that call a kernel on contiguous arrays in a fraction of a microsecond, and leave the rest to Python.
+"""Builtins that call a kernel in a fraction of a microsecond, and leave the rest to Python.
+
+One kind takes contiguous arrays of any shape, another arrays of the very shapes and strides of an earlier call.
 
 The entry is machine code of our own that reads CPython's and NumPy's objects, so it is only used where a look at
 living objects confirms their layout; elsewhere, and on builds without the interpreter lock, `make` gives the fallback.
@@ -10,7 +12,8 @@ import ctypes
 import importlib
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -50,6 +53,36 @@ class ArgSpec:
     converts: bool = True
 
 
+@dataclass(frozen=True)
+class Place:
+    """How one array lay in a known call: shape, strides in bytes, whether NumPy called it aligned.
+
+    offset: from its data to what the kernel gets. low, high: from its data to the bounds of its memory.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    aligned: bool
+    offset: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """A call whose slots are known but for addresses and numbers.
+
+    template: the slots. size, shape: of the iteration space. places: of the arguments, None for numbers. orders: the
+    axes of outputs to allocate, from outermost to innermost in memory, by parameter; empty if none may be allocated.
+    """
+
+    template: array[int]
+    size: int
+    shape: tuple[int, ...]
+    places: tuple[Place | None, ...]
+    orders: Mapping[str, tuple[int, ...]]
+
+
 def make(
     executable: Executable,
     args: Sequence[ArgSpec],
@@ -60,27 +93,32 @@ def make(
     ndim: int = 0,
     allocates: bool = True,
     returns: Literal["outputs", "tuple", "nothing"] = "outputs",
+    known: Known | None = None,
 ) -> Callee:
     """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
 
     limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
     have; 0 if any number will do. allocates: calls may leave out the outputs; those of `kernel.fills` never.
+    known: take only arrays that lie like these; limit and ndim mean nothing then.
     Gives `fallback` itself if kernel or interpreter do not allow a native entry.
     """
-    reason = _objection(executable, args)
+    reason = _objection(executable, args, known)
     if reason:
         debug.show(2, f"{name} has no native entry: {reason}", "")
         return fallback
     code = jit.compile_text("entry", entry_text(), executable.store, "least")
-    words = _header(executable, args, limit)
+    words, keeps = _header(executable, args, limit), [fallback, executable]
     words[Header.FALLBACK] = id(fallback)
     words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
+    for arg in args:
+        words += _argument(executable, arg)
+        allocator = _allocator(arg, known)
+        words[Argument.ALLOCATOR - Argument.WORDS] = id(allocator)
+        keeps += [allocator, arg.dtype.numpy]
+    if known is not None:
+        keeps += _note_known(words, args, known)
     if not allocates or executable.kernel.fills:  # what must start as zeros is not allocated here
         words[Header.ALLOCATE_LIMIT] = 0
-    allocators = [_allocator(arg.dtype.numpy) for arg in args]
-    for arg, allocator in zip(args, allocators, strict=True):
-        words += _argument(executable, arg)
-        words[Argument.ALLOCATOR - Argument.WORDS] = id(allocator)
     packed = struct.pack(f"={len(words)}q", *words)
     method = METHOD.pack(0, code.address, METH_FASTCALL | METH_KEYWORDS, 0)
     text = name.encode() + b"\0"
@@ -88,7 +126,7 @@ def make(
     at = id(self) + d.DESCRIPTION + len(packed)
     ctypes.memmove(at, METHOD.pack(at + METHOD.size, code.address, METH_FASTCALL | METH_KEYWORDS, 0), METHOD.size)
     module = _Module("fusec")
-    module.keeps = (fallback, executable, allocators, [arg.dtype.numpy for arg in args])
+    module.keeps = keeps
     return _new_function(at, self, module)
 
 
@@ -98,9 +136,14 @@ class _Module(str):
     keeps: object
 
 
-def _allocator(dtype: np.dtype[Any]) -> Callee:
+def _allocator(arg: ArgSpec, known: Known | None) -> Callee:
     """Makes large outputs, which the entry leaves to the pool of memory."""
-    return lambda first: memory.empty(first.shape, dtype)
+    dtype = arg.dtype.numpy
+    if known is None:
+        return lambda first: memory.empty(first.shape, dtype)
+    shape, axes = known.shape, known.orders.get(arg.name)
+    in_order = axes is None or axes == tuple(range(len(shape)))
+    return lambda _: memory.empty(shape, dtype, None if in_order else axes)
 
 
 def _new_function(method: int, self: bytes, module: str) -> Callee:
@@ -134,6 +177,35 @@ def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) 
     words[Header.SIZE_SLOT] = _slot(executable, "size", "")
     words[Header.EXTENT_SLOT] = _slot(executable, "extent", "")
     return words
+
+
+def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list[object]:
+    """Complete a description for arrays of known places; returns what must stay alive."""
+    extents = array("q", known.shape or (0,))
+    addresses = {Header.TEMPLATE: known.template, Header.SPACE_EXTENTS: extents}
+    for word, numbers in addresses.items():
+        words[word] = numbers.buffer_info()[0]
+    words[Header.TEMPLATE_WORDS] = len(known.template)
+    words[Header.SPACE_SIZE], words[Header.SPACE_NDIM] = known.size, len(known.shape)
+    words[Header.SIZE_SLOT] = words[Header.EXTENT_SLOT] = d.NO_SLOT
+    words[Header.LIMIT] = 1 << 62
+    words[Header.ALLOCATE_LIMIT] = (1 << 62) if known.orders else 0
+    if any(order != tuple(range(len(order))) for order in known.orders.values()):
+        words[Header.SMALL_LIMIT] = 0  # the entry itself allocates in C order only
+    keeps: list[object] = [known.template, extents]
+    for position, (arg, place) in enumerate(zip(args, known.places, strict=True)):
+        if place is None:
+            continue
+        walk = array("q", (len(place.shape), *place.shape, *place.strides))
+        flags = WRITEABLE if arg.output else 0
+        at = Header.WORDS + position * Argument.WORDS
+        words[at + Argument.KIND] = Kind.PLACED
+        words[at + Argument.MASK] = ALIGNED | flags | (WARN_ON_WRITE if arg.output else 0)
+        words[at + Argument.FLAGS] = flags | (ALIGNED if place.aligned else 0)
+        words[at + Argument.WALK] = walk.buffer_info()[0]
+        words[at + Argument.OFFSET : at + Argument.HIGH + 1] = place.offset, place.low, place.high
+        keeps.append(walk)
+    return keeps
 
 
 def _slot(executable: Executable, kind: str, param: str) -> int:
@@ -186,7 +258,7 @@ def _range(dtype: DType) -> tuple[int, int]:
 # --- what must be true for it ----------------------------------------------------------------------------------------
 
 
-def _objection(executable: Executable, args: Sequence[ArgSpec]) -> str:
+def _objection(executable: Executable, args: Sequence[ArgSpec], known: Known | None) -> str:
     """Why a kernel cannot have a native entry; empty if it can."""
     layout = executable.kernel.layout
     arrays = {arg.name for arg in args if not arg.number}
@@ -194,17 +266,22 @@ def _objection(executable: Executable, args: Sequence[ArgSpec]) -> str:
         return "it does not have inputs, then outputs"
     if len(args) > d.MOST_ARGUMENTS or len(executable.kernel.slots) > d.MOST_SLOTS:
         return "it has too many parameters"
-    if layout.ndim != 1 or any(row != (Step.UNIT,) for _, row in layout.steps):
+    if known is None and not is_contiguous(layout):
         return "its arrays are not contiguous"
     if arrays != {name for name, _ in (*layout.steps, *layout.raw)} or not layout.steps:
         return "its arrays are not all parameters of the call"
     if any(arg.number and not _is_simple(arg.dtype) for arg in args):
         return "a number is neither real nor an integer"
-    return _objection_to_raw(layout, args) or _objection_to_build()
+    return _objection_to_raw(layout, args, known) or _objection_to_build()
 
 
-def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec]) -> str:
-    if any(shape != (1, True) for _, shape in layout.raw):
+def is_contiguous(layout: Layout) -> bool:
+    """True if all arrays that a kernel walks lie like its space, without gaps."""
+    return layout.ndim == 1 and all(row == (Step.UNIT,) for _, row in layout.steps)
+
+
+def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec], known: Known | None) -> str:
+    if known is None and any(shape != (1, True) for _, shape in layout.raw):
         return "a raw array is not one-dimensional and contiguous"
     if any(arg.output for arg in args if arg.name in dict(layout.raw)):
         return "an output is raw"
@@ -237,9 +314,10 @@ def _objection_to_build() -> str:
     found = tuple(_peek(id(probe) + at, kind) for at, kind in _FIELDS)
     flags = C_CONTIGUOUS | ALIGNED
     expected = (id(np.ndarray), probe.ctypes.data, 3, id(FLOAT32.numpy), flags)
-    extents = _peek(id(probe) + d.EXTENTS, ctypes.c_int64)
+    extents, strides = (_peek(id(probe) + at, ctypes.c_int64) for at in (d.EXTENTS, d.STRIDES))
+    walk = [_peek(start + 8 * axis, ctypes.c_int64) for start in (extents, strides) for axis in range(3)]
     masked = (*found[:4], found[4] & (flags | WRITEABLE))
-    if masked != expected or [_peek(extents + 8 * axis, ctypes.c_int64) for axis in range(3)] != [2, 3, 5]:
+    if masked != expected or walk != [*probe.shape, *probe.strides]:
         return "arrays have an unknown layout"
     return ""
 

@@ -141,6 +141,40 @@ no:
   ret i1 false
 }
 
+; true if an array has the number of axes, extents and strides that stand at %walk
+define internal i1 @same_walk(ptr %walk, ptr %array) {
+entry:
+  %ndim.at = getelementptr i8, ptr %array, i64 {NDIM}
+  %ndim.narrow = load i32, ptr %ndim.at
+  %ndim = zext i32 %ndim.narrow to i64
+  %expected = call i64 @word(ptr %walk, i64 0)
+  %same.ndim = icmp eq i64 %ndim, %expected
+  br i1 %same.ndim, label %start, label %no
+start:
+  %extents = call ptr @field(ptr %array, i64 {EXTENTS})
+  %strides = call ptr @field(ptr %array, i64 {STRIDES})
+  br label %loop
+loop:
+  %axis = phi i64 [ 0, %start ], [ %axis.next, %compare ]
+  %more = icmp ult i64 %axis, %ndim
+  br i1 %more, label %compare, label %yes
+compare:
+  %axis.next = add i64 %axis, 1
+  %stride.place = add i64 %axis.next, %ndim
+  %extent = call i64 @word(ptr %extents, i64 %axis)
+  %stride = call i64 @word(ptr %strides, i64 %axis)
+  %extent.known = call i64 @word(ptr %walk, i64 %axis.next)
+  %stride.known = call i64 @word(ptr %walk, i64 %stride.place)
+  %same.extent = icmp eq i64 %extent, %extent.known
+  %same.stride = icmp eq i64 %stride, %stride.known
+  %same = and i1 %same.extent, %same.stride
+  br i1 %same, label %loop, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; product of the extents, at least one of them
 define internal i64 @size_of(ptr %array) {
 entry:

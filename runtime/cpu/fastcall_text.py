@@ -1,4 +1,4 @@
-"""The native entry for calls on contiguous arrays, as LLVM IR text: one function serves all kernels of the process.
+"""The native entry for arrays of simple or known layout, as LLVM IR text: one function serves all kernels.
 
 It is the method of a builtin whose self is a ``bytes`` object, the description of one kernel (description.py). The
 addresses of the interpreter's and NumPy's functions stand in a table that the description points to, so that the
@@ -33,12 +33,25 @@ entry:
   %is.given = icmp eq i64 %nargs, %total
   %is.either = or i1 %is.bare, %is.given
   %is.plain = and i1 %no.keywords, %is.either
-  br i1 %is.plain, label %loop, label %fallback
+  br i1 %is.plain, label %begin, label %fallback
+begin:
+  %template = call ptr @address(ptr %description, i64 {Header.TEMPLATE})
+  %template.words = call i64 @word(ptr %description, i64 {Header.TEMPLATE_WORDS})
+  %space.size = call i64 @word(ptr %description, i64 {Header.SPACE_SIZE})
+  %is.known = icmp ne ptr %template, null
+  br i1 %is.known, label %copy, label %loop
+copy:
+  %c = phi i64 [ 0, %begin ], [ %c.next, %copy ]
+  %constant = call i64 @word(ptr %template, i64 %c)
+  call void @put(ptr %slots, i64 %c, i64 %constant)
+  %c.next = add i64 %c, 1
+  %c.more = icmp ult i64 %c.next, %template.words
+  br i1 %c.more, label %copy, label %loop
 
 loop:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
-  %first = phi ptr [ null, %entry ], [ %first.next, %next ]
-  %size = phi i64 [ 0, %entry ], [ %size.next, %next ]
+  %i = phi i64 [ 0, %begin ], [ 0, %copy ], [ %i.next, %next ]
+  %first = phi ptr [ null, %begin ], [ null, %copy ], [ %first.next, %next ]
+  %size = phi i64 [ 0, %begin ], [ 0, %copy ], [ %size.next, %next ]
   %more = icmp ult i64 %i, %nargs
   br i1 %more, label %look, label %seen
 look:
@@ -75,7 +88,9 @@ dtype:
   %ndim.at = getelementptr i8, ptr %object, i64 {NDIM}
   %ndim.narrow = load i32, ptr %ndim.at
   %ndim = zext i32 %ndim.narrow to i64
-  %has.axes = icmp ne i64 %ndim, 0
+  %some.axes = icmp ne i64 %ndim, 0
+  %is.placed = icmp eq i64 %kind, {Kind.PLACED}
+  %has.axes = or i1 %some.axes, %is.placed
   %ok.dtype = and i1 %same.dtype, %same.flags
   %ok.array = and i1 %ok.dtype, %has.axes
   br i1 %ok.array, label %which, label %fallback
@@ -83,6 +98,20 @@ which:
   %data.pointer = call ptr @field(ptr %object, i64 {DATA})
   %data = ptrtoint ptr %data.pointer to i64
   %itemsize = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
+  br i1 %is.placed, label %placed, label %anywhere
+placed:
+  %walk = call ptr @address(ptr %argument, i64 {Argument.WALK})
+  %is.there = call i1 @same_walk(ptr %walk, ptr %object)
+  br i1 %is.there, label %placed.put, label %fallback
+placed.put:
+  %offset = call i64 @word(ptr %argument, i64 {Argument.OFFSET})
+  %low = call i64 @word(ptr %argument, i64 {Argument.LOW})
+  %high = call i64 @word(ptr %argument, i64 {Argument.HIGH})
+  %placed.data = add i64 %data, %offset
+  %placed.start = add i64 %data, %low
+  %placed.end = add i64 %data, %high
+  br label %next
+anywhere:
   %is.raw = icmp eq i64 %kind, {Kind.RAW}
   br i1 %is.raw, label %raw, label %operand
 
@@ -131,11 +160,11 @@ array.put:
   br label %next
 
 next:
-  %first.next = phi ptr [ %first, %number.put ], [ %array.first, %array.put ]
-  %size.next = phi i64 [ %size, %number.put ], [ %array.size, %array.put ]
-  %value = phi i64 [ %bits, %number.put ], [ %data, %array.put ]
-  %start = phi i64 [ 0, %number.put ], [ %data, %array.put ]
-  %end = phi i64 [ 0, %number.put ], [ %data.end, %array.put ]
+  %first.next = phi ptr [ %first, %number.put ], [ %array.first, %array.put ], [ %object, %placed.put ]
+  %size.next = phi i64 [ %size, %number.put ], [ %array.size, %array.put ], [ %space.size, %placed.put ]
+  %value = phi i64 [ %bits, %number.put ], [ %data, %array.put ], [ %placed.data, %placed.put ]
+  %start = phi i64 [ 0, %number.put ], [ %data, %array.put ], [ %placed.start, %placed.put ]
+  %end = phi i64 [ 0, %number.put ], [ %data.end, %array.put ], [ %placed.end, %placed.put ]
   call void @put(ptr %slots, i64 %slot, i64 %value)
   call void @put(ptr %starts, i64 %i, i64 %start)
   call void @put(ptr %ends, i64 %i, i64 %end)
@@ -186,6 +215,11 @@ allocate.start:
   %first.ndim.at = getelementptr i8, ptr %first, i64 {NDIM}
   %first.ndim = load i32, ptr %first.ndim.at
   %first.extents = call ptr @field(ptr %first, i64 {EXTENTS})
+  %space.ndim = call i64 @word(ptr %description, i64 {Header.SPACE_NDIM})
+  %space.ndim.narrow = trunc i64 %space.ndim to i32
+  %space.extents = call ptr @address(ptr %description, i64 {Header.SPACE_EXTENTS})
+  %new.ndim = select i1 %is.known, i32 %space.ndim.narrow, i32 %first.ndim
+  %new.extents = select i1 %is.known, ptr %space.extents, ptr %first.extents
   br label %allocate.loop
 allocate.loop:
   %a = phi i64 [ 0, %allocate.start ], [ %a.next, %allocate.next ]
@@ -199,7 +233,7 @@ allocate.large:
 allocate.small:
   %a.dtype = call ptr @address(ptr %a.argument, i64 {Argument.DTYPE})
   call void %retain(ptr %a.dtype)
-  %made.small = call ptr %new(ptr %ndarray, ptr %a.dtype, i32 %first.ndim, ptr %first.extents,
+  %made.small = call ptr %new(ptr %ndarray, ptr %a.dtype, i32 %new.ndim, ptr %new.extents,
                               ptr null, ptr null, i32 0, ptr null)
   br label %allocate.check
 allocate.check:

@@ -422,3 +422,50 @@ def test_wrong_definitions_and_questions_are_named(number):
 def test_the_public_names_can_be_completed():
     assert "ElementwiseKernel" in dir(fusec)
     assert all(hasattr(fusec, name) for name in fusec.__all__)
+
+
+def layouts_of(dtype):
+    whole = np.random.default_rng(1).random((6, 8, 10)).astype(dtype)
+    return {
+        "F order": (np.asfortranarray(whole), np.asfortranarray(whole)),
+        "transposed": (whole.T, whole.T),
+        "mixed": (whole[:, :, :6], np.ascontiguousarray(whole[:, :, :6].T).T),
+        "reversed": (whole[::-1, :, ::-1], whole),
+        "strided": (whole[..., ::3], whole[..., 1:9:2]),
+        "row": (whole, whole[0, 0]),
+        "column": (whole[..., :1], whole),
+        "outer": (whole[:, :1, :1], whole[:1, :1]),
+        "scalar array": (whole, np.array(2, dtype)),
+    }
+
+
+@pytest.mark.parametrize("name", layouts_of("float32"))
+def test_repeated_calls_on_any_layout_stay_right(name):
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x - y", "placed")
+    x, y = layouts_of("float32")[name]
+    for _ in range(4):  # Python, Python again, a native entry, and once more
+        result = kernel(x, y)
+        assert np.array_equal(result, x - y)
+        assert result.strides == np.subtract(x, y).strides or name in ("outer", "mixed")
+        x, y = x + 1 if x.flags.c_contiguous else x, y
+        out = np.full(result.shape, 9, np.float32)
+        assert kernel(x, y, out) is out
+        assert np.array_equal(out, x - y)
+    assert np.array_equal(kernel(x[:1], y), x[:1] - y)  # other shapes go elsewhere
+    assert np.array_equal(kernel(x.astype("f8"), y.astype("f8")), x.astype("f8") - y.astype("f8"))
+
+
+def test_a_known_layout_protects_shared_memory():
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x + 1", "shift")
+    start = np.arange(40, dtype=np.float32)
+    for _ in range(4):  # apart first, then the same shapes and strides with memory in common
+        whole = start.copy()
+        kernel(whole[:20:2], whole[20::2])
+        assert np.array_equal(whole[20::2], start[:20:2] + 1)
+        whole = start.copy()
+        kernel(whole[:20:2], whole[2:22:2])
+        assert np.array_equal(whole[2:22:2], start[:20:2] + 1)
+    out = np.zeros(20, np.float32)[::2]
+    out.flags.writeable = False
+    with pytest.raises(FusecValueError):
+        kernel(start[:20:2], out)

@@ -1,0 +1,57 @@
+"""The native entries of one kernel, one behind the other, and Python behind them all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fusec import calls
+from fusec.calls import Call
+from fusec.plans import Plan
+
+if TYPE_CHECKING:
+    from fusec.kernels import ElementwiseKernel
+
+Callee = Callable[..., object]
+
+MAX_TYPED = 4  # combinations of dtypes with an entry for contiguous arrays
+MAX_PLACED = 8  # combinations of shapes and strides with an entry, each a few ns for calls that are none of them
+
+
+class Entries:
+    """Decides which entries a kernel gets: none at its first call, which shall be short; most are called only once.
+
+    Later calls that come to Python add one, for contiguous arrays of those dtypes, or else for arrays of those very
+    shapes and strides if they have come before.
+    """
+
+    def __init__(self, python: Callee) -> None:
+        self._python = python
+        self._called: set[object] = set()
+        self._typed: dict[object, Callable[[Callee], Callee]] = {}
+        self._placed: dict[object, Callable[[Callee], Callee]] = {}
+        self._lock = threading.Lock()
+
+    def after(self, kernel: ElementwiseKernel, plan: Plan, call: Call, again: bool) -> Callee | None:
+        """What to call from now on, after a call that came to Python; None if that stays as it is.
+
+        again: there was a call with these shapes and strides before.
+        """
+        types = (call.numbers, *plan.types.items())
+        with self._lock:
+            if types not in self._called:
+                self._called.add(types)
+                return None
+            if types not in self._typed and calls.takes_any_shape(kernel, plan) and len(self._typed) < MAX_TYPED:
+                self._typed[types] = partial(calls.typed_entry, kernel, plan, call.numbers)
+            elif again and call.key not in self._placed and len(self._placed) < MAX_PLACED:
+                places = calls.places_of(kernel, plan, call)
+                self._placed[call.key] = partial(calls.placed_entry, kernel, plan, call.numbers, places)
+            else:
+                return None
+            entry = self._python
+            for put_before in (*self._placed.values(), *self._typed.values()):
+                entry = put_before(entry)
+            return entry
