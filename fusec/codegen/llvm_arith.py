@@ -136,10 +136,26 @@ def _absolute(b: Builder, args: list[Value], dtype: DType) -> Value:
 def _multiply_high(b: Builder, args: list[Value], dtype: DType) -> Value:
     if dtype.bits == 64 and any(value.varying for value in args):
         return _multiply_high_halves(b, args, dtype)
-    extend = "sext" if dtype.kind == "signed" else "zext"
+    # LLVM 22 for x86 takes the upper half of a product of vectors of sign-extended int16 for a logical shift of the
+    # 32-bit product, which has no copies of the sign; zero-extended int32 do not come to that.
+    corrected = dtype.kind == "signed" and dtype.bits == 32 and any(value.varying for value in args)
+    extend = "zext" if corrected or dtype.kind == "unsigned" else "sext"
     narrow, wide = f"i{dtype.bits}", f"i{2 * dtype.bits}"
     product = b.binary("mul", b.cast(extend, args[0], wide), b.cast(extend, args[1], wide))
-    return b.cast("trunc", b.binary("lshr", product, integer(dtype.bits, wide)), narrow)
+    result = b.cast("trunc", b.binary("lshr", product, integer(dtype.bits, wide)), narrow)
+    return _without_signs(b, result, args, dtype) if corrected else result
+
+
+def _without_signs(b: Builder, result: Value, args: list[Value], dtype: DType) -> Value:
+    """The signed upper half from the unsigned one.
+
+    A negative operand reads as itself plus 2**bits, which adds the other operand to the upper half.
+    """
+    x, y = (b.spread(value) for value in args)
+    for sign, size in ((x, y), (y, x)):
+        copies = b.binary("ashr", sign, integer(dtype.bits - 1, f"i{dtype.bits}"))
+        result = b.binary("sub", result, b.binary("and", copies, size))
+    return result
 
 
 def _multiply_high_halves(b: Builder, args: list[Value], dtype: DType) -> Value:
@@ -153,12 +169,7 @@ def _multiply_high_halves(b: Builder, args: list[Value], dtype: DType) -> Value:
     other = b.binary("add", b.binary("mul", x_low, y_high), b.binary("and", middle, low))
     upper = b.binary("add", b.binary("mul", x_high, y_high), b.binary("lshr", middle, half))
     result = b.binary("add", upper, b.binary("lshr", other, half))
-    if dtype.kind == "unsigned":
-        return result
-    # A negative operand reads as itself plus 2**64: take the other operand off the upper half again.
-    for sign, size in ((x, y), (y, x)):
-        result = b.binary("sub", result, b.binary("and", b.binary("ashr", sign, integer(63)), size))
-    return result
+    return _without_signs(b, result, [x, y], dtype) if dtype.kind == "signed" else result
 
 
 def _plain(name: str) -> Rule:

@@ -137,6 +137,10 @@ SMALL = Local("c", INT8)
         (apply("less", wide(F), const(0.5, FLOAT64)), apply("less", F, f32(0.5))),
         (apply("less", wide(N, INT64), const(7, INT64)), apply("less", N, i32(7))),
         (apply("less", wide(N), const(7, FLOAT64)), apply("less", N, i32(7))),
+        (
+            apply("multiply", wide(SMALL, INT64), const(-5, INT64)),
+            wide(apply("multiply", wide(SMALL, INT32), i32(-5)), INT64),
+        ),
         (convert(apply("add", wide(SMALL, INT32), i32(300)), INT8), apply("add", SMALL, const(44, INT8))),
     ],
 )
@@ -154,6 +158,8 @@ def test_narrow_rewrites(before: Expr, after: Expr) -> None:
         apply("less", wide(N, INT64), const(1 << 40, INT64)),
         convert(apply("right_shift", wide(SMALL, INT32), i32(1)), INT8),
         convert(apply("add", N, i32(1)), INT8),
+        apply("multiply", wide(SMALL, INT64), const(1 << 15, INT64)),
+        apply("multiply", wide(SMALL, INT64), wide(N, INT64)),
     ],
 )
 def test_narrow_leaves_what_needs_the_wider_type(value: Expr) -> None:
