@@ -79,7 +79,8 @@ class Kernel:
     name: entry point in `source`. slots: the arguments in order. lanes: elements one CPU vector step or one GPU
     thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
     notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
-    allocates them must fill them with zeros.
+    allocates them must fill them with zeros. parts: `source` in pieces, for a file of several kernels: (name, text) of
+    each definition, callees first and the kernel last; ("", text) of comments and directives.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Kernel:
     cost: int = 1
     notes: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def digest(self) -> str:

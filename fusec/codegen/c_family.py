@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fusec.codegen import c_family_facts as facts
 from fusec.codegen.c_family_expressions import Expressions
+from fusec.codegen.c_family_file import join_parts
 from fusec.codegen.c_family_frame import Frame, Group, struct_texts
 from fusec.codegen.c_family_helpers import needed
 from fusec.codegen.c_family_names import Names
@@ -44,19 +45,20 @@ def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
     frame = _kernel(program, layout, spelling, kernel_name, names, called)
     helpers = {**spelling.helpers, **frame.places.helpers}
     frame.above.extend(struct_texts(structs, spelling))
-    body = "\n".join(frame.body)
-    frame.above.extend(needed([body, *printed], helpers))
-    frame.above.extend(printed)
-    source = spelling.frame(frame)
+    texts = ["\n".join(frame.body), *printed]
+    frame.above.extend((name, helpers[name]) for name in needed(texts, helpers))
+    frame.above.extend(zip((called[function.name] for function in functions), printed, strict=True))
+    parts = spelling.frame(frame)
     return Kernel(
         name=kernel_name,
         target=spelling.target,
         slots=tuple(slot for slot, _ in frame.slots),
-        source=source,
+        source=join_parts(parts),
         layout=layout,
         lanes=frame.lanes,
         cost=facts.cost(program),
         notes=_notes(frame),
+        parts=tuple(parts),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fusec.codegen.c_family_file import Part
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_places import Places
 from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
@@ -11,6 +12,7 @@ from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.ir.expr import Struct
 from fusec.ir.loops import ArrayParam, Program, ScalarParam
 from fusec.kernel import Layout, Slot
+from fusec.layouts import WIDE
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Frame:
 
     body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
-    above: structs, helper functions and functions, ready to print.
+    above: structs, helper functions and functions, by name.
     """
 
     program: Program
@@ -43,7 +45,7 @@ class Frame:
     copied: frozenset[str]
     groups: list[Group]
     lanes: int
-    above: list[str] = field(default_factory=list)
+    above: list[Part] = field(default_factory=list)
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:
@@ -62,8 +64,8 @@ class Frame:
         part = FLOAT64 if slot.dtype == COMPLEX128 else slot.dtype  # of a complex128, each slot holds one part
         return f"{self.spelling.type(part)} {name}"
 
-    def header(self) -> list[str]:
-        """Comment lines: the kernel's signature and what it is specialised for."""
+    def header(self) -> str:
+        """Comment lines: the kernel's signature, what it is specialised for, and what that asks of its arguments."""
         program = self.program
         inputs: list[str] = []
         outputs: list[str] = []
@@ -71,10 +73,20 @@ class Frame:
             raw = "raw " if isinstance(param, ArrayParam) and param.raw else ""
             written = isinstance(param, ArrayParam) and param.written
             (outputs if written else inputs).append(f"{raw}{param.dtype} {param.name}")
-        return [
+        lines = [
             f"// {program.name}({', '.join(inputs)}) -> ({', '.join(outputs)})",
             f"// layout {self.layout.key}{f', {self.lanes} elements at once' if self.lanes > 1 else ''}",
         ]
+        return "\n".join(lines + self._demands())
+
+    def _demands(self) -> list[str]:
+        """What the arguments must be for the text to be right, as a comment line; nothing if anything will do."""
+        demands = []
+        if self.groups:
+            demands.append(f"arrays aligned to {self.layout.aligned} bytes")
+        if not self.layout.wide:
+            demands.append(f"fewer than 2^{WIDE.bit_length() - 1} elements, and bytes from end to end of an array")
+        return [f"// needs {'; '.join(demands)}"] if demands else []
 
     def coordinates(self, position: str) -> list[str]:
         """Declarations of the coordinates of a position in C order."""
@@ -108,18 +120,19 @@ class Frame:
         return lines
 
 
-def struct_texts(used: list[Struct | DType], spelling: Spelling) -> list[str]:
+def struct_texts(used: list[Struct | DType], spelling: Spelling) -> list[Part]:
     """Declarations of the structs in use; complex numbers are two floats, aligned as these are."""
-    texts = []
+    texts: list[Part] = []
     for struct in used:
         match struct:
             case Struct(_, fields):
                 names = spelling.structs[struct]
                 inside = " ".join(f"{spelling.type(dtype)} {names.fields[field]};" for field, dtype in fields)
-                texts.append(f"struct {names.name} {{ {inside} }};")
+                texts.append((names.name, f"struct {names.name} {{ {inside} }};"))
             case DType():
                 part = {COMPLEX64: "float", COMPLEX128: "double"}[struct]
-                texts.append(f"struct {COMPLEX_STRUCTS[struct]} {{ {part} re, im; }};")
+                name = COMPLEX_STRUCTS[struct]
+                texts.append((name, f"struct {name} {{ {part} re, im; }};"))
     return texts
 
 

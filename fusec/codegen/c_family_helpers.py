@@ -28,14 +28,14 @@ _COMMENT = re.compile(r"^ *//.*$", re.MULTILINE)
 
 
 def needed(texts: Iterable[str], available: Mapping[str, str]) -> list[str]:
-    """The helper functions that texts mention, those that these mention, and so on; callees first."""
+    """Names of the helper functions that texts mention, those that these mention, and so on; callees first."""
     wanted: set[str] = set()
     pending = list(texts)
     while pending:
         found = {name for name in _CALL.findall(_COMMENT.sub("", pending.pop())) if name in available} - wanted
         wanted |= found
         pending += [available[name] for name in found]
-    return [available[name] for name in available if name in wanted]
+    return [name for name in available if name in wanted]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from fusec.ir.expr import Pointer, Space, Struct, Type
 from fusec.kernel import Target
 
 if TYPE_CHECKING:
+    from fusec.codegen.c_family_file import Part
     from fusec.codegen.c_family_frame import Frame
 
 OpKey = tuple[str, DType]
@@ -42,7 +43,7 @@ class Spelling:
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
     atomic: template (pointer {p}, operands {0} and {1}) of an atomic update in global memory, None if there is none;
     its last argument says whether the old value is wanted. groups: a thread takes several neighbours where that pays.
-    leave: the statement that ends the work of one element. frame: puts a kernel together. structs: those of the kernel
+    leave: the statement that ends the work of one element. frame: the parts of a kernel. structs: those of the kernel
     that is printed.
     """
 
@@ -62,7 +63,7 @@ class Spelling:
     atomic: Callable[[str, DType, bool], str | None]
     groups: bool
     leave: str
-    frame: Callable[[Frame], str]
+    frame: Callable[[Frame], list[Part]]
     structs: Mapping[Struct, StructNames] = field(default_factory=dict)
 
     def carrier(self, dtype: DType) -> DType:

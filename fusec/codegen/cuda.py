@@ -7,6 +7,7 @@ import re
 from fusec.codegen import c_family
 from fusec.codegen import c_family_facts as facts
 from fusec.codegen.c_family_conversions import storage_casts
+from fusec.codegen.c_family_file import Part
 from fusec.codegen.c_family_frame import Frame, indented
 from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family_names import CXX_WORDS
@@ -58,6 +59,7 @@ TYPES: dict[DType, str] = {
     COMPLEX128: COMPLEX_STRUCTS[COMPLEX128],
 }
 FUNCTION = "static __device__ "
+BITS = "// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math"
 
 
 def generate(program: Program, layout: Layout) -> Kernel:
@@ -230,7 +232,7 @@ def _helpers() -> dict[str, str]:
 # --- the kernel --------------------------------------------------------------------------------------------------
 
 
-def _frame(frame: Frame) -> str:
+def _frame(frame: Frame) -> list[Part]:
     name = frame.names.fresh
     threads = name("threads")
     long = "long long " if frame.is_long else "unsigned "
@@ -247,14 +249,11 @@ def _frame(frame: Frame) -> str:
     else:
         lines += [f"for ({long}{at} = {first}; {at} < {size}; {at} += {threads}) {{"]
         lines += [*indented([*frame.coordinates(at), *inside, *frame.body], 1), "}"]
-    above = [*frame.header(), "", *_helpers_of_groups(frame), *(line + "\n" for line in frame.above)]
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
     head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {frame.name}(\n    {params})\n{{'
-    return "\n".join([*above, head, *indented(lines, 1), "}", ""])
-
-
-def _helpers_of_groups(frame: Frame) -> list[str]:
-    return [text + "\n" for text in GROUP_HELPERS.values()] if frame.groups else []
+    kernel = "\n".join([head, *indented(lines, 1), "}"])
+    groups = list(GROUP_HELPERS.items()) if frame.groups else []
+    return [("", frame.header()), ("", BITS), *groups, *frame.above, (frame.name, kernel)]
 
 
 def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Metal Shading Language; compile it with the safe math mode, which keeps IEEE 754 except for subnormals.
+"""Metal Shading Language, in the safe math mode without contraction, which keeps IEEE 754 except for subnormals.
 
 One thread computes one element; the space is one-dimensional, or two-dimensional where 32-bit positions do not
 suffice. Arrays are buffers 0, 1, ... in the order of the kernel's pointer slots; all other slots, in their order, are
@@ -11,6 +11,7 @@ import re
 
 from fusec.codegen import c_family
 from fusec.codegen.c_family_conversions import storage_casts
+from fusec.codegen.c_family_file import Part
 from fusec.codegen.c_family_frame import Frame, indented
 from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family_names import CXX_WORDS
@@ -40,6 +41,12 @@ from fusec.kernel import Kernel, Layout
 
 BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
 FUNCTION = "static "
+HEAD = """\
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
+#include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
+using namespace metal;"""  # the safe mode alone still contracts within a statement
 
 TYPES: dict[DType, str] = {
     BOOL: "bool",
@@ -209,7 +216,7 @@ def _exchange_loop(c_type: str) -> str:
 # --- the kernel --------------------------------------------------------------------------------------------------
 
 
-def _frame(frame: Frame) -> str:
+def _frame(frame: Frame) -> list[Part]:
     pointers = [(slot, name) for slot, name in frame.slots if slot.kind == "pointer"]
     values = [(slot, name) for slot, name in frame.slots if slot.kind != "pointer"]
     if len(pointers) >= BUFFERS:
@@ -229,11 +236,10 @@ def _frame(frame: Frame) -> str:
         params.append(f"uint {position} [[thread_position_in_grid]]")
         lines.append(f"const {'long' if frame.is_long else 'uint'} {at} = {position};")
     lines += [f"if ({at} >= {size}) return;", *frame.coordinates(at), *frame.scalar_copies(), *frame.body]
-    head = ["#include <metal_stdlib>", "using namespace metal;", ""]
-    above = [*frame.header(), "", *head, *(line + "\n" for line in frame.above)]
-    above += [f"struct {struct} {{", *fields, "};", ""]
+    declared = "\n".join([f"struct {struct} {{", *fields, "};"])
     kernel = f"kernel void {frame.name}(\n    {(',' + chr(10) + '    ').join(params)})\n{{"
-    return "\n".join([*above, kernel, *indented(lines, 1), "}", ""])
+    kernel = "\n".join([kernel, *indented(lines, 1), "}"])
+    return [("", frame.header()), ("", HEAD), *frame.above, (struct, declared), (frame.name, kernel)]
 
 
 _WORDS = """device constant thread threadgroup kernel vertex fragment metal half bfloat uchar ushort uint ulong size_t

@@ -1,5 +1,7 @@
 // atomic_add(int32 x) -> (raw int32 bins)
 // layout 1:x=1;bins=1c;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 extern "C" __global__ void __launch_bounds__(256) atomic_add(
     long long size,

@@ -1,5 +1,7 @@
 // atomic_minimum(float32 x) -> (raw float32 bins)
 // layout 1:x=1;bins=1c;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 static __device__ float fusec_atomic_minimum_float32(float* address, float value) {
     unsigned* const at = (unsigned*)address;

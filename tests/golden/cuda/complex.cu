@@ -1,5 +1,7 @@
 // complex_float32(complex64 x, complex64 y, bool c, complex64 s) -> (float32 re, float32 im, complex64 swapped, bool equal, bool differs, complex64 chosen, complex64 one, complex64 from_scalar, float32 nested)
 // layout 1:x=1,y=1,c=1,re=1,im=1,swapped=1,equal=1,differs=1,chosen=1,one=1,from_scalar=1,nested=1;;a16, 4 elements at once
+// needs arrays aligned to 16 bytes; fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // K neighbours, loaded and stored by instructions of up to 16 bytes
 template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) fusec_group {

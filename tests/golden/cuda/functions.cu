@@ -1,5 +1,7 @@
 // functions_and_structs(int32 x, int32 y) -> (int32 z)
 // layout 1:x=1,y=1,z=1;;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 struct Pair { int first; int kernel_second; };
 

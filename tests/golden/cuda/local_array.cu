@@ -1,5 +1,7 @@
 // local_array(int32 x, int32 y) -> (int32 z)
 // layout 1:x=1,y=1,z=1;;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 extern "C" __global__ void __launch_bounds__(256) local_array(
     long long size,

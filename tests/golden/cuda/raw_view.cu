@@ -1,5 +1,7 @@
 // gather(raw int32 A) -> (raw int32 B, raw int64 C)
 // layout 1:;A=3,B=1c,C=1;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // the address some bytes further on
 template <class T> static __device__ T* fusec_moved(T* base, long long nbytes) {

@@ -1,5 +1,7 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
 // layout 1:x=1,y=1,z=1;;a16, 4 elements at once
+// needs arrays aligned to 16 bytes; fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // K neighbours, loaded and stored by instructions of up to 16 bytes
 template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) fusec_group {

@@ -1,5 +1,7 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
 // layout 2:x=ss,y=s1,z=s1;;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // the address some bytes further on
 template <class T> static __device__ T* fusec_moved(T* base, long long nbytes) {

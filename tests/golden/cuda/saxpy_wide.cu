@@ -1,5 +1,6 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
 // layout 3:x=ss1,y=ss0,z=sss;;wa16
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // the address some bytes further on
 template <class T> static __device__ T* fusec_moved(T* base, long long nbytes) {

@@ -1,5 +1,7 @@
 // two_steps(int32 x, int32 y) -> (int32 z)
 // layout 1:x=1,y=1,z=1;;a16
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 extern "C" __global__ void __launch_bounds__(256) two_steps(
     long long size,
@@ -16,13 +18,13 @@ extern "C" __global__ void __launch_bounds__(256) two_steps(
         int k = 0;
         while (j < x) {
             if (j == 2) {
-                j = (int)((unsigned)j + 1);
+                ++j;
                 k = (int)((unsigned)k + j);
                 continue;
             } else {
                 z = (int)((unsigned)z + k);
             }
-            j = (int)((unsigned)j + 1);
+            ++j;
             k = (int)((unsigned)k + j);
         }
         z_data[i] = z;

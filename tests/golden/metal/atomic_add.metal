@@ -1,7 +1,10 @@
 // atomic_add(int32 x) -> (raw int32 bins)
 // layout 1:x=1;bins=1c;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 struct atomic_add_arguments {

@@ -1,7 +1,10 @@
 // complex_float32(complex64 x, complex64 y, bool c, complex64 s) -> (float32 re, float32 im, complex64 swapped, bool equal, bool differs, complex64 chosen, complex64 one, complex64 from_scalar, float32 nested)
 // layout 1:x=1,y=1,c=1,re=1,im=1,swapped=1,equal=1,differs=1,chosen=1,one=1,from_scalar=1,nested=1;;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 struct complex64 { float re, im; };

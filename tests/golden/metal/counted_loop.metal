@@ -1,14 +1,11 @@
 // counted_loop(int32 x, int32 y) -> (int32 z)
 // layout 1:x=1,y=1,z=1;;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
-
-// a % b, with the sign of a; 0 if b is 0
-static int fusec_modulo_int32(int a, int b) {
-    if (b == 0 || b == -1) return 0;
-    return (int)(a - a / b * b);
-}
 
 struct counted_loop_arguments {
     long size;
@@ -28,7 +25,7 @@ kernel void counted_loop(
     const int y = y_data[i];
     int z = 0;
     for (int j = 0; j < y; ++j) {
-        if (fusec_modulo_int32(j, 3) == 1) {
+        if (j % 3 == 1) {
             continue;
         }
         if (z > 50) {

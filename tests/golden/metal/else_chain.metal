@@ -1,7 +1,10 @@
 // else_chain(int32 x, int32 y) -> (int32 z)
 // layout 1:x=1,y=1,z=1;;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 struct else_chain_arguments {
@@ -28,7 +31,7 @@ kernel void else_chain(
     } else if (y < 5) {
         z = y;
     } else {
-        z = (int)-(uint)x;
+        z = -x;
     }
     z_data[i] = z;
 }

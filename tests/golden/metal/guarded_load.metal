@@ -1,7 +1,10 @@
 // neighbour(raw int32 A) -> (int32 z, bool w)
 // layout 1:z=1,w=1;A=1c;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 struct neighbour_arguments {

@@ -1,7 +1,10 @@
 // gather(raw int32 A) -> (raw int32 B, raw int64 C)
 // layout 1:;A=3,B=1c,C=1;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 // the address some bytes further on

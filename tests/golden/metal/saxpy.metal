@@ -1,7 +1,10 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
 // layout 1:x=1,y=1,z=1;;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 struct saxpy_arguments {

@@ -1,7 +1,9 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
 // layout 3:x=ss1,y=ss0,z=sss;;wa16
-
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 // the address some bytes further on

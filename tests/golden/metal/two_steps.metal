@@ -1,7 +1,10 @@
 // two_steps(int32 x, int32 y) -> (int32 z)
 // layout 1:x=1,y=1,z=1;;a16
-
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
+#pragma METAL fp math_mode(safe)
+#pragma METAL fp contract(off)
 using namespace metal;
 
 struct two_steps_arguments {
@@ -25,13 +28,13 @@ kernel void two_steps(
     int k = 0;
     while (j < x) {
         if (j == 2) {
-            j = (int)((uint)j + 1);
+            ++j;
             k = (int)((uint)k + j);
             continue;
         } else {
             z = (int)((uint)z + k);
         }
-        j = (int)((uint)j + 1);
+        ++j;
         k = (int)((uint)k + j);
     }
     z_data[i] = z;

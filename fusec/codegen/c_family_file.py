@@ -1,0 +1,63 @@
+"""Kernels put together from their parts, alone or several in one file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from fusec.kernel import Kernel
+
+Part = tuple[str, str]  # the name it defines and its text; no name: comments and directives
+
+# Comments and strings are no words, but hide some; a word after a dot or an arrow, or before a semicolon, is a field.
+_WORD = re.compile(r'//[^\n]*|"[^"\n]*"|(?<!\.)(?<!->)\b[A-Za-z_]\w*(?!\w|;)')
+
+
+def join_parts(parts: Iterable[Part]) -> str:
+    """The text of a file."""
+    texts: list[str] = []
+    after_comment = False
+    for name, text in parts:
+        texts += [text] if after_comment and not name else ["", text]
+        after_comment = not name
+    return "\n".join(texts[1:]) + "\n"
+
+
+def join_kernels(kernels: Sequence[Kernel]) -> str:
+    """One file of several kernels of a target; what they have in common stands there once.
+
+    Requires: the kernels have different names. Functions and structs that differ under one name, or are called like a
+    kernel, get the kernel's name behind their own: those words mean nothing else in its text, locals having been named
+    around them.
+    """
+    entries = {kernel.name for kernel in kernels}
+    assert len(entries) == len(kernels), f"kernels of one file need different names, not {[k.name for k in kernels]}"
+    written: dict[str, str] = {}
+    parts: list[Part] = []
+    for kernel in kernels:
+        words = {word for _, text in kernel.parts for word in _WORD.findall(text)} | written.keys() | entries
+        renamed: dict[str, str] = {}
+        for name, text in kernel.parts:
+            text = _rename(text, renamed)
+            is_other = name in entries and name != kernel.name
+            if name and (is_other or written.get(name, text) != text):
+                renamed[name] = name = _free(f"{name}_{kernel.name}", words)
+                text = _rename(text, renamed)
+            if written.get(name or text) != text:
+                written[name or text] = text
+                parts.append((name, text))
+    return join_parts(parts)
+
+
+def _rename(text: str, renamed: dict[str, str]) -> str:
+    """The text with words replaced outside of comments and strings; fields keep their names."""
+    return _WORD.sub(lambda found: renamed.get(found[0], found[0]), text) if renamed else text
+
+
+def _free(name: str, words: Iterable[str]) -> str:
+    """The name, with a number behind it if it is a word of the text already."""
+    number, free = 1, name
+    while free in words:
+        number += 1
+        free = f"{name}_{number}"
+    return free
