@@ -166,7 +166,8 @@ def _imported(name: str) -> ElementwiseKernel:
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
     if not isinstance(found, ElementwiseKernel):
-        raise UsageError(f"{name} is a {type(found).__name__}, not a kernel")
+        kind = type(found).__name__
+        raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found
 
 

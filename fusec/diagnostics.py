@@ -59,6 +59,8 @@ def _excerpt(span: Span, label: str) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` for the closest known name, or an empty text."""
-    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    """``did you mean 'x'?`` for the closest known name, or an empty text; names of two letters resemble too many."""
+    if len(name) < 3:
+        return ""
+    close = get_close_matches(name, [each for each in known if len(each) > 2], n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else ""

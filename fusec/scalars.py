@@ -27,7 +27,8 @@ def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, .
         raise _refusal(kind, value, dtype, param, kernel)
 
     exact = _as_kind(number, dtype, refuse)
-    raw = np.asarray(exact).astype(dtype.numpy).tobytes()
+    with np.errstate(over="ignore", under="ignore"):  # beyond the largest float32 lies inf, as in C
+        raw = np.asarray(exact).astype(dtype.numpy).tobytes()
     return tuple(
         int.from_bytes(raw[at : at + 8].ljust(8, b"\0"), "little", signed=True) for at in range(0, len(raw), 8)
     )

@@ -15,8 +15,9 @@ class ParameterSyntax(UserError):
     code: ClassVar[str] = "F100"
     message: ClassVar[str] = "Syntax error: {declaration}"
     label: ClassVar[str] = "a parameter is '[raw] TYPE NAME'"
-    hint: ClassVar[str] = "declare parameters as in 'float32 x, raw T y', separated by single commas"
+    hint: ClassVar[str] = "{cure}"
     declaration: str
+    cure: str = "declare parameters as in 'float32 x, raw T y', separated by single commas"
 
 
 class ParameterKeyword(UserError):
@@ -24,8 +25,9 @@ class ParameterKeyword(UserError):
 
     code: ClassVar[str] = "F101"
     message: ClassVar[str] = 'Unknown keyword "{word}"'
-    hint: ClassVar[str] = "the only words before a type are 'raw' and '_non_const'"
+    hint: ClassVar[str] = "{cure}"
     word: str
+    cure: str
 
 
 class ParameterType(UserError):

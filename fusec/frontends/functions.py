@@ -200,7 +200,7 @@ def _fixed(op: str, dtype: DType) -> Builtin:
 
 def _reciprocal(op: str, dtype: DType | None = None) -> Builtin:
     def make(site: Site, args: list[Expr]) -> Expr:
-        value = to(_real(site, args[0]), dtype) if dtype else floating(site, args)[0]
+        value = to(_real(site, args[0]), dtype) if dtype else floating(site, args, complex_too=not op)[0]
         return apply("divide", const(1, scalar_type(value)), apply(op, value) if op else value)
 
     return Builtin(1, make)
@@ -257,6 +257,29 @@ def _saturate(site: Site, args: list[Expr]) -> Expr:
     return apply("fmin", apply("fmax", value, zero), one)
 
 
+def _common(op: str) -> Builtin:
+    """An op of the Array API on real arguments in their common type."""
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        common = c_promote(scalar_type(_real(site, args[0])))
+        for arg in args[1:]:
+            common = c_common(common, scalar_type(_real(site, arg)))
+        return apply(op, *(to(arg, common) for arg in args))
+
+    return Builtin(ops.TABLE[op].arity, make)
+
+
+def _clip(site: Site, args: list[Expr]) -> Expr:
+    """The Array API's clip: nan stays, and where the bounds cross the upper one counts."""
+    value, low, high = (_real(site, arg) for arg in args)
+    return _common("minimum").make(site, [_common("maximum").make(site, [value, low]), high])
+
+
+def _square(site: Site, args: list[Expr]) -> Expr:
+    value = to(args[0], c_promote(dtype_of(args[0], site.span, site.name)))
+    return apply("multiply", value, value)
+
+
 _SAME = (
     "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan"
     " sinh cosh tanh asinh acosh atanh erf erfc erfinv erfcinv lgamma normcdf normcdfinv"
@@ -266,6 +289,8 @@ _SAME = (
 _RENAMED = {
     "fabs": "absolute", "tgamma": "gamma", "cyl_bessel_i0": "i0", "cyl_bessel_i1": "i1", "nearbyint": "rint",
 }  # fmt: skip
+# What C has no function for goes by the name of the Array API, or the one that NumPy and SciPy's users know.
+_NAMED = "sigmoid softplus logaddexp sinc i0 i1".split()
 _FAST = "sin cos tan exp exp10 log log2 log10 pow".split()
 
 
@@ -274,6 +299,12 @@ def _mathematics() -> dict[str, Builtin]:
     for name, op in {**{name: name for name in _SAME}, **_RENAMED}.items():
         table[name], table[f"{name}f"] = _math(op), _math(op, single=True)
     table["sqrt"], table["sqrtf"] = _math("sqrt", complex_op="sqrt_complex"), _math("sqrt", single=True)
+    for name in _NAMED:
+        table[name] = _math(name)
+    for name in ("sign", "minimum", "maximum"):
+        table[name] = _common(name)
+    table["absolute"], table["clip"], table["square"] = Builtin(1, _absolute), Builtin(3, _clip), Builtin(1, _square)
+    table["reciprocal"] = _reciprocal("")
     for name in _FAST:
         table[f"__{name}f"] = table[f"{name}f"]
     for name, op in (("lrint", "rint"), ("lround", "round")):

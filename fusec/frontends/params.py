@@ -13,6 +13,17 @@ from fusec.dtypes import BY_NAME, DType, from_numpy
 from fusec.errors.language import ParameterKeyword, ParameterName, ParameterSyntax, ParameterTwice, ParameterType
 from fusec.source import SourceFile, Span
 
+# The words of kernel.lark and those that classify.py refuses; a set here, since reading the tables takes longer.
+RESERVED = frozenset(
+    "and and_eq asm auto bitand bitor bool break case char class compl const const_cast constexpr continue decltype"
+    " default delete do double else enum extern false float for friend goto if inline int long mutable namespace new"
+    " not not_eq nullptr operator or or_eq private public register reinterpret_cast restrict return short signed sizeof"
+    " static static_cast struct switch template this throw true try typedef typename union unsigned using virtual void"
+    " volatile while xor xor_eq".split()
+)
+
+TYPE_WORDS = frozenset("auto bool char double float int long short signed unsigned void".split())
+
 
 @dataclass(frozen=True)
 class ParamDecl:
@@ -62,6 +73,9 @@ def _param(part: str, start: int, file: SourceFile) -> ParamDecl:
     words = [
         (match.group(), Span(file, start + match.start(), start + match.end())) for match in re.finditer(r"\S+", part)
     ]
+    if ";" in part:
+        semicolon = start + part.index(";")
+        raise ParameterSyntax(part.strip(), "separate parameters with ','").at(Span(file, semicolon, semicolon + 1))
     if len(words) < 2:
         blank = len(part) - len(part.lstrip())
         raise ParameterSyntax(part.strip()).at(
@@ -70,7 +84,13 @@ def _param(part: str, start: int, file: SourceFile) -> ParamDecl:
     (type_name, type_span), (name, name_span) = words[-2:]
     for word, span in words[:-2]:
         if word not in ("raw", "_non_const"):
-            raise ParameterKeyword(word).at(span)
+            names_type = word in BY_NAME or len(word) == 1
+            cure = (
+                "separate parameters with ','"
+                if names_type
+                else "the only words before a type are 'raw' and '_non_const'"
+            )
+            raise ParameterKeyword(word, cure).at(span)
     keywords = {word for word, _ in words[:-2]}
     dtype = None if len(type_name) == 1 else _dtype(type_name, type_span)
     _check_name(name, name_span)
@@ -95,6 +115,9 @@ def _dtype(name: str, span: Span) -> DType:
 def _check_name(name: str, span: Span) -> None:
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ParameterName(name, "a name is letters, digits and underscores, and starts with a letter").at(span)
+    if name in RESERVED or name in BY_NAME:
+        what = "a type" if name in BY_NAME or name in TYPE_WORDS else "a word"
+        raise ParameterName(name, f"'{name}' is {what} of the kernel language; choose another name").at(span)
     if name == "i":
         raise ParameterName(name, "'i' is the flat index of the element").at(span)
     if name.startswith("_"):

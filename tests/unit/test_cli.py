@@ -81,7 +81,7 @@ def test_a_kernel_of_a_module_is_found(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["compile", "module_of_kernels:box.k"]) == 0
     assert "minus" in capsys.readouterr().out
-    assert cli.main(["compile", "module_of_kernels:bax.k"]) == 2
+    assert cli.main(["compile", "module_of_kernels:boxx.k"]) == 2
     assert "did you mean 'box'" in capsys.readouterr().err
     assert cli.main(["compile", "module_of_kernels:box"]) == 2
     assert "not a kernel" in capsys.readouterr().err

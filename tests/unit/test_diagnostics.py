@@ -38,3 +38,8 @@ def test_positions_count_lines_and_columns_from_one(text, data):
 def test_suggestions_are_close_or_absent():
     assert did_you_mean("sinn", ["sin", "cos"]) == "did you mean 'sin'?"
     assert did_you_mean("quux", ["sin", "cos"]) == ""
+
+
+def test_short_names_resemble_too_many_to_suggest_any():
+    assert did_you_mean("qx", ["x", "q", "qxy"]) == ""
+    assert did_you_mean("sine", ["in", "si"]) == ""

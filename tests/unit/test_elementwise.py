@@ -147,6 +147,12 @@ def test_numbers_take_the_type_of_the_arrays():
         ADD(x, 2.5)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_number_beyond_the_type_is_infinite_without_a_warning():
+    scale = fusec.ElementwiseKernel("float32 factor, float32 x", "float32 z", "z = factor * x")
+    assert np.isinf(scale(1e300, np.ones(3, np.float32))).all()
+
+
 def test_zero_size_arrays_run_nothing_and_keep_their_shape():
     for shape in ((0,), (3, 0), (0, 3, 2)):
         assert ADD(f32(*shape), 1).shape == shape

@@ -3,7 +3,10 @@
 import pytest
 
 from fusec.dtypes import FLOAT32, FLOAT64, INT32, UINT8
-from fusec.frontends.params import parse_params
+from fusec.errors import FusecError
+from fusec.frontends.classify import REFUSED
+from fusec.frontends.params import RESERVED, parse_params
+from fusec.frontends.tables import STARTS, load
 from fusec.frontends.text import lower, parse
 from fusec.ir.loops import Declare, Return, ScalarParam, Store
 from fusec.ir.verify import verify
@@ -102,6 +105,17 @@ def test_parameters_of_cupy_are_understood():
     ]  # fmt: skip
     assert [p.dtype and p.dtype.name for p in found] == [None, "float16", None, "int8", "float32"]
     assert parse_params("  ", "output") == ()
+
+
+def test_every_word_of_the_grammar_is_reserved():
+    words = {word for word in load("kernel", STARTS).words if word.isidentifier() and not word.startswith("__")}
+    assert words | {word for word in REFUSED if not word.startswith("__")} <= RESERVED | {"typename"}
+
+
+@pytest.mark.parametrize("name", ["if", "int", "for", "float", "float32", "and", "new"])
+def test_words_of_the_language_are_no_parameters(name):
+    with pytest.raises(FusecError, match=r"F103"):
+        parse_params(f"float32 {name}", "input")
 
 
 def test_inputs_that_are_not_const_are_written_back():

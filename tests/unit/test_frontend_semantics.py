@@ -101,6 +101,28 @@ def test_floats_and_functions(expression, expected):
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
+        ("sigmoid(0.0)", 0.5), ("softplus(0.0)", np.log(2)), ("logaddexp(0.0, 0.0)", np.log(2)), ("sinc(0.0)", 1.0),
+        ("i0(0.0) + i1(0.0)", 1.0), ("sign(-3)", -1), ("sign(0u)", 0), ("sign(-2.5f)", -1), ("square(-3)", 9), ("square(1.5)", 2.25),
+        ("minimum(1, 2.5)", 1), ("maximum(1, 2.5)", 2.5), ("minimum(NAN, 1)", np.nan), ("maximum(1.0, NAN)", np.nan), ("reciprocal(4)", 0.25),
+        ("absolute(-3)", 3), ("clip(5, 0, 3)", 3), ("clip(-1.5, 0, 3)", 0), ("clip(2.5f, 0, 3)", 2.5), ("clip(NAN, 0, 1)", np.nan),
+        ("clip(1, 3, 2)", 2), ("sizeof(clip(1, 0, 3))", 4), ("sizeof(sigmoid(1.0f))", 4), ("sizeof(maximum((char)1, (char)2))", 4),
+    ],
+)  # fmt: skip
+def test_functions_of_the_array_api_that_c_lacks(expression, expected):
+    np.testing.assert_equal(value(expression), expected)
+
+
+def test_a_preamble_may_define_a_function_of_a_built_in_name():
+    assert value("sigmoid(2.0)", preamble="__device__ double sigmoid(double x) { return x * 100; }") == 200
+
+
+def test_squares_and_reciprocals_are_complex_too():
+    assert value("square(x) + reciprocal(x)", "complex64", x=np.complex64(2j)) == -4 - 0.5j
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
         ("x * 2", 2 + 4j), ("x * complex<float>(0, 1)", -2 + 1j), ("conj(x)", 1 - 2j), ("complex<double>(x.imag(), 3)", 2 + 3j),
         ("x == thrust::complex<float>(1, 2) ? x : 0", 1 + 2j), ("-x", -1 - 2j), ("thrust::polar(2.0f, 0.0f)", 2 + 0j),
         ("norm(x)", 5 + 0j), ("x.real() + imag(x)", 3 + 0j), ("x / x", 1 + 0j), ("x != 0 ? 1 : 0", 1), ("+x + 1", 2 + 2j),
