@@ -8,26 +8,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusec.diagnostics import did_you_mean, excerpt
+from fusec.choices import TARGETS, UsageError
+from fusec.diagnostics import did_you_mean, excerpt, place
+from fusec.errors.arguments import TypesIncomplete
 from fusec.errors.base import CATALOGUE, FusecError, UserError
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
     from fusec.cache import Cache
-    from fusec.kernels import ElementwiseKernel
 
 OK, FAULT, USAGE = 0, 1, 2
-COMMENT = {"cuda": "//", "metal": "//", "llvm": ";", "asm": "#", "ir": "#"}
 SECONDS_PER_DAY = 86400.0
 SHELLS_CODE_FOR_INTERRUPTED = 130
-
-
-class UsageError(Exception):
-    """A fault of the command line that argparse cannot see."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +56,11 @@ def is_coloured(terminal: bool) -> bool:
 
 
 def report(error: FusecError, coloured: bool) -> str:
-    """The error as ``file:line:column: error: message [code]``, the line with a caret, and the hint."""
+    """The error, the line with a caret, and the hint.
+
+    Of a place in a file it says ``file:line:column: error: message [code]``, as compilers do; of a place in a text, and
+    in all the rest, what the exception says in Python.
+    """
 
     def paint(text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if coloured else text
@@ -68,11 +68,14 @@ def report(error: FusecError, coloured: bool) -> str:
     value, span = error.error, error.span
     head = f"{paint('error:', '1;31')} {paint(value.text(), '1')} [{value.code}]"
     label, hint = value.text("label"), value.text("hint")
+    if isinstance(value, TypesIncomplete):
+        hint = f"--types {value.first}=float32"
     if span is None:
         lines = [f"fusec: {head}", *([f"  {label}"] if label else [])]
     else:
-        lines = [f"{span.file.name}:{span.line}:{span.column}: {head}"]
         margin, line, caret = excerpt(span, label)
+        in_file = Path(span.file.name).is_file()
+        lines = [f"{span.file.name}:{span.line}:{span.column}: {head}"] if in_file else [f"fusec: {head}", place(span)]
         lines += [margin, line, paint(caret, "32")]
     return "\n".join([*lines, *([f"{paint('hint:', '1;36')} {hint}"] if hint else [])])
 
@@ -81,10 +84,10 @@ def report(error: FusecError, coloured: bool) -> str:
 
 
 def _compile(options: argparse.Namespace) -> int:
-    texts = list(_texts(options))
-    whole = texts[0][1] if len(texts) == 1 else "\n".join(
-        f"{COMMENT[options.target]} kernel {name}\n{text}" for name, text in texts
-    )  # fmt: skip
+    from fusec import choices
+
+    found = choices.from_options(options)
+    whole = choices.one_file(found, options.target)
     whole = whole if whole.endswith("\n") else whole + "\n"
     if options.out is None:
         sys.stdout.write(whole)
@@ -94,92 +97,6 @@ def _compile(options: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {options.out}: {error.strerror}") from error
     return OK
-
-
-def _texts(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """(name, text for the target) of every kernel asked for."""
-    types = _types(options.types)
-    if options.expr is not None:
-        yield _from_expression(options, types)
-    elif options.what is None:
-        raise UsageError("compile: give a kernel file, MODULE:KERNEL, or --expr with --inputs and --outputs")
-    elif Path(options.what).suffix == ".toml" or Path(options.what).is_file():
-        yield from _from_file(options, types)
-    elif ":" in options.what:
-        kernel = _imported(options.what)
-        yield kernel.name, kernel.source(options.target, types or None, scalars=options.scalars)
-    else:
-        raise UsageError(f"compile: there is no file {options.what}, and no ':' as in MODULE:KERNEL")
-
-
-def _from_expression(options: argparse.Namespace, types: dict[str, str]) -> tuple[str, str]:
-    from fusec.kernels import ElementwiseKernel
-
-    if options.what is not None:
-        raise UsageError("compile: give either a file or --expr, not both")
-    if options.outputs is None:
-        raise UsageError("compile: --expr needs --outputs, as in -o 'float32 z'")
-    kernel = ElementwiseKernel(
-        options.inputs, options.outputs, options.expr, options.name or "kernel", preamble=options.preamble
-    )
-    return kernel.name, kernel.source(options.target, types, scalars=options.scalars)
-
-
-def _from_file(options: argparse.Namespace, types: dict[str, str]) -> Iterator[tuple[str, str]]:
-    from fusec import kernel_files
-    from fusec.kernels import ElementwiseKernel
-
-    try:
-        file, entries = kernel_files.read(Path(options.what))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {options.what}: {error}") from error
-    names = [entry.name for entry in entries]
-    if options.name is not None and options.name not in names:
-        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
-        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
-    for entry in entries:
-        if options.name in (None, entry.name):
-            try:
-                kernel = ElementwiseKernel(**entry.arguments)
-                yield entry.name, kernel.source(options.target, entry.types | types, scalars=options.scalars)
-            except FusecError as error:
-                raise kernel_files.place_in_file(error, file) from None
-
-
-def _imported(name: str) -> ElementwiseKernel:
-    """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
-    from importlib import import_module
-
-    from fusec.kernels import ElementwiseKernel
-
-    module, _, path = name.partition(":")
-    sys.path.insert(0, os.getcwd())
-    try:
-        found: object = import_module(module)
-    except ImportError as error:
-        raise UsageError(f"cannot import {module}: {error}") from error
-    finally:
-        sys.path.remove(os.getcwd())
-    for part in path.split("."):
-        if not hasattr(found, part):
-            cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
-            raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
-        found = getattr(found, part)
-    if not isinstance(found, ElementwiseKernel):
-        kind = type(found).__name__
-        raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
-    return found
-
-
-def _types(text: str) -> dict[str, str]:
-    """``T=float32,U=int8`` as a mapping."""
-    types = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, dtype = (word.strip() for word in part.partition("="))
-        if not (name and equals and dtype):
-            raise UsageError(f"--types takes PLACEHOLDER=DTYPE pairs, not '{part}'")
-        types[name] = dtype
-    return types
 
 
 # --- explain -------------------------------------------------------------------------------------------------------
@@ -271,7 +188,7 @@ def _list(store: Cache) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fusec", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="fusec", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--version", action="version", version=f"fusec {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_compile(commands.add_parser("compile", help="print a kernel's text for a target"))
@@ -285,16 +202,30 @@ def _parser() -> argparse.ArgumentParser:
 
     cache = commands.add_parser("cache", help="list, prune, clear or locate the cache of compiled kernels")
     cache.add_argument("action", choices=("ls", "prune", "clear", "path"))
-    cache.add_argument("--days", type=float, help="prune what was not used for so long")
-    cache.add_argument("--megabytes", type=float, help="prune the oldest until so much remains")
+    cache.add_argument("--days", type=_quantity, help="prune what was not used for so long")
+    cache.add_argument("--megabytes", type=_quantity, help="prune the oldest until so much remains")
     cache.set_defaults(run=_cache)
     return parser
+
+
+def _names(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _quantity(text: str) -> float:
+    """A finite number that is not negative."""
+    value = float(text)  # argparse reports the ValueError
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a quantity: give 0 or more")
+    return value
 
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the text of kernels for a target. Kernels come from a TOML file with a table [kernel.NAME] for each"
-        " (in_params, out_params, operation), from a Python module (MODULE:KERNEL), or from --expr."
+        " (in_params, out_params, operation), from a Python module (MODULE:KERNEL), or from --expr. Several kernels"
+        " make one CUDA or Metal file; other texts are printed one after the other."
     )
     parser.add_argument("what", nargs="?", metavar="FILE|MODULE:KERNEL")
     parser.add_argument("-e", "--expr", metavar="TEXT", help="the operation, as in 'z = x*y + w'")
@@ -302,11 +233,9 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--outputs", metavar="PARAMS", help="with -e, as in 'float32 z'")
     parser.add_argument("--preamble", default="", metavar="TEXT", help="with -e: device functions")
     parser.add_argument("--name", help="of the kernel: to choose one of a file, or to name the one of -e")
-    parser.add_argument("--target", choices=tuple(COMMENT), default="cuda", help="default: cuda")
+    parser.add_argument("--target", choices=TARGETS, default="cuda", help="default: cuda")
     parser.add_argument("--types", default="", metavar="T=DTYPE,...", help="what placeholders stand for")
-    parser.add_argument(
-        "--scalars", type=lambda text: text.split(","), default=[], metavar="NAME,...", help="inputs passed by value"
-    )
+    parser.add_argument("--scalars", type=_names, default=[], metavar="NAME,...", help="inputs passed by value")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=_compile)
 

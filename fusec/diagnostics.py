@@ -21,7 +21,7 @@ def render(code: str, message: str, span: Span | None, label: str = "", hint: st
     """
     lines = [f"{message} [{code}]" if code else message]
     if span is not None:
-        lines += _excerpt(span, label)
+        lines += [place(span), *excerpt(span, label)]
     elif label:
         lines.append(f"  {label}")
     if hint:
@@ -29,18 +29,13 @@ def render(code: str, message: str, span: Span | None, label: str = "", hint: st
     return "\n".join(lines)
 
 
+def place(span: Span) -> str:
+    """Where a span starts, in words."""
+    return f"{' ' * len(str(span.line))}--> {span.file.name}, line {span.line}, column {span.column}"
+
+
 def excerpt(span: Span, label: str = "") -> list[str]:
-    """The line a span starts in, between a margin and carets."""
-    number, column = span.line, span.column
-    text = span.file.line(number)
-    width = max(1, min(span.end - span.start, len(text) - column + 1))
-    margin = " " * len(str(number))
-    pad = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
-    return [f"{margin} |", f"{number} | {text}", f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}"]
-
-
-def _excerpt(span: Span, label: str) -> list[str]:
-    """The place, the line and the caret; of a line too long for a terminal only the part around the place."""
+    """A margin, the line a span starts in, and carets; of a line too long for a terminal only the part around them."""
     number, column = span.line, span.column
     whole = span.file.line(number)
     start = max(0, min(column - 1 - WIDTH // 2, len(whole) - WIDTH))
@@ -51,7 +46,6 @@ def _excerpt(span: Span, label: str) -> list[str]:
     pad = "".join("\t" if char == "\t" else " " for char in before + text[:at])
     margin = " " * len(str(number))
     return [
-        f"{margin}--> {span.file.name}, line {number}, column {column}",
         f"{margin} |",
         f"{number} | {before}{text}{after}",
         f"{margin} | {pad}{'^' * width}{' ' + label if label else ''}",

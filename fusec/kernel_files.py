@@ -8,32 +8,39 @@
     '''
     types = { T = "float32" }   # what the placeholders are where nothing else says so
 
-Further keys: `preamble`, `loop_prep`, `after_loop`, `options`. An error in a text is reported at its line and column
-of the file, which works for texts without escapes; TOML's '''literal''' strings are made for that.
+Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, and `scalars`, the inputs passed by value. An error in a
+text is reported at its line and column of the file, which works for texts without escapes; TOML's '''literal'''
+strings are made for that.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError, UserError
 from fusec.errors.files import BadKernelTable, NoKernels, NotToml
+from fusec.records import dataclass
 from fusec.source import SourceFile, Span
 
 TEXTS = ("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop")
-KEYS = (*TEXTS, "options", "types")
+LISTS = ("options", "scalars")
+KEYS = (*TEXTS, *LISTS, "types")
 
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel of a file: its name, the keyword arguments of ElementwiseKernel, and the usual placeholder types."""
+    """One kernel of a file: its name, the keyword arguments of ElementwiseKernel, the usual placeholder types, and the
+    inputs to pass by value.
+    """
 
     name: str
     arguments: dict[str, Any]
     types: dict[str, str]
+    scalars: tuple[str, ...] = ()
 
 
 def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:
@@ -50,28 +57,48 @@ def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:
 
 
 def _entry(file: SourceFile, name: str, table: object) -> KernelEntry:
-    def refuse(problem: str) -> FusecError:
-        start = max(0, file.text.find(name))
-        return BadKernelTable(name, problem).at(Span(file, start, start + len(name)))
+    def refuse(problem: str, key: str = "") -> FusecError:
+        return BadKernelTable(name, problem).at(_span_of_key(file, name, key))
 
     if not isinstance(table, dict):
         raise refuse("it is not a table")
     for key, value in table.items():
         if key not in KEYS:
-            raise refuse(f"unknown key '{key}'")
+            cure = did_you_mean(key, KEYS)
+            raise refuse(f"unknown key '{key}'{'; ' + cure if cure else ''}", key)
         if key in TEXTS and not isinstance(value, str):
-            raise refuse(f"'{key}' is not a string")
+            raise refuse(f"'{key}' is not a string", key)
+        if key in LISTS and not _is_texts(value):
+            raise refuse(f"'{key}' is not a list of strings", key)
     for key in TEXTS[:3]:
         if key not in table:
             raise refuse(f"'{key}' is missing")
     types = table.get("types", {})
-    if not isinstance(types, dict) or not all(isinstance(value, str) for value in types.values()):
-        raise refuse("'types' is not a table of strings")
-    options = table.get("options", [])
-    if not isinstance(options, list) or not all(isinstance(value, str) for value in options):
-        raise refuse("'options' is not a list of strings")
+    if not isinstance(types, dict) or not _is_texts(list(types.values())):
+        raise refuse("'types' is not a table of strings", "types")
     arguments = {key: table[key] for key in TEXTS if key in table}
-    return KernelEntry(name, {**arguments, "name": name, "options": tuple(options)}, types)
+    arguments |= {"name": name, "options": tuple(table.get("options", ()))}
+    return KernelEntry(name, arguments, types, tuple(table.get("scalars", ())))
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _span_of_key(file: SourceFile, name: str, key: str) -> Span:
+    """A key of a kernel's table, or the name where the table starts; tomllib tells no places, so the text is searched.
+
+    What is written in an unusual way (a table inside a table, a quoted name) is placed at the name's first mention.
+    """
+    head = re.search(rf"^[ \t]*\[[ \t]*kernel[ \t]*\.[ \t]*({re.escape(name)})[ \t]*\]", file.text, re.MULTILINE)
+    start = head.start(1) if head else max(0, file.text.find(name))
+    if head and key:
+        following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(file.text, head.end())
+        end = following.start() if following else len(file.text)
+        found = re.compile(rf"^[ \t]*({re.escape(key)})[ \t]*[=.]", re.MULTILINE).search(file.text, head.end(), end)
+        if found:
+            return Span(file, found.start(1), found.end(1))
+    return Span(file, start, start + len(name))
 
 
 def _span_of_decode_error(file: SourceFile, message: str) -> Span:

@@ -31,7 +31,7 @@ class BadKernelTable(UserError):
     code: ClassVar[str] = "F402"
     message: ClassVar[str] = "kernel '{kernel}': {problem}"
     hint: ClassVar[str] = (
-        "keys: in_params, out_params, operation; optional: preamble, loop_prep, after_loop, options, types"
+        "keys: in_params, out_params, operation; optional: preamble, loop_prep, after_loop, options, types, scalars"
     )
     kernel: str
     problem: str

@@ -57,11 +57,80 @@ def test_out_writes_the_same_text_to_a_file(tmp_path: Path, capsys: pytest.Captu
 def test_a_file_gives_all_its_kernels_or_the_one_named(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compile", str(kernels)]) == 0
     both = capsys.readouterr().out
-    assert both.index("// kernel twice") < both.index("// kernel halved")
+    assert both.index("// twice(") < both.index("// halved(")
+    assert both.count("fusec_store(") == 1
     assert cli.main(["compile", str(kernels), "--name", "halved"]) == 0
     one = capsys.readouterr().out
-    assert one in both
-    assert "double half" in one or "double" in one
+    assert one.partition('extern "C"')[2] in both
+    assert "double" in one
+    assert cli.main(["compile", str(kernels), "--target", "ir"]) == 0
+    assert "# kernel halved" in capsys.readouterr().out
+
+
+def test_a_file_says_which_inputs_are_passed_by_value(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernels.write_text(
+        FILE.replace('in_params = "T x"', 'in_params = "T a, T x"\nscalars = ["a"]').replace("x + x", "a * x")
+    )
+    assert cli.main(["compile", str(kernels)]) == 0
+    assert "    float a," in capsys.readouterr().out
+    kernels.write_text(FILE.replace('in_params = "T x"', 'in_params = "T x"\nscalars = "x"'))
+    assert cli.main(["compile", str(kernels)]) == 1
+    assert f"{kernels}:4:1: error: kernel 'twice': 'scalars' is not a list" in capsys.readouterr().err
+
+
+def test_each_kernel_of_a_file_hears_what_it_knows(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compile", str(kernels), "--types", "T=int32", "--scalars", "x"]) == 0
+    assert "    int x," in capsys.readouterr().out
+    assert cli.main(["compile", str(kernels), "--types", "U=int32"]) == 2
+    assert "no kernel of the file has a placeholder U" in capsys.readouterr().err
+    assert cli.main(["compile", str(kernels), "--scalars", "q"]) == 2
+    assert "no kernel of the file has an input q" in capsys.readouterr().err
+
+
+def test_an_unknown_key_is_marked_where_it_stands(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernels.write_text(FILE + 'operatoin = "operation"\n')
+    assert cli.main(["compile", str(kernels)]) == 1
+    said = capsys.readouterr().err.splitlines()
+    line = FILE.count("\n") + 1
+    assert said[0] == (
+        f"{kernels}:{line}:1: error: kernel 'halved': unknown key 'operatoin'; did you mean 'operation'? [F402]"
+    )
+    assert said[3].endswith("| ^^^^^^^^^")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cure"),
+    [
+        (["compile", "KERNELS:twice"], "choose"),
+        (["compile", "pack/age.py:k"], "pack.age:k"),
+        (["compile", "pack/age:k"], "pack.age:k"),
+        (["compile", "./age.py"], "age:KERNEL"),
+        (["compile", "KERNELS", "-i", "float32 x"], "--inputs goes with --expr"),
+    ],
+)
+def test_a_command_that_nearly_works_is_told_how(
+    arguments: list[str], cure: str, kernels: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([argument.replace("KERNELS", str(kernels)) for argument in arguments]) == 2
+    cure = f"fusec compile {kernels} --name twice" if cure == "choose" else cure
+    assert cure in capsys.readouterr().err
+
+
+def test_missing_types_are_asked_for_as_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(SAXPY[:-2]) == 1
+    assert "hint: --types T=float32" in capsys.readouterr().err
+
+
+def test_an_unknown_scalar_is_told_the_inputs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*SAXPY, "--scalars", "q"]) == 1
+    said = capsys.readouterr().err
+    assert "'q'" in said
+    assert "x, y" in said
+
+
+def test_the_module_runs_as_a_command() -> None:
+    run = subprocess.run([sys.executable, "-m", "fusec", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("fusec ")
 
 
 def test_types_on_the_command_line_override_those_of_the_file(
@@ -101,7 +170,9 @@ def test_an_error_in_a_file_points_at_its_line_and_column(kernels: Path, capsys:
 
 def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compile", "-e", "z = x +* 2", "-i", "float32 x", "-o", "float32 z"]) == 1
-    assert ":1:" in capsys.readouterr().err.partition(" error: ")[0]
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("fusec: error: ")
+    assert said[1] == " --> kernel 'kernel', operation, line 1, column 10"
 
 
 @pytest.mark.parametrize(
@@ -110,8 +181,8 @@ def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture
         ("[kernel.a]\nin_params = \n", "F400", 2),
         ("title = 'nothing'\n", "F401", 1),
         ("[kernel.a]\nin_params = ''\nout_params = 'float32 z'\n", "F402", 1),
-        ("[kernel.a]\noperations = ''\n", "F402", 1),
-        ("[kernel.a]\nin_params = 3\nout_params = ''\noperation = ''\n", "F402", 1),
+        ("[kernel.a]\noperations = ''\n", "F402", 2),
+        ("[kernel.a]\nin_params = 3\nout_params = ''\noperation = ''\n", "F402", 2),
         ("\n[kernel]\nab = 1\n", "F402", 3),
     ],
 )
@@ -147,6 +218,10 @@ def test_argparse_faults_exit_with_two_as_well() -> None:
     with pytest.raises(SystemExit) as exit_:
         cli.main(["compile", "--target", "fortran"])
     assert exit_.value.code == 2
+    for amount in ("-3", "nan", "inf", "much"):
+        with pytest.raises(SystemExit) as exit_:
+            cli.main(["cache", "prune", "--days", amount])
+        assert exit_.value.code == 2
 
 
 def test_every_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,8 @@
+"""``python -m fusec`` is the command ``fusec``."""
+
+import sys
+
+from fusec.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

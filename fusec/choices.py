@@ -1,0 +1,201 @@
+"""The kernels that a command line asks for, and one file of their texts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from fusec.diagnostics import did_you_mean
+from fusec.errors.base import FusecError
+from fusec.records import dataclass
+
+if TYPE_CHECKING:
+    from fusec.kernels import ElementwiseKernel
+    from fusec.pipeline import Specialisation, Text
+    from fusec.source import SourceFile
+
+Made = TypeVar("Made")
+
+COMMENT: dict[Text, str] = {"cuda": "//", "metal": "//", "llvm": ";", "asm": "#", "ir": "#"}
+TARGETS = tuple(COMMENT)
+
+
+class UsageError(Exception):
+    """A fault of the command line that argparse cannot see."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel to print, its placeholder types, the inputs to pass by value, and the file it comes from."""
+
+    kernel: ElementwiseKernel
+    types: dict[str, str]
+    scalars: tuple[str, ...]
+    file: SourceFile | None = None
+
+    def specialisation(self) -> Specialisation:
+        """What is printed; a kernel of a module that was called while this was imported shows that call."""
+        return self.kernel.specialisation(self.types if self.types or self.scalars else None, self.scalars)
+
+
+def one_file(choices: list[Choice], target: Text) -> str:
+    """The text of all kernels. CUDA and Metal make one file; other texts stand one after the other, to be read."""
+    from fusec import pipeline
+
+    if len(choices) > 1 and (target == "cuda" or target == "metal"):
+        from fusec.codegen.c_family_file import join_kernels
+
+        kernels = _each(choices, lambda each, spec: pipeline.generate(each.kernel.definition, spec, target))
+        names = [kernel.name for kernel in kernels]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two kernels of the file would be called {name} in {target}: rename one")
+        return join_kernels(kernels)
+    texts = _each(choices, lambda each, spec: pipeline.text_of(each.kernel.definition, spec, target))
+    if len(texts) == 1:
+        return texts[0]
+    names = [each.kernel.name for each in choices]
+    return "\n".join(f"{COMMENT[target]} kernel {name}\n{text}" for name, text in zip(names, texts, strict=True))
+
+
+def _each(choices: list[Choice], make: Callable[[Choice, Specialisation], Made]) -> list[Made]:
+    """One result for every kernel; an error is placed in the kernel's file."""
+    from fusec import kernel_files
+
+    results = []
+    for choice in choices:
+        try:
+            results.append(make(choice, choice.specialisation()))
+        except FusecError as error:
+            raise error if choice.file is None else kernel_files.place_in_file(error, choice.file) from None
+    return results
+
+
+def from_options(options: argparse.Namespace) -> list[Choice]:
+    """The kernels asked for."""
+    types, scalars = _types(options.types), tuple(options.scalars)
+    what = options.what
+    if options.expr is not None:
+        return [Choice(_from_expression(options), types, scalars)]
+    for option in ("inputs", "outputs", "preamble"):
+        if getattr(options, option):
+            raise UsageError(f"compile: --{option} goes with --expr")
+    if what is None:
+        raise UsageError("compile: give a kernel file, MODULE:KERNEL, or --expr with --inputs and --outputs")
+    path, _, name = what.rpartition(":")
+    if Path(what).suffix == ".py":
+        raise UsageError(f"compile: name a kernel of the module: {_module_of(what)}:KERNEL")
+    if Path(what).suffix == ".toml" or Path(what).is_file():
+        return _from_file(options, types, scalars)
+    if not path:
+        raise UsageError(f"compile: there is no file {what}, and no ':' as in MODULE:KERNEL")
+    if Path(path).suffix == ".toml":
+        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {path} --name {name}")
+    if Path(path).suffix == ".py" or "/" in path or os.sep in path:
+        raise UsageError(f"compile: Python kernels are found by module, not by file: {_module_of(path)}:{name}")
+    return [Choice(_imported(what), types, scalars)]
+
+
+def _module_of(path: str) -> str:
+    """What to import for a file, if it lies below the working folder."""
+    return ".".join(part for part in Path(path).with_suffix("").parts if part not in ("/", "\\", ".", ".."))
+
+
+def _from_expression(options: argparse.Namespace) -> ElementwiseKernel:
+    from fusec.kernels import ElementwiseKernel
+
+    if options.what is not None:
+        raise UsageError("compile: give either a file or --expr, not both")
+    if options.outputs is None:
+        raise UsageError("compile: --expr needs --outputs, as in -o 'float32 z'")
+    name = options.name or "kernel"
+    return ElementwiseKernel(options.inputs, options.outputs, options.expr, name, preamble=options.preamble)
+
+
+def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    from fusec import kernel_files
+    from fusec.kernels import ElementwiseKernel
+
+    try:
+        file, entries = kernel_files.read(Path(options.what))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {options.what}: {error}") from error
+    names = [entry.name for entry in entries]
+    if options.name is not None and options.name not in names:
+        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
+        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
+    choices = []
+    for entry in entries:
+        if options.name in (None, entry.name):
+            try:
+                kernel = ElementwiseKernel(**entry.arguments)
+            except FusecError as error:
+                raise kernel_files.place_in_file(error, file) from None
+            choices.append(Choice(kernel, entry.types, entry.scalars, file))
+    if len(choices) == 1:
+        return [_told(choices[0], types, scalars)]
+    return _all_told(choices, types, scalars)
+
+
+def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Choice:
+    """The choice with what the command line adds."""
+    by_value = tuple(dict.fromkeys((*choice.scalars, *scalars)))
+    return Choice(choice.kernel, choice.types | types, by_value, choice.file)
+
+
+def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    """Of what the command line says about a whole file, each kernel hears what it knows; some kernel must."""
+    placeholders = [set(choice.kernel.signature.placeholders) for choice in choices]
+    inputs = [{param.name for param in choice.kernel.in_params} for choice in choices]
+    for name in types.keys() - set().union(*placeholders):
+        raise UsageError(f"--types: no kernel of the file has a placeholder {name}")
+    for name in set(scalars) - set().union(*inputs):
+        raise UsageError(f"--scalars: no kernel of the file has an input {name}")
+    return [
+        _told(
+            choice,
+            {name: dtype for name, dtype in types.items() if name in known},
+            tuple(name for name in scalars if name in read),
+        )
+        for choice, known, read in zip(choices, placeholders, inputs, strict=True)
+    ]
+
+
+def _imported(name: str) -> ElementwiseKernel:
+    """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
+    from importlib import import_module
+
+    from fusec.kernels import ElementwiseKernel
+
+    module, _, path = name.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: object = import_module(module)
+    except ImportError as error:
+        raise UsageError(f"cannot import {module}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    for part in path.split("."):
+        if not hasattr(found, part):
+            cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
+            raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
+        found = getattr(found, part)
+    if not isinstance(found, ElementwiseKernel):
+        kind = type(found).__name__
+        raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
+    return found
+
+
+def _types(text: str) -> dict[str, str]:
+    """``T=float32,U=int8`` as a mapping."""
+    types = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, dtype = (word.strip() for word in part.partition("="))
+        if not (name and equals and dtype):
+            raise UsageError(f"--types takes PLACEHOLDER=DTYPE pairs, not '{part}'")
+        types[name] = dtype
+    return types
