@@ -268,6 +268,17 @@ class Redeclared(UserError):
     name: str
 
 
+class HidesParameter(UserError):
+    """A local variable of the operation with the name of a parameter, which nobody could then reach."""
+
+    code: ClassVar[str] = "F140"
+    message: ClassVar[str] = "'{name}' is {role}; a variable of that name would hide it"
+    hint: ClassVar[str] = "{cure}"
+    name: str
+    role: str
+    cure: str
+
+
 # --- types ------------------------------------------------------------------------------------------------------
 
 
@@ -431,4 +442,13 @@ class BadDeclaration(UserError):
     message: ClassVar[str] = "{what}"
     hint: ClassVar[str] = "{cure}"
     what: str
+    cure: str
+
+
+class NoEffect(UserError):
+    """An expression as a statement that changes nothing."""
+
+    code: ClassVar[str] = "F164"
+    message: ClassVar[str] = "this statement has no effect"
+    hint: ClassVar[str] = "{cure}"
     cure: str

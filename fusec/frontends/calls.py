@@ -8,18 +8,17 @@ from fusec.errors.language import (
     ArgumentCount,
     CannotConvert,
     NotAValue,
-    NotElementwise,
-    UnknownFunction,
     UnknownMember,
 )
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert, dtype_of
 from fusec.frontends.c_types import CType, PointerTo, show
 from fusec.frontends.effects import ATOMICS, THROUGH_POINTERS
-from fusec.frontends.functions import BUILTINS, Site, refusal
+from fusec.frontends.functions import BUILTINS, Site
 from fusec.frontends.overloads import Operand, Overloads
 from fusec.frontends.symbols import Address, FieldPlace, Indexer, RawArray, Variable
 from fusec.frontends.unit import Template
+from fusec.frontends.unknown import unknown_function
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, Local, LocalArray, Query
 from fusec.source import Span
@@ -59,7 +58,7 @@ class Calls(Overloads):
             return self.load(self.address(node.args[0]))
         found = BUILTINS.get(name)
         if found is None:
-            raise self._unknown_function(name, node.callee.span)
+            raise unknown_function(name, {*ATOMICS, *self.unit.functions}, node.callee.span)
         if len(node.args) != found.arity:
             raise ArgumentCount(name, str(found.arity), len(node.args)).at(node.span)
         args = [self.value(arg) for arg in node.args]
@@ -68,13 +67,6 @@ class Calls(Overloads):
             if isinstance(kind, s.Qualified):
                 args = [convert(arg, self.scalar(kind), node.span) for arg in args]
         return self.bounded(found.make(Site(name, node.span), args))
-
-    def _unknown_function(self, name: str, span: Span) -> Exception:
-        cure = refusal(name)
-        if cure is not None:
-            return NotElementwise(name, cure).at(span)
-        known = did_you_mean(name, {*BUILTINS, *ATOMICS, *self.unit.functions})
-        return UnknownFunction(name, known or "define it in the preamble as a __device__ function").at(span)
 
     # --- methods ---
 

@@ -9,6 +9,7 @@ from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c_types import PointerTo, Void, show
 from fusec.frontends.calls import Calls
+from fusec.frontends.slips import is_power, power
 from fusec.frontends.symbols import Address, FieldPlace, Indexer, PointerVariable, RawArray, Value, Variable
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Assign, Field, If, Make, Query
@@ -111,6 +112,8 @@ class Expressions(Calls):
     def _joined(self, node: s.Binary, left: Expr) -> Expr:
         if node.op in ("&&", "||"):
             return self._logical(node, left)
+        if is_power(node) and isinstance(node.right, s.Prefix) and not self.is_pointer(node.right.operand):
+            raise power(node)
         if self.is_pointer(node.right):
             cure = "compare or subtract indices instead"
             raise BadOperands(node.op, "pointers", cure).at(node.op_span)

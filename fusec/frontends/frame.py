@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from fusec.diagnostics import did_you_mean
 from fusec.dtypes import BOOL, INT64, UINT64, DType, complex_type, signed_of, unsigned_of
-from fusec.errors.language import NotElementwise, NotSupported, Redeclared, TooDeep, UnknownName, UnknownType
+from fusec.errors.language import NotSupported, Redeclared, TooDeep, UnknownType
 from fusec.frontends import constants, literals
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import common_choice
 from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, Void, builtin, show
-from fusec.frontends.functions import refusal
 from fusec.frontends.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
 from fusec.frontends.unit import Unit, check_struct
+from fusec.frontends.unknown import unknown_name
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, Local, Stmt
 from fusec.source import Span
@@ -88,19 +88,9 @@ class Frame:
         """What a name stands for. Raises UnknownName."""
         found = self.find(node.name)
         if found is None:
-            cure = refusal(node.name)
-            raise (NotElementwise(node.name, cure) if cure else UnknownName(node.name, self._suggestion(node.name))).at(
-                node.span
-            )
+            known = {each for scope in self.symbols for each in scope} | set(self.unit.globals)
+            raise unknown_name(node.name, known, node.span)
         return found
-
-    def _suggestion(self, name: str) -> str:
-        known = {each for scope in self.symbols for each in scope} | set(self.unit.globals)
-        close = did_you_mean(name, known) or did_you_mean(name, literals.CONSTANTS)
-        if close:
-            return close
-        named = ", ".join(sorted(each for each in known if not each.startswith("_"))[:12])
-        return f"declare it, or make it a parameter; known here: {named}"
 
     # --- statements ---
 

@@ -18,6 +18,7 @@ from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert, dtype_of, to, truth
 from fusec.frontends.c_types import PointerTo, show
 from fusec.frontends.frame import Frame
+from fusec.frontends.slips import comma_index
 from fusec.frontends.symbols import (
     Address,
     FieldPlace,
@@ -168,6 +169,8 @@ class Places(Frame):
     def element(self, node: s.Index) -> Address:
         """The element that an index expression names."""
         base, indices = _indices(node)
+        if isinstance(node.index, s.Comma):
+            raise comma_index(node, isinstance(base, s.Name) and isinstance(self.find(base.name), RawArray))
         if isinstance(base, s.Name):
             found = self.array_of(base)
             match found:

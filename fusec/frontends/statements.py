@@ -11,6 +11,7 @@ from fusec.frontends.arithmetic import binary
 from fusec.frontends.c_types import CType, PointerTo, Void, show
 from fusec.frontends.declarations import Declarations
 from fusec.frontends.frame import MAX_STATEMENTS
+from fusec.frontends.slips import check_effect
 from fusec.frontends.symbols import Address, PointerVariable, Variable
 from fusec.frontends.unit import Template
 from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, scalar_type, type_of
@@ -71,6 +72,7 @@ class Statements(Declarations):
         with self.nested(node.span, "statements", MAX_STATEMENTS):
             match node:
                 case s.Evaluate(value=value):
+                    check_effect(value, self.unit.functions)
                     self.effect(value)
                 case s.Declaration():
                     self.declaration(node)
@@ -108,7 +110,10 @@ class Statements(Declarations):
     # --- loops ---
 
     def _loop(self, node: s.Loop) -> None:
-        if node.init is not None:
+        if isinstance(node.init, s.Evaluate):
+            self.line = self.at(node)
+            self.effect(node.init.value)
+        elif node.init is not None:
             self.statement(node.init)
         self.line = line = self.at(node)
         with self.block() as effects:

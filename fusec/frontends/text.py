@@ -12,6 +12,7 @@ from fusec.frontends.assignment import read_first, used
 from fusec.frontends.frame import MAX_DEPTH
 from fusec.frontends.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.parse import Reader
+from fusec.frontends.review import review
 from fusec.frontends.statements import TRUE, Statements
 from fusec.frontends.symbols import Address, Indexer, RawArray, Symbol, Value, Variable
 from fusec.frontends.unit import Unit
@@ -86,6 +87,7 @@ def parse(
     prepared = reader.body(SourceFile(f"kernel '{name}', loop_prep", loop_prep))
     body = reader.body(source)
     after = reader.body(SourceFile(f"kernel '{name}', after_loop", after_loop))
+    review(inputs, outputs, declarations, (prepared, body, after))
     return KernelText(
         name, inputs, outputs, operation, preamble, loop_prep, after_loop, tuple(options), source, declarations,
         (prepared, body, after), reader.single, frozenset(reader.addressed),
