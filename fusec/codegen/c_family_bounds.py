@@ -5,6 +5,8 @@ Every bound is closed and holds for every run; an expression about which nothing
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fusec.dtypes import BOOL, DType
 from fusec.ir.expr import Apply, Const, Expr, Type, scalar_type, type_of
 from fusec.ir.loops import Local, Query
@@ -43,12 +45,27 @@ def exact_bounds(op: str, operands: list[Bounds]) -> Bounds | None:
 
 
 class BoundsOf:
-    """Bounds of expressions; `locals` holds those of variables that never change after their declaration."""
+    """Bounds of expressions; `locals` holds what is known of variables where the printer stands."""
 
     def __init__(self) -> None:
         self.locals: dict[str, Bounds] = {}
         self._known: dict[Expr, Bounds] = {}
-        self.fitting: set[Expr] = set()  # values known not to overflow where the printer stands
+
+    def learn(self, name: str, bounds: Bounds) -> None:
+        """A local has a value between these bounds from here on."""
+        if self.locals.get(name) != bounds:
+            self.restore({**self.locals, name: bounds})
+
+    def forget(self, name: str) -> None:
+        """A local may have any value from here on."""
+        if name in self.locals:
+            self.restore({each: bounds for each, bounds in self.locals.items() if each != name})
+
+    def restore(self, known: Mapping[str, Bounds]) -> None:
+        """Exactly this is known of locals from here on."""
+        if known != self.locals:
+            self.locals = dict(known)
+            self._known.clear()
 
     def __call__(self, value: Expr) -> Bounds:
         """The bounds of an integer or bool expression."""
@@ -60,8 +77,6 @@ class BoundsOf:
 
     def overflows(self, value: Apply) -> bool:
         """True unless the exact result of an integer op certainly fits its dtype."""
-        if value in self.fitting:
-            return False
         exact = exact_bounds(value.op, [self(arg) for arg in value.args])
         full = dtype_bounds(value.type)
         return exact is None or exact[0] < full[0] or exact[1] > full[1]

@@ -4,11 +4,16 @@ Note [Overflow]: signed overflow is undefined in C and wraps here. Sums, product
 print as plain operators where their bounds show that they fit; elsewhere the whole chain is computed in the unsigned
 type of the same width, where C wraps, and cast back once: ``(int)((unsigned)x * 1664525 + 1013904223)``. Division,
 remainder and shifts by something that is not a suitable constant go through small helper functions.
+
+Note [Index arithmetic]: sums, differences and products of int64 that stand directly in an index print as plain
+operators even where nothing bounds them. No array has 2**63 elements, so an index whose computation overflows counts
+as out of bounds, which an access must not be; and the text computes it only where the access happens. A value that
+has a name, or that anything else sees, wraps as always; so do narrower integers, which may wrap to a valid index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fusec.codegen import c_family_conversions as conversions
 from fusec.codegen.c_family_bounds import BoundsOf, is_whole
@@ -86,8 +91,22 @@ class Expressions:
         match value:
             case Apply("convert", (source,)) if _widens_to_int64(source):
                 return self.piece(source)
+            case Apply():
+                return self._term(value)
             case _:
                 return self.loose(value)
+
+    def _term(self, value: Expr) -> Piece:
+        """Part of an index; see Note [Index arithmetic]."""
+        match value:
+            case Apply("add" | "subtract" | "multiply", (left, right), dtype) if (
+                dtype == INT64 and value not in self.named and value not in self._ready
+            ):
+                symbol, level = OPERATORS[value.op]
+                first = self._operand(left, right, self._term)
+                return infix(symbol, level, first, self._operand(right, left, self._term))
+            case _:
+                return self.piece(value)
 
     def piece(self, value: Expr) -> Piece:
         """A value, as a text of its own type (narrow integers: of a type that C promotes to the same value)."""
@@ -192,10 +211,11 @@ class Expressions:
         left, right = value.args
         return infix(symbol, level, self._operand(left, right), self._operand(right, left))
 
-    def _operand(self, value: Expr, other: Expr) -> Piece:
+    def _operand(self, value: Expr, other: Expr, show: Callable[[Expr], Piece] | None = None) -> Piece:
         """One operand beside the other, whose C type converts it: casts and suffixes that C implies are left out."""
+        show = show or self.piece
         if isinstance(other, Const):
-            return self.piece(value)
+            return show(value)
         if isinstance(value, Const):
             return self.loose(value)
         match value, other:
@@ -204,7 +224,7 @@ class Expressions:
             case Apply("convert", (source,), target), _ if value not in self.named and _is_implied(source, target):
                 return self.piece(source)
             case _:
-                return self.piece(value)
+                return show(value)
 
     def _where(self, value: Apply) -> Piece:
         condition, chosen, other = value.args

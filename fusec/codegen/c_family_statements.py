@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fusec.codegen import c_family_facts as facts
-from fusec.codegen.c_family_bounds import dtype_bounds
+from fusec.codegen import c_family_ranges as ranges
 from fusec.codegen.c_family_expressions import Expressions
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_pieces import OPERATORS
@@ -78,11 +78,31 @@ class Statements:
             if loop is not None:
                 assert isinstance(first, Declare), "only a declaration starts a counted loop"
                 self._name(first)
-                self._loop(loop, depth, f"{self._type(first.type)}{self._initialised(first)}")
+                start = f"{self._type(first.type)}{self._initialised(first)}"
+                ranges.pass_by(self.expressions.bounds, first)
+                before = self._known
+                self._loop(loop, depth, start)
+                self._pass(loop, before)
                 at += 2
             else:
+                before = self._known
                 self._statement(first, depth)
+                self._pass(first, before)
                 at += 1
+
+    @property
+    def _known(self) -> ranges.State:
+        """What holds of locals here."""
+        return dict(self.expressions.bounds.locals)
+
+    def _know(self, known: ranges.State) -> None:
+        """What holds of locals where the next text stands."""
+        self.expressions.bounds.restore(known)
+
+    def _pass(self, stmt: Stmt, before: ranges.State) -> None:
+        """Know what holds after a statement before which `before` did."""
+        self._know(before)
+        ranges.pass_by(self.expressions.bounds, stmt)
 
     def _comment(self, stmt: Stmt, depth: int) -> None:
         """The user's line, when it changes; a backslash at its end would continue the comment."""
@@ -154,12 +174,9 @@ class Statements:
         return self.expressions.names[name]
 
     def _name(self, stmt: Declare) -> None:
-        """Name a new local; what is known of one that never changes helps to print what uses it."""
+        """Name a new local."""
         self._fresh(stmt.name)
         self._types[stmt.name] = stmt.type
-        whole = isinstance(stmt.type, DType) and stmt.type.kind in ("signed", "unsigned", "bool")
-        if whole and stmt.name in self._constant and stmt.value is not None:
-            self.expressions.bounds.locals[stmt.name] = self.expressions.bounds(stmt.value)
 
     def _initialised(self, stmt: Declare) -> str:
         """``name = value``."""
@@ -229,7 +246,11 @@ class Statements:
             condition, then, orelse = apply("logical_not", condition), orelse, ()
         self.write(f"{keyword} ({self.expressions.text(condition)}) {{", depth)
         self.expressions.forget()
+        bounds, before = self.expressions.bounds, self._known
+        ranges.assume(bounds, condition, True)
         self.block(then, depth + 1)
+        self._know(before)
+        ranges.assume(bounds, condition, False)
         match orelse:
             case ():
                 self.write("}", depth)
@@ -245,48 +266,34 @@ class Statements:
             self._loop(stmt, depth, "")
         else:
             self.write("do {", depth)
+            known = ranges.analyse(self.expressions.bounds, stmt)
+            self._know(known.body)
             self._inside(stmt.body, stmt.step, depth)
+            self._know(known.test)
             self.expressions.prepare([stmt.condition])
             self.write(f"}} while ({self.expressions.text(stmt.condition)});", depth)
 
     def _loop(self, stmt: While, depth: int, start: str) -> None:
         """A loop that tests first; `start` declares its counter."""
+        known = ranges.analyse(self.expressions.bounds, stmt)
+        self._know(known.test)
         self.expressions.prepare([stmt.condition])
         condition = self.expressions.text(stmt.condition)
         self.expressions.forget()
         match stmt.step:
             case (Assign() as step,) if len(facts.shared([step.value])) == 0:
                 head = f"for ({start}; {condition}; "
-                at = len(self.lines)
-                self.write("", depth)
-                known = self._fitting_step(stmt, step) - self.expressions.bounds.fitting
-                self.expressions.bounds.fitting |= known
-                self._inside(stmt.body, (), depth)
+                self._know(known.step)
                 self.expressions.prepare([step.value])
-                self.lines[at] = "    " * depth + f"{head}{self._assignment(step)}) {{"
-                self.expressions.bounds.fitting -= known
+                self.write(f"{head}{self._assignment(step)}) {{", depth)
+                self.expressions.forget()
+                self._know(known.body)
+                self._inside(stmt.body, (), depth)
             case _:
                 self.write(f"while ({condition}) {{", depth)
+                self._know(known.body)
                 self._inside(stmt.body, stmt.step, depth)
         self.write("}", depth)
-
-    def _fitting_step(self, stmt: While, step: Assign) -> set[Expr]:
-        """The stepped counter, if it cannot overflow where the condition has just held and the body left it alone."""
-        match stmt.condition, step.value:
-            case Apply(test, (Local(tested), limit)), Apply(op, (Local(counter), Const() as by)) if (
-                tested == counter == step.name
-                and isinstance(step.value.type, DType)
-                and step.value.type.is_integer
-                and counter not in facts.assigned(stmt.body)
-            ):
-                low, high = self.expressions.bounds(limit)
-                least, greatest = dtype_bounds(step.value.type)
-                distance = int(by.value)
-                up = test == "less" and op == "add" and distance >= 0 and high - 1 + distance <= greatest
-                down = {"greater": low + 1, "greater_equal": low}.get(test, least) - distance >= least
-                return {step.value} if up or (down and op == "subtract" and distance > 0) else set()
-            case _:
-                return set()
 
     def _inside(self, body: Sequence[Stmt], step: tuple[Stmt, ...], depth: int) -> None:
         self._loops.append(step)

@@ -91,6 +91,20 @@ def test_plain_operators_stand_for_what_cannot_overflow(value, text):
     assert printed(value) == text
 
 
+def test_int64_sums_in_an_index_are_plain_and_wrap_elsewhere():
+    n, m = local("a", INT64), local("b", INT64)
+    total = apply("add", apply("multiply", n, convert(C, INT64)), apply("subtract", m, const(1, INT64)))
+    names = {name: name for name in "abc"}
+    assert Expressions(cuda.SPELLING, names, {}).index(total).text == "a * c + (b - 1)"
+    assert printed(total) == "(long long)((unsigned long long)a * c + ((unsigned long long)b - 1))"
+    masked = apply("bitwise_and", total, const(7, INT64))
+    assert Expressions(cuda.SPELLING, names, {}).index(masked).text == f"{printed(total)} & 7"
+    narrow = convert(apply("multiply", A, B), INT64)
+    assert Expressions(cuda.SPELLING, names, {}).index(narrow).text == "(int)((unsigned)a * b)"
+    both = apply("multiply", convert(A, INT64), convert(B, INT64))
+    assert Expressions(cuda.SPELLING, names, {}).index(both).text == "(long long)a * (long long)b"
+
+
 def test_the_remainder_of_a_negative_number_is_left_to_metal_in_no_case():
     assert printed(apply("modulo", A, const(3, INT32)), metal.SPELLING) == "fusec_modulo_int32(a, 3)"
     small = apply("bitwise_and", A, const(15, INT32))
