@@ -17,13 +17,14 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
 from fusec import debug, dtypes
+from fusec.errors.targets import SettingNotUnderstood
 from fusec.kernel import Kernel, Layout, Slot, SlotKind, Step, Target
+from fusec.records import dataclass
 
 MAGIC = b"\x93FUSEC\r\n"  # the line end shows a transfer in text mode
 FORMAT = 1
@@ -31,6 +32,7 @@ FORMAT = 1
 HEADER = struct.Struct("<8sIIQ32s32s")
 SUFFIX = ".entry"
 USUAL_BYTES = 512 << 20
+ON, OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 PUTS_BETWEEN_PRUNINGS = 64
 DAY = 86400.0  # seconds; a use is noted in the file's time at most this often
 ABANDONED = 3600.0  # seconds after which a temporary file has lost its writer
@@ -142,8 +144,15 @@ class Cache:
 
 
 def default_cache() -> Cache | None:
-    """The user's cache; None if it is turned off, or its folder cannot be had or is open to others."""
-    if os.environ.get("FUSEC_CACHE", "").strip().lower() in ("0", "off", "no", "false"):
+    """The user's cache; None if it is turned off, or its folder cannot be had or is open to others.
+
+    Raises SettingNotUnderstood for values of FUSEC_CACHE and FUSEC_CACHE_BYTES that mean nothing.
+    """
+    asked = os.environ.get("FUSEC_CACHE", "").strip().lower()
+    if asked not in ("", *ON, *OFF):
+        raise SettingNotUnderstood("FUSEC_CACHE", asked, "0 (off) or 1 (on)").at()
+    _bound()
+    if asked in OFF:
         return None
     folder = _folder()
     return None if folder is None else _cache_at(folder)
@@ -271,8 +280,13 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
 
 
 def _bound() -> int:
-    text = os.environ.get("FUSEC_CACHE_BYTES", "")
-    return int(text) if text.isdecimal() else USUAL_BYTES
+    """Bytes that the cache may take."""
+    text = os.environ.get("FUSEC_CACHE_BYTES", "").strip()
+    if not text:
+        return USUAL_BYTES
+    if not (text.isdecimal() and text.isascii()):
+        raise SettingNotUnderstood("FUSEC_CACHE_BYTES", text, "a number of bytes, as in 536870912").at()
+    return int(text)
 
 
 def _digest(kind: str, key: str) -> bytes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fusec import layouts, pipeline
+from fusec import debug, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import (
     OutputIsNotAnArray,
@@ -35,6 +34,7 @@ from fusec.operands import (
 )
 from fusec.pipeline import Specialisation
 from fusec.plans import Plan, arrange, make_space
+from fusec.records import dataclass
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ def make_plan(kernel: ElementwiseKernel, call: Call) -> Plan:
     space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims)
     if _exceeds_cache(kernel, views):
         space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True)
+        debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     spec = Specialisation(tuple(types.items()), call.numbers, space.layout)
     executable = pipeline.executable(kernel.definition, spec)
     return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
@@ -313,7 +314,11 @@ def placed_entry(
     """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan."""
     from fusec.runtime.cpu import fastcall
 
-    if plan.executable.kernel.fills or any(param.raw for param in kernel.out_params) or not plan.space.size:
+    raw = [param.name for param in kernel.out_params if param.raw]
+    if plan.executable.kernel.fills or raw or not plan.space.size:
+        reason = f"raw output {raw[0]}" if raw else "an output that may stay unassigned is filled with zeros"
+        reason = reason if plan.space.size else "no elements"
+        debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return fallback
     known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
     arguments, returns = _specs(kernel, plan, numbers), _returns(kernel)

@@ -1,7 +1,8 @@
 """Debug output, asked for by environment variables.
 
-FUSEC_DEBUG: 0 silent, 1 one line a kernel, 2 fusion decisions, 3 graph after each pass, 4 loops, 5 source, 6 assembly.
-FUSEC_DUMP: a folder; the same texts are written there as numbered files.
+FUSEC_DEBUG: 0 silent; 1 a line for each kernel: name, hash, layout, bytes, time; 2 decisions with their reasons; 3 the
+program after each pass; 4 the loops that code is generated for; 5 the source; 6 the assembly.
+FUSEC_DUMP: a folder; all of these are written there, texts as numbered files and lines to `log.txt`, at any level.
 """
 
 from __future__ import annotations
@@ -9,24 +10,52 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from functools import cache
 from pathlib import Path
+
+LEVELS = 6
 
 _numbers = itertools.count()
 
 
 def level() -> int:
-    """The level in force, 0 if FUSEC_DEBUG is unset or not a number."""
-    text = os.environ.get("FUSEC_DEBUG", "")
-    return int(text) if text.isdecimal() else 0
+    """The level in force; 0, after one warning, if FUSEC_DEBUG is not a number of 0 to 6."""
+    text = os.environ.get("FUSEC_DEBUG", "").strip()
+    if text.isdecimal() and text.isascii() and int(text) <= LEVELS:
+        return int(text)
+    if text:
+        _warn(f"FUSEC_DEBUG is {text!r}, but must be a number from 0 to {LEVELS}; it is ignored")
+    return 0
 
 
-def show(at: int, title: str, text: str) -> None:
-    """Print a titled text to standard error when the level reaches `at`; also dump it if FUSEC_DUMP is set."""
+def is_wanted(at: int) -> bool:
+    """Whether `show` would do something with a text of this level, which may take time to make."""
+    return bool(os.environ.get("FUSEC_DUMP")) or level() >= at
+
+
+def show(at: int, title: str, text: str = "") -> None:
+    """Print a titled text, or a line, to standard error when the level reaches `at`; also write it under FUSEC_DUMP."""
     if level() >= at:
         print(f"fusec: {title}\n{text}" if text else f"fusec: {title}", file=sys.stderr)
     folder = os.environ.get("FUSEC_DUMP")
-    if folder and text:
-        name = "".join(char if char.isalnum() or char in "._-" else "_" for char in title)
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        (path / f"{next(_numbers):04d}_{name}.txt").write_text(text)
+    if folder:
+        try:
+            _dump(Path(folder), title, text)
+        except OSError as error:
+            _warn(f"FUSEC_DUMP: nothing is written, {error}")
+
+
+def _dump(folder: Path, title: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    if not text:
+        with (folder / "log.txt").open("a") as log:
+            log.write(title + "\n")
+        return
+    name = "".join(char if char.isalnum() or char in "._-" else "_" for char in title)
+    (folder / f"{next(_numbers):04d}_{name[:100]}.txt").write_text(text)
+
+
+@cache
+def _warn(text: str) -> None:
+    """Say something once in a process."""
+    print(f"fusec: {text}", file=sys.stderr)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 from fusec.dtypes import DType
+from fusec.records import dataclass
 
 Target = Literal["llvm", "cuda", "metal"]
 SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
@@ -93,6 +93,12 @@ class Kernel:
     notes: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name with the arguments that are the user's, for people to tell kernels apart."""
+        kinds = {slot.param: slot.dtype for slot in self.slots if slot.kind in ("pointer", "scalar")}
+        return f"{self.name}({', '.join(f'{dtype} {param}' for param, dtype in kinds.items())})"
 
     @property
     def digest(self) -> str:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fusec import cache, debug
 from fusec.dtypes import DType
 from fusec.errors.arguments import AxisOutOfRange, UnknownTarget
 from fusec.kernel import Kernel, Layout, Step
+from fusec.records import dataclass, replace
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class Definition:
     after_loop: str = ""
     options: tuple[str, ...] = ()
 
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name."""
+        return dict(vars(self))
+
 
 @dataclass(frozen=True)
 class Specialisation:
@@ -65,7 +71,7 @@ def parse(definition: Definition) -> KernelText:
     """The parsed texts; raises the front end's errors."""
     from fusec.frontends import text
 
-    return text.parse(**asdict(definition))
+    return text.parse(**definition.texts)
 
 
 def check(definition: Definition) -> None:
@@ -74,10 +80,10 @@ def check(definition: Definition) -> None:
     if store is None:
         parse(definition)
         return
-    key = _digest("definition", asdict(definition))
+    key = _digest("definition", definition.texts)
     if store.get("definition", key) is None:
         parse(definition)
-        store.put("definition", key, definition.name.encode())
+        store.put("definition", key, b"", definition.name)
 
 
 def lower(
@@ -113,6 +119,8 @@ def program_of(definition: Definition, spec: Specialisation) -> Program:
 def generate(definition: Definition, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
     """The kernel of a target."""
     program = program_of(definition, spec)
+    if debug.is_wanted(4):
+        debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
     match target:
         case "llvm":
             from fusec.codegen import llvm
@@ -130,6 +138,16 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
     debug.show(5, f"{kernel.name} {target}", kernel.source)
     fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
     return replace(kernel, fills=fills)
+
+
+def _loops(program: Program, layout: Layout) -> str:
+    """How the iteration space is walked, and what happens for each element."""
+    from fusec.ir.text import print_program
+
+    moves = {Step.ZERO: "stays", Step.UNIT: "next element", Step.ANY: "stride"}
+    axes = "1 axis" if layout.ndim == 1 else f"{layout.ndim} axes, the last innermost"
+    walks = [f"#   {name}: {', '.join(moves[step] for step in row)}" for name, row in layout.steps]
+    return "\n".join([f"# for every position along {axes} ({layout.key})", *walks, print_program(program)])
 
 
 def check_target(target: str) -> None:
@@ -156,23 +174,34 @@ def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
 
 
 def executable(definition: Definition, spec: Specialisation) -> Executable:
-    """The machine code of one specialisation, from the disk cache if it is there."""
+    """The machine code of one specialisation, from the disk cache if it is there and no stage is to be shown."""
     from fusec.runtime.cpu import engine
 
+    started = time.perf_counter()
     store = cache.default_cache()
-    key = _digest("cpu", asdict(definition), spec.key, engine.fingerprint())
-    packed = None if store is None else store.get("kernel", key)
+    key = _digest("cpu", definition.texts, spec.key, engine.fingerprint())
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
     loaded = None if packed is None else cache.unpack_kernel(packed)
     if loaded is not None:
         kernel, machine_code = loaded
-        debug.show(1, f"{kernel.name} from the disk cache", "")
+        _report(kernel, machine_code, "from the disk cache", started)
         return engine.load(kernel, machine_code, store=store)
     kernel = generate(definition, spec, "llvm")
     machine_code = engine.compile_object(kernel)
     if store is not None:
-        store.put("kernel", key, cache.pack_kernel(kernel, machine_code))
-    debug.show(1, f"{kernel.name} {kernel.digest[:12]} {spec.layout.key} compiled", "")
+        store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
+    _report(kernel, machine_code, "compiled", started)
+    if debug.is_wanted(6):
+        debug.show(6, f"{kernel.name} assembly", engine.assembly(kernel))
     return engine.load(kernel, machine_code, store=store)
+
+
+def _report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
+    """A line about a kernel that is ready, and one about what was decided for it."""
+    took = (time.perf_counter() - started) * 1e3
+    title = f"{kernel.name} {kernel.digest[:12]} {kernel.layout.key}"
+    debug.show(1, f"{title} {how} in {took:.1f} ms, {len(machine_code)} bytes")
+    debug.show(2, f"{kernel.label}: {'; '.join(kernel.notes)}; about {kernel.cost} operations an element")
 
 
 def _digest(*parts: object) -> str:

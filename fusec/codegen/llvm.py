@@ -48,7 +48,9 @@ def generate(
     cost = nest.costs.of_body(program.body)
     nest.tail = _tail(cost, vector_bits, layout)
     nest.write()
-    notes = [f"{width} lanes" if width > 1 else "scalar", f"rest of a row: {nest.tail}"]
+    why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
+    notes = [f"{width} lanes" if width > 1 else f"scalar: {why if lanes is None else 'asked for'}"]
+    notes.append(f"rest of a row: {nest.tail}")
     if transposed:
         # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
         width = max(width, block) if layout.streaming else block

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fusec import debug
 from fusec.ir.loops import Program
-from fusec.passes import expand, fold, merge, narrow, prune, share, simplify
+from fusec.passes import expand, fold, merge, narrow, prune, reuse, share, simplify
 
 Pass = Callable[[Program], Program]
 
@@ -17,6 +17,7 @@ PASSES: tuple[Pass, ...] = (
     prune.prune_dead,  # before expand, so that what nothing reads costs no functions
     merge.merge_declarations,
     expand.expand,
+    reuse.reuse_values,
     share.name_shared,
 )
 
@@ -24,13 +25,15 @@ PASSES: tuple[Pass, ...] = (
 def run(program: Program, check: bool = False) -> Program:
     """All passes in order: what remains are primitive ops, loads, stores and calls.
 
-    check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 does too; an AssertionError
-    then names the pass that broke it.
+    check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 and FUSEC_DUMP do too; an
+    AssertionError then names the pass that broke it.
     """
-    watched = debug.level() >= 3
+    watched = debug.is_wanted(3)
     check = check or watched
     if check:
         _verify(program, "the front end")
+    if watched:
+        _show(program, "the front end")
     for step in PASSES:
         program = step(program)
         if check:

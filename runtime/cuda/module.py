@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fusec import debug
 from fusec.errors.targets import CudaCallFailed, DriverTooOld
 from fusec.kernel import Kernel
+from fusec.records import dataclass, field
 from fusec.runtime.cuda import driver, nvrtc
 from fusec.runtime.cuda.libraries import driver_api
 from fusec.runtime.cuda.nvrtc import Goal, Image
@@ -95,7 +95,7 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = No
         ptx = nvrtc.compile_text(kernel.source, kernel.name, Goal(goal.arch.replace("sm_", "compute_"), "ptx"))
         debug.show(6, f"{kernel.name} {kernel.digest[:12]} PTX", ptx.code.rstrip(b"\0").decode())
     if store is not None:
-        store.put(goal.form, key, image.code, f"{kernel.name} {goal.arch}")
+        store.put(goal.form, key, image.code, f"{kernel.label} {goal.arch}")
     return Module(kernel, image)
 
 

@@ -1,0 +1,84 @@
+"""FUSEC_DEBUG and FUSEC_DUMP show every stage of a kernel, whether or not it was compiled before."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusec import ElementwiseKernel, debug
+
+LINES = {1: "fusec: shown ", 2: "fusec: shown(float32 x, float32 z): "}
+TITLES = {3: "shown after ", 4: "shown loops for llvm", 5: "shown llvm", 6: "shown assembly"}
+
+
+def run_one() -> None:
+    """A kernel made anew, so that nothing of it is in memory."""
+    kernel = ElementwiseKernel("float32 x", "float32 z", "z = x * 3 - 1", "shown")
+    assert np.asarray(kernel(np.float32([1, 2]))).tolist() == [2, 5]
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that holds the kernel already."""
+    monkeypatch.delenv("FUSEC_CACHE", raising=False)
+    monkeypatch.delenv("FUSEC_DUMP", raising=False)
+    monkeypatch.setenv("FUSEC_CACHE_DIR", str(tmp_path / "cache"))
+    run_one()
+    return tmp_path
+
+
+@pytest.mark.parametrize("level", range(7))
+def test_each_level_adds_one_kind_of_text(
+    level: int, own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FUSEC_DEBUG", str(level))
+    run_one()
+    said = capsys.readouterr().err
+    for at, text in (LINES | TITLES).items():
+        assert (text in said) == (at <= level)
+    assert ("from the disk cache in" in said) == (level in (1, 2))
+    assert ("compiled in" in said) == (level > 2)
+
+
+def test_a_dump_alone_holds_them_all(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("FUSEC_DEBUG", raising=False)
+    monkeypatch.setenv("FUSEC_DUMP", str(own_cache / "dump" / "deep"))
+    run_one()
+    assert capsys.readouterr().err == ""
+    folder = own_cache / "dump" / "deep"
+    log = (folder / "log.txt").read_text()
+    assert all(line.removeprefix("fusec: ") in log for line in LINES.values())
+    names = sorted(path.name for path in folder.glob("[0-9]*.txt"))
+    assert [names[0].partition("_")[2], names[-1].partition("_")[2]] == [
+        "shown_after_the_front_end.txt",
+        "shown_assembly.txt",
+    ]
+    for title in TITLES.values():
+        assert any(title.replace(" ", "_") in name for name in names)
+    assert "define" in next(folder.glob("*_shown_llvm.txt")).read_text()
+
+
+def test_a_level_that_is_none_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FUSEC_DEBUG", "loud")
+    assert (debug.level(), debug.level()) == (0, 0)
+    assert capsys.readouterr().err.count("FUSEC_DEBUG is 'loud', but must be a number from 0 to 6") == 1
+
+
+def test_a_dump_that_cannot_be_written_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FUSEC_DUMP", str(tmp_path / "file"))
+    run_one()
+    assert "FUSEC_DUMP: nothing is written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "value"), [("FUSEC_CACHE", "maybe"), ("FUSEC_CACHE_BYTES", "1G")])
+def test_settings_of_the_cache_that_mean_nothing_are_refused(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=rf"{name} is '{value}', but must be"):
+        run_one()
