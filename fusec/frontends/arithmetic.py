@@ -86,7 +86,8 @@ def binary(op: str, left: Expr, right: Expr, span: Span) -> Expr:
         return apply(COMPARISONS[op], x, y)
     if op in BITWISE:
         if not common.is_integer:
-            raise BadOperands(op, f"{a} and {b}", "bitwise operators take integers").at(span)
+            power = "; for a power write pow(a, b)" if op == "^" else ""
+            raise BadOperands(op, f"{a} and {b}", f"bitwise operators take integers{power}").at(span)
         return apply(BITWISE[op], x, y)
     if common.is_integer and op == "/":
         return apply("quotient", x, y)

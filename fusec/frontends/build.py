@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from fusec.errors.language import NotSupported
 from fusec.frontends import syntax as s
 from fusec.frontends.tokens import Token
 from fusec.source import SourceFile, Span
@@ -39,9 +40,11 @@ class Builder:
     def condition(self, children: Children) -> s.Expression:
         return children[0]  # type: ignore[no-any-return]
 
-    def template(self, children: Children) -> s.FunctionDef | s.StructDef:
+    def template(self, children: Children) -> s.FunctionDef:
         params, item = children
-        found: s.FunctionDef | s.StructDef = replace(item, templates=params)
+        if isinstance(item, s.StructDef):
+            raise NotSupported("a struct template is", "write one struct for each type it is needed for").at(item.span)
+        found: s.FunctionDef = replace(item, templates=params)
         return found
 
     def template_head(self, children: Children) -> tuple[s.TemplateParam, ...]:

@@ -23,6 +23,11 @@ from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, Local, LocalArray, Query
 from fusec.source import Span
 
+SHAPES = dict.fromkeys(
+    ("size", "shape", "strides", "ndim"),
+    "this is one element; declare the parameter raw to ask for its shape, or ask _ind for that of all elements",
+)
+
 
 class Calls(Overloads):
     """Lowers calls."""
@@ -84,7 +89,7 @@ class Calls(Overloads):
         given = dtype_of(value, callee.value.span, f".{callee.name}()")
         if callee.name in ("real", "imag") and not node.args and given.is_complex:
             return apply(callee.name, value)
-        cure = "only complex values have .real() and .imag()"
+        cure = SHAPES.get(callee.name, "only complex values have .real() and .imag()")
         raise UnknownMember(f"a {given} value", f"{callee.name}()", cure).at(callee.span)
 
     def _array_method(self, array: str, callee: s.Attribute, node: s.Call, methods: tuple[str, ...]) -> Expr:

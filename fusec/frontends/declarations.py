@@ -196,7 +196,7 @@ class Declarations(Expressions):
         line, self.line = self.line, 0
         with self.block() as declared:
             kind = self.resolve(found.declaration.type)
-            array = self._array(found.declaration, found.declarator, kind, f"constant '{node.name}'")
+            array = self._array(found.declaration, found.declarator, kind, f"array '{node.name}' of the preamble")
         self.prologue += declared
         self.line = line
         self.symbols[0][node.name] = array
@@ -221,7 +221,7 @@ class Declarations(Expressions):
 
     def _struct_type(self, item: s.StructDef) -> None:
         """A struct; one that the language does not have is refused where it is used."""
-        if item.methods or item.templates is not None or any(f.arrays or f.marks or f.value for _, f in item.fields):
+        if item.methods or any(f.arrays or f.marks or f.value for _, f in item.fields):
             self.unit.refused_structs[item.name] = item
             return
         check_struct(item)

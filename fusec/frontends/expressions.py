@@ -8,7 +8,7 @@ from fusec.frontends import literals
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c_types import PointerTo, Void, show
-from fusec.frontends.calls import Calls
+from fusec.frontends.calls import SHAPES, Calls
 from fusec.frontends.slips import is_power, power
 from fusec.frontends.symbols import Address, FieldPlace, Indexer, PointerVariable, RawArray, Value, Variable
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
@@ -296,7 +296,10 @@ class Expressions(Calls):
         struct = type_of(value)
         if isinstance(struct, Struct):
             return Field(value, node.name, self.field_type(struct, node))
-        raise NotAValue(f"'.{node.name}'", f"{show(struct)} has no fields").at(node.span)
+        cure = f"{show(struct)} has no fields"
+        if node.name in ("real", "imag") and isinstance(struct, DType) and struct.is_complex:
+            cure = f"call it: {node.value.span.text}.{node.name}()"
+        raise NotAValue(f"'.{node.name}'", SHAPES.get(node.name, cure)).at(node.span)
 
     def _cast(self, kind: s.Qualified, inner: s.Expression, span: Span) -> Expr:
         wanted = self.resolve(kind)

@@ -65,7 +65,7 @@ class Places(Frame):
         reason = place.variable.const if isinstance(place, FieldPlace) else place.const
         self._refuse_bytes(place)
         if reason:
-            raise AssignToConst(reason, "declare a local variable, or make the parameter an output").at(span)
+            raise AssignToConst(reason, _unlock(reason)).at(span)
         match place:
             case Variable(name=name, type=type_):
                 self.emit(Assign(name, self.converted(value, type_, span), line=self.line))
@@ -181,6 +181,9 @@ class Places(Frame):
                     return self._raw(found, indices[0], node)
                 case LocalArrayOf():
                     return self._local_element(found, indices, node)
+        if isinstance(base, s.Attribute) and base.name in ("shape", "strides", "get"):
+            shown = base.value.span.text
+            raise NotAValue(f"'{shown}.{base.name}'", f"call it: {shown}.{base.name}()[axis]").at(base.span)
         if len(indices) > 1:
             raise BadIndex("a pointer takes one index", "compute the flat index yourself").at(node.span)
         address = self.address(base)
@@ -446,6 +449,13 @@ class Places(Frame):
         local = Local(self.fresh(f"{name}_at"), type_of(pointer))
         self.emit(Declare(local.name, local.type, pointer, line=self.line))
         return local
+
+
+def _unlock(reason: str) -> str:
+    """How to make a place one that may be written, from why it may not."""
+    if reason.startswith(("input", "scalar")):
+        return "declare a local variable, or make the parameter an output"
+    return "copy it to a local array" if reason.endswith("preamble") else "drop the const from its declaration"
 
 
 def _target(pointer: Expr) -> DType:

@@ -359,7 +359,6 @@ class StructDef(Node):
     name: str
     fields: tuple[tuple[Qualified, Declarator], ...]
     methods: tuple[Span, ...]
-    templates: tuple[TemplateParam, ...] | None = None
 
 
 External = FunctionDef | StructDef | Alias | Declaration | Empty
