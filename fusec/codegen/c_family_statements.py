@@ -59,7 +59,7 @@ class Statements:
         self.lines: list[str] = []
         self._constant = constant
         self._types: dict[str, Type] = dict(types or {})
-        self._line = 0
+        self._shown = {0}  # lines of the user's text
         self._loops: list[tuple[Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
 
     # --- layout ----------------------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ class Statements:
         ranges.pass_by(self.expressions.bounds, stmt)
 
     def _comment(self, stmt: Stmt, depth: int) -> None:
-        """The user's line, when it changes; a backslash at its end would continue the comment."""
-        if self.source is None or stmt.line in (0, self._line):
+        """The user's line, before the first of its statements; a backslash at its end would continue the comment."""
+        if self.source is None or stmt.line in self._shown:
             return
-        self._line = stmt.line
+        self._shown.add(stmt.line)
         text = self.source.line(stmt.line).strip()
         shown = "".join(char if char.isascii() and char.isprintable() else "?" for char in text).rstrip("\\ ")
         if shown:

@@ -70,6 +70,7 @@ def statement_cases() -> list[Case]:
         *_raw_cases(),
         *_coordinate_cases(),
         _wide_division_case(),
+        *wrapping_cases(),
     ]
 
 
@@ -328,6 +329,40 @@ def _only_a_coordinate_case() -> Case:
     program = Program("later", (ScalarParam("k", INT64), *params, output("z", FLOAT32)), body)
     arrays = {"x": np.arange(1, 39, dtype=np.float32), "z": np.zeros(38, np.float32)}
     return Case("coordinate in groups", program, arrays, (38,), {"k": 17})
+
+
+def wrapping_cases() -> list[Case]:
+    """Loops whose counters overflow, or nearly: what is known of them must stop at the ends of int32."""
+    x, y, j, z = local("x"), local("y"), local("j"), local("z")
+    top = const((1 << 31) - 1, INT32)
+    start = Declare("j", INT32, apply("subtract", top, apply("bitwise_and", x, const(7, INT32))))
+
+    def loop(condition: Expr, distance: int, *body: Stmt, test_first: bool = True) -> While:
+        return While(condition, body, (_plus("j", const(distance, INT32)),), test_first)
+
+    count = _plus("z", const(1, INT32))
+    leave = If(_is("greater", z, 20), (Break(),))
+    skip = If(_is("equal", apply("modulo", j, const(3, INT32)), 1), (Continue(),))
+    zero = Declare("j", INT32)
+    twenty = Declare("j", INT32, const(20, INT32))
+    return [
+        _integers("wraps to negative", (start, loop(_is("greater", j, 0), 1, count), _plus("z", j))),
+        _integers("up to the last", (start, loop(apply("less_equal", j, top), 1, count, leave), _plus("z", j))),
+        _integers("just below the last", (start, loop(apply("less", j, top), 1, count), _plus("z", j))),
+        _integers("until equal", (zero, loop(_is("not_equal", j, 12), 3, count), _plus("z", j))),
+        _integers("past what it equals", (zero, loop(_is("not_equal", j, 10), 3, count, leave), _plus("z", j))),
+        _integers("down by threes", (twenty, loop(_is("greater_equal", j, 0), -3, _plus("z", j)), _plus("z", j))),
+        _integers("do with continue", (zero, loop(_is("less", j, 9), 2, skip, count, test_first=False), _plus("z", j))),
+        _integers("two ways out", (zero, loop(apply("less", j, y), 1, count, leave), Assign("z", apply("add", j, z)))),
+        _integers(
+            "changed in the body",
+            (
+                zero,
+                loop(apply("less", j, x), 1, If(_is("equal", y, 5), (_plus("j", top),)), count, leave),
+                _plus("z", j),
+            ),
+        ),
+    ]
 
 
 def _wide_division_case() -> Case:

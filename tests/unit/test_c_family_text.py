@@ -211,6 +211,20 @@ def test_a_comment_shows_the_line_of_the_user_and_cannot_escape():
     assert "// 2: second ?\n" in text
 
 
+def test_a_line_of_the_user_is_shown_once_before_the_first_of_its_statements():
+    source = SourceFile("kernel", "first\nsecond\n")
+    x = Load(_element("x"), FLOAT32)
+    body = (
+        Declare("t", FLOAT32, x, line=2),
+        Declare("u", FLOAT32, apply("add", x, local("t", FLOAT32)), line=1),
+        Store(_element("z"), apply("multiply", local("u", FLOAT32), local("t", FLOAT32)), line=2),
+    )
+    for generate in (cuda.generate, metal.generate):
+        text = generate(program(*body, source=source), UNIT).source
+        assert text.count("// 2: second") == text.count("// 1: first") == 1
+        assert text.index("// 2: second") < text.index("t = ") < text.index("// 1: first") < text.index("u = ")
+
+
 def test_metal_has_no_double_and_says_where():
     source = SourceFile("kernel 'k', operation", "z = a\n  * 0.5;")
     wide = apply("multiply", convert(Local("a", FLOAT32), FLOAT64), const(0.5, FLOAT64))
