@@ -5,11 +5,12 @@ Storage follows NumPy; bfloat16 and the two fp8 types are those of ml_dtypes, im
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from fusec.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
 from fusec.kernel import Kernel, Step
 from fusec.plans import Plan, Space
+from fusec.records import dataclass
 
 if TYPE_CHECKING:
     from fusec.calls import Call

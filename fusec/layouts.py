@@ -6,11 +6,11 @@ Works on plain numbers, so that host and device arrays of any library are treate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fusec.dtypes import DType, real_type
 from fusec.kernel import Layout, Step
+from fusec.records import dataclass
 
 Shape = tuple[int, ...]
 

@@ -11,10 +11,10 @@ infinitely wide shift would; conversion of a float out of range saturates and na
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from fusec.dtypes import BOOL, DType, complex_type, real_type, signed_of
+from fusec.records import dataclass
 
 Result = Literal["same", "bool", "tail", "target", "real", "complex", "int32", "signed"]
 Kinds = frozenset[str]

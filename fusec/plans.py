@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fusec import layouts
 from fusec.dtypes import DType
 from fusec.kernel import Kernel, Layout, Slot
 from fusec.layouts import Nest, Shape, View
+from fusec.records import dataclass
 from fusec.scalars import encode
 from fusec.signature import Parameter
 

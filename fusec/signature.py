@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from fusec.dtypes import BY_NAME, DType
 from fusec.errors.arguments import PlaceholderUnbound, TypeMismatch, TypesIncomplete, UnknownTypeName
+from fusec.records import dataclass
 
 
 @dataclass(frozen=True)

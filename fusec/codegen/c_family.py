@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fusec.codegen import c_family_facts as facts
 from fusec.codegen.c_family_expressions import Expressions
 from fusec.codegen.c_family_file import join_parts
@@ -20,6 +18,7 @@ from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
 from fusec.ir.walk import operands, statements
 from fusec.kernel import Kernel, Layout, Step
+from fusec.records import replace
 
 VECTOR_BYTES = 16  # the widest load every GPU has
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from fusec.codegen.c_family_file import Part
 from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_places import Places
@@ -13,6 +11,7 @@ from fusec.ir.expr import Struct
 from fusec.ir.loops import ArrayParam, Program, ScalarParam
 from fusec.kernel import Layout, Slot
 from fusec.layouts import WIDE
+from fusec.records import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from fusec.dtypes import (
     BFLOAT16,
@@ -22,6 +21,7 @@ from fusec.dtypes import (
     DType,
     unsigned_of,
 )
+from fusec.records import dataclass
 
 _CALL = re.compile(r"\bfusec_\w+")
 _COMMENT = re.compile(r"^ *//.*$", re.MULTILINE)

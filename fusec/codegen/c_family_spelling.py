@@ -6,12 +6,12 @@ The shared printer asks a `Spelling`; it never tests which target it prints for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusec.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
 from fusec.ir.expr import Pointer, Space, Struct, Type
 from fusec.kernel import Target
+from fusec.records import dataclass, field
 
 if TYPE_CHECKING:
     from fusec.codegen.c_family_file import Part

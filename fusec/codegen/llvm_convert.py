@@ -6,8 +6,6 @@ keeps the nearest narrow float (Boldo and Melquiond, IEEE Transactions on Comput
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer, register_type, zero_of
 from fusec.dtypes import (
     BFLOAT16,
@@ -21,6 +19,7 @@ from fusec.dtypes import (
     DType,
     real_type,
 )
+from fusec.records import replace
 
 
 def convert(b: Builder, value: Operand, source: DType, target: DType) -> Operand:

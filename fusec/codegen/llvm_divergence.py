@@ -13,7 +13,6 @@ out of a loop around the home, have left the home for good: what follows such an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import (
@@ -39,6 +38,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.records import dataclass, field
 
 MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from fusec.codegen import llvm_memory
@@ -43,6 +42,7 @@ from fusec.ir.loops import (
     Query,
 )
 from fusec.kernel import Layout
+from fusec.records import dataclass, field
 
 WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
 _CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch

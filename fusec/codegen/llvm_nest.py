@@ -7,7 +7,6 @@ vector steps, and what is left over runs once more under a mask, or one by one w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from fusec.codegen import llvm_memory
@@ -22,6 +21,7 @@ from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, If, Load, Program, Query, ScalarParam, Stmt, While
 from fusec.kernel import Layout, Step
+from fusec.records import dataclass
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62

@@ -7,13 +7,12 @@ elements. What does not fill a band or a tile is left to the plain loops, a func
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fusec.codegen.llvm_memory import Lanes
 from fusec.codegen.llvm_nest import LINE, Nest, Row, Site, uses_of
 from fusec.codegen.llvm_values import Linear, Value, integer
 from fusec.ir.loops import Program
 from fusec.kernel import Layout, Step
+from fusec.records import replace
 
 BAND = 64  # rows taken together at most: four cache lines of float32 from every page that a column touches
 _ELEMENT_BYTES = (4, 8)

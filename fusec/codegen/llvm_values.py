@@ -7,10 +7,9 @@ builder writes plain scalar code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, real_type
 from fusec.ir.expr import Pointer, Struct, Type
+from fusec.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 from fusec.errors.language import NotSupported
 from fusec.frontends import syntax as s
 from fusec.frontends.tokens import Token
+from fusec.records import replace
 from fusec.source import SourceFile, Span
 
 Children = list[Any]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fusec.dtypes import (
     BFLOAT16,
     BOOL,
@@ -24,6 +22,7 @@ from fusec.dtypes import (
     DType,
 )  # fmt: skip
 from fusec.ir.expr import Pointer, Struct, Type
+from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from fusec.dtypes import BY_NAME
 from fusec.errors.language import NotSupported, TooDeep, Unbalanced, UnknownName
 from fusec.frontends.tokens import Token
+from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
 
 MAX_NESTING = 64

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fusec import ops
 from fusec.dtypes import (
@@ -26,6 +25,7 @@ from fusec.dtypes import (
 from fusec.errors.language import BadArgument
 from fusec.frontends.arithmetic import dtype_of, to
 from fusec.ir.expr import Expr, apply, const, scalar_type
+from fusec.records import dataclass
 from fusec.source import Span
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from fusec.dtypes import INT32, INT64, DType, real_type
@@ -15,6 +14,7 @@ from fusec.frontends.frame import SubstitutionError
 from fusec.frontends.symbols import Address, FieldPlace, Place, Value, Variable
 from fusec.frontends.unit import MAX_FUNCTIONS, Template
 from fusec.ir.expr import Expr, Pointer, Struct, Type, const, type_of
+from fusec.records import dataclass
 from fusec.source import Span
 
 Bindings = dict[str, CType | int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from fusec.diagnostics import did_you_mean
 from fusec.dtypes import BY_NAME, DType, from_numpy
 from fusec.errors.language import ParameterKeyword, ParameterName, ParameterSyntax, ParameterTwice, ParameterType
+from fusec.records import dataclass
 from fusec.source import SourceFile, Span
 
 # The words of kernel.lark and those that classify.py refuses; a set here, since reading the tables takes longer.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fusec.dtypes import INT8, INT64, UINT8, DType
 from fusec.errors.language import (
     AssignToConst,
@@ -34,6 +32,7 @@ from fusec.frontends.symbols import (
 )
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Assign, At, Declare, Field, If, Load, Local, LocalArray, Offset, Query, SetField, Store
+from fusec.records import replace
 from fusec.source import Span
 
 

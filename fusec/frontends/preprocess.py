@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
 from fusec.errors.language import BadDirective, MacroArguments, TooDeep, TooLarge, UnknownHeader, UnknownOption
 from fusec.frontends.tokens import MAX_TOKENS, Token, scan
+from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
 
 HEADERS = re.compile(

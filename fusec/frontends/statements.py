@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fusec.dtypes import BOOL, DType
 from fusec.errors.language import BadReturn, Fallthrough, Misplaced
 from fusec.frontends import syntax as s
@@ -31,6 +29,7 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
+from fusec.records import dataclass
 
 TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 MAX_LADDER = 8  # sections of a switch that become nested ifs

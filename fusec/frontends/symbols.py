@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fusec.dtypes import DType
 from fusec.frontends import syntax as s
 from fusec.ir.expr import Expr, Pointer, Struct
 from fusec.ir.loops import Declare, Stmt
+from fusec.records import dataclass
 
 
 @dataclass

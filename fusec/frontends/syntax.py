@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fusec.records import dataclass
 from fusec.source import Span
 
 

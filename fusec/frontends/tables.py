@@ -11,11 +11,12 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
+
+from fusec.records import dataclass
 
 FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from fusec.dtypes import INT64, DType
 from fusec.errors.language import TooDeep
@@ -32,6 +31,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.records import dataclass, field, replace
 from fusec.source import SourceFile
 
 INDEX = Query("", "index", None, INT64)

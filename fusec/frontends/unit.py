@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from fusec.errors.language import BadDeclaration, NotSupported
 from fusec.frontends import syntax as s
@@ -11,6 +10,7 @@ from fusec.frontends.c_types import CType
 from fusec.frontends.symbols import Symbol
 from fusec.ir.expr import Struct
 from fusec.ir.loops import Function
+from fusec.records import dataclass, field
 from fusec.source import SourceFile
 
 MAX_FUNCTIONS = 500  # instantiations in one kernel

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from fusec.dtypes import DType
 from fusec.ops import TABLE, result_type
+from fusec.records import dataclass
 
 Space = Literal["global", "local"]
 

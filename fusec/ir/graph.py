@@ -7,10 +7,10 @@ broadcast against each other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr
+from fusec.records import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ A masked-off lane computes what it may (ops are total) but never loads, stores o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any, assert_never
 
@@ -47,6 +46,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.memory import ADDRESS, ArrayBuffer, InterpreterError, LaneBuffer, Mask, Memory, addresses
+from fusec.records import dataclass, field
 
 Array = NDArray[Any]
 

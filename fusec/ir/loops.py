@@ -7,11 +7,11 @@ calls that write memory are statements of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Pointer, Struct, Type
+from fusec.records import dataclass, field
 from fusec.source import SourceFile
 
 Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate"]

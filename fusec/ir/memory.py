@@ -6,13 +6,13 @@ A buffer is either an argument array, seen as the bytes it spans, or a local arr
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusec.dtypes import DType
+from fusec.records import dataclass, field
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

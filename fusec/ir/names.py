@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from fusec.dtypes import INT64, DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, scalar_type, type_of
@@ -28,6 +27,7 @@ from fusec.ir.loops import (
     Stmt,
 )
 from fusec.ops import TABLE, result_type
+from fusec.records import dataclass, field
 
 INFIX = {
     "+": "add",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import cast, get_args
 
@@ -44,6 +43,7 @@ from fusec.ir.loops import (
 from fusec.ir.names import INFIX, Names
 from fusec.ir.tokens import Tokens
 from fusec.ops import TABLE, result_type
+from fusec.records import replace
 
 
 def parse_program(text: str) -> Program:
@@ -212,7 +212,7 @@ class _Parser(Tokens):
             condition, line, body = self.head_and_block()
             return While(condition, body, self.second_block("step"), test_first, line=line)
         stmt = self.simple()
-        return dataclasses.replace(stmt, line=self.line())
+        return replace(stmt, line=self.line())
 
     def head_and_block(self) -> tuple[Expr, int, tuple[Stmt, ...]]:
         """A condition, its line and the block it governs."""
@@ -320,7 +320,7 @@ class _Parser(Tokens):
         if self.accept(":"):
             kind = self.type()
             self.expect(")")
-            return dataclasses.replace(left, type=kind)  # type: ignore[call-arg]
+            return replace(left, type=kind)  # type: ignore[call-arg]
         op = INFIX.get(self.take("mark"))
         if op is None:
             raise self.error("an operator")

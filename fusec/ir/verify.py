@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from fusec.dtypes import BOOL, INT64, STORAGE_FLOATS, DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
@@ -40,6 +39,7 @@ from fusec.ir.loops import (
 )
 from fusec.ir.walk import operands
 from fusec.ops import TABLE, result_type
+from fusec.records import dataclass, field
 
 EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 
 from fusec.dtypes import DType
@@ -16,6 +15,7 @@ from fusec.ir.expr import Expr, Type, type_of
 from fusec.ir.loops import Assign, Call, Declare, Function, If, Local, Return, Stmt, While
 from fusec.ir.walk import Body, expressions, operands, statements
 from fusec.math.value import Value
+from fusec.records import dataclass, field
 
 NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
 

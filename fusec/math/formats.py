@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fusec.dtypes import FLOAT32, FLOAT64, DType, signed_of, unsigned_of
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
 from fusec.math.pairs import Pair
 from fusec.math.value import Value, fma, where
+from fusec.records import dataclass
 
 INF = float("inf")
 NAN = float("nan")

@@ -7,9 +7,8 @@ blocks of double-word arithmetic", 2017).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fusec.math.value import Value, fma, sqrt, where
+from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ reduction for trigonometric functions", 1983) in integers, in functions of their
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 from fusec.dtypes import FLOAT32, INT64, UINT64
@@ -16,6 +15,7 @@ from fusec.math.constants import TWO_OVER_PI, TWO_OVER_PI_BITS, parts
 from fusec.math.formats import INF, NAN, constant_pair, flip_sign, format_of, horner
 from fusec.math.pairs import Pair, choose, quick_sum, two_product
 from fusec.math.value import Value, fma, multiply_high, rint, trunc, where
+from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ Python numbers among the operands become constants of the other operand's dtype,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fusec.dtypes import BOOL, DType, signed_of, unsigned_of
 from fusec.ir.expr import Expr, apply, const, convert, scalar_type
+from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

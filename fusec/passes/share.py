@@ -7,7 +7,6 @@ and with it all below it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 from fusec.dtypes import DType
@@ -28,6 +27,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, blocks, operands, rebuild, statements, with_body
+from fusec.records import dataclass
 
 DEPTH = 64  # an expression nested deeper than this is cut by a name
 

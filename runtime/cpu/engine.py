@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from fusec.kernel import Kernel
+from fusec.records import dataclass, field
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.grain import Grain, grain_of
 from fusec.runtime.cpu.jit import Store

@@ -14,7 +14,6 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ import numpy as np
 from fusec import debug
 from fusec.dtypes import FLOAT32, FLOAT64, INT64, DType
 from fusec.kernel import Layout, Step
+from fusec.records import dataclass
 from fusec.runtime.cpu import description as d
 from fusec.runtime.cpu import jit, memory, threads
 from fusec.runtime.cpu.description import Accepts, Argument, Form, Header, Kind, Returns, Table

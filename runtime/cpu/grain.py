@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cached_property
 
 from fusec.kernel import Kernel
+from fusec.records import dataclass
 from fusec.runtime.cpu.machine import thread_count
 
 SERIAL_NS = 10_000.0  # waking a thread costs 2 to 5 us, so that less work is not worth sharing

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, Protocol
 
 from fusec import debug
+from fusec.records import dataclass
 from fusec.runtime.cpu.processor import Processor, processor
 
 PIPELINE = 2  # raise it when passes or options change: it is part of the keys of cached code

@@ -16,11 +16,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusec.records import dataclass
 from fusec.runtime.cpu.machine import memory_bytes
 
 if TYPE_CHECKING:

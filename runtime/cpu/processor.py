@@ -7,8 +7,9 @@ generic) and "avx2" (x86-64-v3: with FMA and F16C).
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
+
+from fusec.records import dataclass
 
 AVX2_LEVEL = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")  # what x86-64-v3 adds to v2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from fusec.errors.targets import (
     NotACudaDevice,
     ReadOnlyDeviceArray,
 )
+from fusec.records import dataclass
 from fusec.runtime.cuda import dlpack, driver, streams
 from fusec.runtime.cuda.memory import CudaArray
 

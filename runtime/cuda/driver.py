@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from fusec.errors.targets import CudaCallFailed, NoCudaDevice, NoCudaDriver
+from fusec.records import dataclass
 from fusec.runtime.cuda.libraries import driver_api
 
 LIBRARY = "libcuda.so.1" if os.name == "posix" else "nvcuda.dll"

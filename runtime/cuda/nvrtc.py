@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from fusec.errors.targets import CudaCompileFailed, DeviceUnsupported
+from fusec.records import dataclass
 from fusec.runtime.cuda.libraries import nvrtc_api
 
 # Note [Bits]: the options that keep every target's bits the same. No contraction, subnormals kept, correctly rounded
