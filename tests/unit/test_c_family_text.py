@@ -222,7 +222,7 @@ def test_a_line_of_the_user_is_shown_once_before_the_first_of_its_statements():
     for generate in (cuda.generate, metal.generate):
         text = generate(program(*body, source=source), UNIT).source
         assert text.count("// 2: second") == text.count("// 1: first") == 1
-        assert text.index("// 2: second") < text.index("t = ") < text.index("// 1: first") < text.index("u = ")
+        assert text.index("// 2: second") < text.index("float t = ") < text.index("// 1: first") < text.index("float u = ")
 
 
 def test_metal_has_no_double_and_says_where():
