@@ -16,6 +16,7 @@ from fusec.choices import TARGETS, UsageError
 from fusec.diagnostics import did_you_mean, excerpt, place
 from fusec.errors.arguments import TypesIncomplete
 from fusec.errors.base import CATALOGUE, FusecError, UserError
+from fusec.errors.examples import EXAMPLES
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def _explanation(error: type[UserError]) -> str:
     ]
     parts += [f"marked:  {error.label}"] if error.label else []
     parts += [f"hint:    {error.hint}"] if error.hint else []
-    return "\n".join(parts) + (f"\n\n{error.about}" if error.about else "")
+    more = [text for text in (error.about, EXAMPLES.get(error.code)) if text]
+    return "\n\n".join(["\n".join(parts), *more])
 
 
 # --- doctor and cache ----------------------------------------------------------------------------------------------

@@ -49,18 +49,16 @@ class NoSuchTypeOnTarget(UserError):
     code: ClassVar[str] = "F320"
     message: ClassVar[str] = "{where} has dtype {dtype}, which {target} does not have"
     label: ClassVar[str] = "{dtype} here"
-    hint: ClassVar[str] = (
-        "use float32 arrays and scalars, write literals with the suffix f (0.5f), "
-        "or pass options=('-fsingle-precision-constant',) to make every unsuffixed literal float32"
-    )
+    hint: ClassVar[str] = "{cure}"
     about: ClassVar[str] = (
-        "Apple's GPUs have no float64 at all. In the language of kernel strings a literal such as 0.5 is float64, as in "
-        "C, and makes every expression around it float64."
+        "Apple's GPUs have no float64 at all. In the language of kernel strings a literal such as 0.5 is float64, as "
+        "in C, and makes every expression around it float64."
     )
     exception: ClassVar[type[FusecError]] = FusecTypeError
     where: str
     dtype: str
     target: str
+    cure: str
 
 
 class AtomicUnsupported(UserError):

@@ -1,0 +1,115 @@
+"""A mistake and its cure for the commonest errors of calls and targets; ``fusec explain CODE`` shows them.
+
+A text says why, then gives lines to try, with ``np``, ``ElementwiseKernel`` and an array ``out`` of three float64.
+"""
+
+EXAMPLES: dict[str, str] = {
+    "F200": """\
+A call gives all inputs, or all inputs and all outputs.
+
+    add = ElementwiseKernel("float64 x, float64 y", "float64 z", "z = x + y", "add")
+    add(np.ones(3))              # wrong: the second input is missing
+    add(np.ones(3), 2)           # right: z is allocated
+    add(np.ones(3), 2, out)      # right: z is written to `out`""",
+    "F202": """\
+Arrays are NumPy's, or those of libraries that share memory by DLPack or __cuda_array_interface__. Lists
+are no arrays: making one costs a copy, which is left to you.
+
+    negate = ElementwiseKernel("float64 x", "float64 z", "z = -x", "negate")
+    negate([1.0, 2.0])               # wrong
+    negate(np.asarray([1.0, 2.0]))   # right""",
+    "F204": """\
+Arrays are never converted silently: a declared dtype is that dtype, and a placeholder is one dtype in a
+call. Python numbers take the type of their parameter.
+
+    add = ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
+    add(np.ones(3), np.ones(3, "float32"))                       # wrong: T would be two dtypes
+    add(np.ones(3), np.ones(3, "float32").astype("float64"))     # right
+    add(np.ones(3), 1)                                           # right""",
+    "F205": """\
+A placeholder gets its dtype from an array; numbers have none of their own.
+
+    fill = ElementwiseKernel("int64 x", "T z", "z = x", "fill")
+    fill(np.arange(3))               # wrong: nothing says what T is
+    fill(np.arange(3), out)          # right: T is the dtype of `out`
+    ElementwiseKernel("int64 x", "float64 z", "z = x", "fill")(np.arange(3))     # right: no placeholder""",
+    "F206": """\
+The dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, complex64,
+complex128 and the two 8-bit floats float8_e4m3fn and float8_e5m2, all in the byte order of the machine.
+
+    twice = ElementwiseKernel("T x", "T z", "z = x + x", "twice")
+    twice(np.ones(3, ">f8"))                       # wrong: the byte order is foreign
+    twice(np.ones(3, ">f8").astype("float64"))     # right""",
+    "F212": """\
+Shapes are joined from the last axis on, as in NumPy: axes must agree, or one of them be 1.
+
+    add = ElementwiseKernel("float64 x, float64 y", "float64 z", "z = x + y", "add")
+    add(np.ones((4, 3)), np.ones(4))             # wrong: 3 and 4
+    add(np.ones((4, 3)), np.ones(4)[:, None])    # right: (4, 3) and (4, 1)
+    add(np.ones((4, 3)), np.ones(3))             # right""",
+    "F213": """\
+A given output has exactly the shape that the inputs broadcast to.
+
+    add = ElementwiseKernel("float64 x, float64 y", "float64 z", "z = x + y", "add")
+    add(np.ones((4, 1)), np.ones(3), np.empty(3))         # wrong
+    add(np.ones((4, 1)), np.ones(3), np.empty((4, 3)))    # right""",
+    "F214": """\
+The loop runs over the shape of the arrays that are not raw; `size=` is for kernels where all arrays are
+raw.
+
+    first = ElementwiseKernel("float64 x", "float64 z", "z = x", "first")
+    first(np.ones(9), size=3)     # wrong
+    first(np.ones(9)[:3])         # right""",
+    "F215": """\
+Raw arrays are indexed by the operation itself, so that their shapes do not say how often it runs.
+
+    pairs = ElementwiseKernel("raw float64 x", "raw float64 z", "z[i] = x[2 * i] + x[2 * i + 1]", "pairs")
+    pairs(np.ones(8), np.empty(4))             # wrong
+    pairs(np.ones(8), np.empty(4), size=4)     # right""",
+    "F216": """\
+A raw output may have any size, whatever the loop is.
+
+    copy = ElementwiseKernel("float64 x", "raw float64 z", "z[i] = x", "copy")
+    copy(np.ones(8))                  # wrong
+    copy(np.ones(8), np.empty(8))     # right""",
+    "F219": """\
+Numbers are checked, not wrapped.
+
+    dim = ElementwiseKernel("uint8 x, uint8 by", "uint8 z", "z = x - by", "dim")
+    dim(np.ones(3, "uint8"), 300)     # wrong: the largest uint8 is 255
+    dim(np.ones(3, "uint8"), 255)     # right""",
+    "F220": """\
+A number with a part that the parameter's type has no place for is refused, not truncated.
+
+    shift = ElementwiseKernel("int32 x, int32 by", "int32 z", "z = x + by", "shift")
+    shift(np.ones(3, "int32"), 2.5)            # wrong
+    shift(np.ones(3, "int32"), round(2.5))     # right""",
+    "F222": """\
+Several elements at one address cannot all be written.
+
+    twice = ElementwiseKernel("float64 x", "float64 z", "z = x + x", "twice")
+    twice(np.ones(3), np.lib.stride_tricks.as_strided(np.empty(1), (3,), (0,)))     # wrong
+    twice(np.ones(3), np.empty(3))                                  # right""",
+    "F226": """\
+Text is written for certain dtypes; a placeholder has none before a call.
+
+    twice = ElementwiseKernel("T x", "T z", "z = x + x", "twice")
+    twice.source("cuda")                              # wrong
+    twice.source("cuda", types={"T": "float32"})      # right; on the command line --types T=float32""",
+    "F232": """\
+The number of axes is known when a call comes, so that this is an error of the call.
+
+    width = ElementwiseKernel("raw float64 x", "int64 z", "z = x.shape()[1]", "width")
+    width(np.ones(6), size=1)             # wrong: no axis 1
+    width(np.ones((2, 3)), size=1)        # right""",
+    "F320": """\
+    third = ElementwiseKernel("float32 x", "float32 z", "z = x * 0.3", "third")
+    third.source("metal")     # wrong: 0.3 is float64
+    ElementwiseKernel("float32 x", "float32 z", "z = x * 0.3f").source("metal")     # right""",
+    "F321": """\
+Each target updates memory atomically for some dtypes only; the CPU for all that the language has.
+
+    total = ElementwiseKernel("int64 x", "raw int64 sum", "atomicAdd(&sum[0], x)", "total")
+    total.source("metal")     # wrong
+    ElementwiseKernel("int32 x", "raw int32 sum", "atomicAdd(&sum[0], x)").source("metal")     # right""",
+}
