@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fusec import ElementwiseKernel
 from fusec.codegen import c_family_literals, cuda, metal
 from fusec.codegen.c_family_bounds import BoundsOf, dtype_bounds
 from fusec.codegen.c_family_expressions import Expressions
@@ -222,7 +223,8 @@ def test_a_line_of_the_user_is_shown_once_before_the_first_of_its_statements():
     for generate in (cuda.generate, metal.generate):
         text = generate(program(*body, source=source), UNIT).source
         assert text.count("// 2: second") == text.count("// 1: first") == 1
-        assert text.index("// 2: second") < text.index("float t = ") < text.index("// 1: first") < text.index("float u = ")
+        places = [text.index(part) for part in ("// 2: second", "float t = ", "// 1: first", "float u = ")]
+        assert places == sorted(places)
 
 
 def test_metal_has_no_double_and_says_where():
@@ -233,7 +235,31 @@ def test_metal_has_no_double_and_says_where():
         metal.generate(body, UNIT)
     assert "line 2 of the kernel has dtype float64, which metal does not have [F320]" in str(caught.value)
     assert "  * 0.5;" in str(caught.value)
-    assert "suffix f" in str(caught.value)
+    assert "^^^ float64 here\n" in str(caught.value)
+    assert "write 0.5f" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("in_params", "operation", "options", "marked", "cure"),
+    [
+        ("float32 x", "z = x * 0.5 + 2.5f;", (), "0.5", "write 0.5f"),
+        ("float32 x", "z = x /* 1.5 */ +\n  2e3 * x; // 3.5", (), "2e3", "write 2e3f"),
+        ("float32 x", "double q = x;\nz = q;", (), "double", "write float"),
+        ("float32 x", "double q = x; z = q * 0.5;", ("-fsingle-precision-constant",), "double", "write float"),
+        ("float32 x", "complex<double> q(x, 1); z = q.real();", (), "double", "write float"),
+        ("float32 x", "z = x * M_PI;", (), "M_PI", "write (float)M_PI"),
+        ("float32 x", "z = sin(i);", (), "z = sin(i);", "sin((float)i)"),
+        ("float32 x", "z = sin(i) * 0.5;", ("-fsingle-precision-constant",), "z = sin(i) * 0.5;", "sin((float)i)"),
+        ("float64 x", "z = x;", (), "", "as float32"),
+    ],
+)
+def test_a_type_that_metal_lacks_is_marked_where_it_comes_in(in_params, operation, options, marked, cure):
+    with pytest.raises(FusecError, match="F320") as caught:
+        ElementwiseKernel(in_params, "float32 z", operation, "k", options=options).source("metal")
+    span = caught.value.span
+    assert (span.text if span else "") == marked
+    assert cure in caught.value.error.cure
+    assert options == () or options[0] not in caught.value.error.cure
 
 
 def test_metal_binds_at_most_thirty_arrays():
