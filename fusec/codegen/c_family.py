@@ -11,7 +11,7 @@ from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_pieces import POSTFIX, Piece
 from fusec.codegen.c_family_places import HELPERS_BY_AXES, Places
 from fusec.codegen.c_family_spelling import Spelling, StructNames
-from fusec.codegen.c_family_statements import Statements, line_span
+from fusec.codegen.c_family_statements import Statements, harmless, line_span
 from fusec.dtypes import DType
 from fusec.errors.targets import NoSuchTypeOnTarget
 from fusec.ir.expr import Expr, Struct
@@ -108,7 +108,9 @@ def _function(function: Function, called: dict[str, str], program: Program, oute
     pairs = [(spelling.type(dtype), names[name]) for name, dtype in function.params]
     params = ", ".join(f"{c_type} {name}" for c_type, name in pairs)
     lines = "\n".join(printer.lines)
-    return f"{spelling.function}{result} {called[function.name]}({params}) {{\n{lines}\n}}"
+    shown = harmless(function.text)
+    comment = f"// {shown}\n" if shown else ""
+    return f"{comment}{spelling.function}{result} {called[function.name]}({params}) {{\n{lines}\n}}"
 
 
 def _kernel(

@@ -105,12 +105,11 @@ class Statements:
         ranges.pass_by(self.expressions.bounds, stmt)
 
     def _comment(self, stmt: Stmt, depth: int) -> None:
-        """The user's line, before the first of its statements; a backslash at its end would continue the comment."""
+        """The user's line, before the first of its statements."""
         if self.source is None or stmt.line in self._shown:
             return
         self._shown.add(stmt.line)
-        text = self.source.line(stmt.line).strip()
-        shown = "".join(char if char.isascii() and char.isprintable() else "?" for char in text).rstrip("\\ ")
+        shown = harmless(self.source.line(stmt.line))
         if shown:
             self.write(f"// {stmt.line}: {shown}", depth)
 
@@ -331,6 +330,11 @@ class Statements:
         self.write(f"{place} = {self.expressions.text(value)};", depth)
         if stmt.result:
             self.write(f"{self.expressions.names[stmt.result]} = {old};", depth)
+
+
+def harmless(text: str) -> str:
+    """A line of the user's, fit for a comment: a backslash at its end would continue it."""
+    return "".join(char if char.isascii() and char.isprintable() else "?" for char in text.strip()).rstrip("\\ ")
 
 
 def _is_one(value: Expr) -> bool:

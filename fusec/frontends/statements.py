@@ -288,7 +288,8 @@ class Statements(Declarations):
         if result is not None and not _ends(body):
             body += self._zero_result(result)
         final = self._copied(names, types, body)
-        made = Function(name, tuple(zip(final, types, strict=True)), result, tuple(body))
+        text = function.span.file.line(function.span.line).strip()
+        made = Function(name, tuple(zip(final, types, strict=True)), result, tuple(body), text)
         return Template(made, self.impure)
 
     def _bind_parameter(self, parameter: s.Parameter, kind: CType, type_: Type) -> str:

@@ -324,12 +324,16 @@ Param = ScalarParam | ArrayParam
 
 @dataclass(frozen=True)
 class Function:
-    """A device function; `result` is None if it returns nothing. Functions do not recurse."""
+    """A device function; `result` is None if it returns nothing. Functions do not recurse.
+
+    text: the first line of its definition in the user's text, "" if it has none.
+    """
 
     name: str
     params: tuple[tuple[str, Type], ...]
     result: Type | None
     body: tuple[Stmt, ...]
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

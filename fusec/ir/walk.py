@@ -122,7 +122,7 @@ def with_body(function: Function, body: Body) -> Function:
     """The function with another body; the same object if it is the same body."""
     if body is function.body:
         return function
-    return Function(function.name, function.params, function.result, body)
+    return Function(function.name, function.params, function.result, body, function.text)
 
 
 def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:

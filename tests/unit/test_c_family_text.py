@@ -227,6 +227,14 @@ def test_a_line_of_the_user_is_shown_once_before_the_first_of_its_statements():
         assert places == sorted(places)
 
 
+def test_a_function_shows_the_first_line_of_its_definition():
+    shown = Function("f", (("a", FLOAT32),), FLOAT32, (Return(local("a", FLOAT32)),), "float f(float é) { \\")
+    value = Call("f", (Load(_element("x"), FLOAT32),), FLOAT32)
+    for generate in (cuda.generate, metal.generate):
+        text = generate(program(Store(_element("z"), value), functions=(shown,)), UNIT).source
+        assert "// float f(float ?) {\nstatic " in text
+
+
 def test_metal_has_no_double_and_says_where():
     source = SourceFile("kernel 'k', operation", "z = a\n  * 0.5;")
     wide = apply("multiply", convert(Local("a", FLOAT32), FLOAT64), const(0.5, FLOAT64))
