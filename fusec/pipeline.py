@@ -134,7 +134,7 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
         case "metal":
             from fusec.codegen import metal
 
-            kernel = metal.generate(program, spec.layout)
+            kernel = metal.generate(program, spec.layout, "-fsingle-precision-constant" in definition.options)
     debug.show(5, f"{kernel.name} {target}", kernel.source)
     fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
     return replace(kernel, fills=fills)

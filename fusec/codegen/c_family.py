@@ -11,9 +11,9 @@ from fusec.codegen.c_family_names import Names
 from fusec.codegen.c_family_pieces import POSTFIX, Piece
 from fusec.codegen.c_family_places import HELPERS_BY_AXES, Places
 from fusec.codegen.c_family_spelling import Spelling, StructNames
-from fusec.codegen.c_family_statements import Statements, harmless, line_span
+from fusec.codegen.c_family_statements import Statements, harmless
+from fusec.codegen.c_family_wide import refusal
 from fusec.dtypes import DType
-from fusec.errors.targets import NoSuchTypeOnTarget
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
 from fusec.ir.walk import operands, statements
@@ -25,13 +25,13 @@ HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, o
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
-def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
+def generate(program: Program, layout: Layout, spelling: Spelling, single: bool = False) -> Kernel:
     """The kernel of a program for one memory layout.
 
     Requires: only primitive ops, and calls of the program's own functions.
-    Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
+    single: literals without suffix were read as float32. Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
     """
-    _check_types(program, spelling)
+    _check_types(program, spelling, single)
     reserved = spelling.reserved | spelling.helpers.keys() | HELPERS_BY_AXES
     names = Names(reserved)
     kernel_name = names.fresh(program.name)
@@ -61,12 +61,11 @@ def generate(program: Program, layout: Layout, spelling: Spelling) -> Kernel:
     )
 
 
-def _check_types(program: Program, spelling: Spelling) -> None:
+def _check_types(program: Program, spelling: Spelling, single: bool) -> None:
     for found, where, line in facts.types_of(program):
         for dtype in facts.parts(found):
             if dtype not in spelling.types:
-                place = where or (f"line {line} of the kernel" if line else f"kernel '{program.name}'")
-                raise NoSuchTypeOnTarget(place, dtype.name, spelling.target).at(line_span(program.source, line))
+                raise refusal(program, dtype, where, line, spelling.target, single)
 
 
 def _structs(program: Program, functions: list[Function]) -> list[Struct | DType]:

@@ -68,12 +68,13 @@ TYPES: dict[DType, str] = {
 NATIVE = frozenset({FLOAT16})
 
 
-def generate(program: Program, layout: Layout) -> Kernel:
+def generate(program: Program, layout: Layout, single: bool = False) -> Kernel:
     """The Metal kernel of a program for one memory layout; dispatch one thread for every element.
 
+    single: literals without suffix were read as float32, so they are not to blame for a float64.
     Raises NoSuchTypeOnTarget for float64 and complex128, AtomicUnsupported, TooManyArrays.
     """
-    return c_family.generate(program, layout, SPELLING)
+    return c_family.generate(program, layout, SPELLING, single)
 
 
 # --- ops ---------------------------------------------------------------------------------------------------------

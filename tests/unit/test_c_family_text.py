@@ -252,9 +252,9 @@ def test_metal_has_no_double_and_says_where():
     [
         ("float32 x", "z = x * 0.5 + 2.5f;", (), "0.5", "write 0.5f"),
         ("float32 x", "z = x /* 1.5 */ +\n  2e3 * x; // 3.5", (), "2e3", "write 2e3f"),
-        ("float32 x", "double q = x;\nz = q;", (), "double", "write float"),
-        ("float32 x", "double q = x; z = q * 0.5;", ("-fsingle-precision-constant",), "double", "write float"),
-        ("float32 x", "complex<double> q(x, 1); z = q.real();", (), "double", "write float"),
+        ("float32 x", "double q = x;\nz = q;", (), "double", "declare it float"),
+        ("float32 x", "double q = x; z = q * 0.5;", ("-fsingle-precision-constant",), "double", "declare it float"),
+        ("float32 x", "complex<double> q(x, 1); z = q.real();", (), "double", "declare it float"),
         ("float32 x", "z = x * M_PI;", (), "M_PI", "write (float)M_PI"),
         ("float32 x", "z = sin(i);", (), "z = sin(i);", "sin((float)i)"),
         ("float32 x", "z = sin(i) * 0.5;", ("-fsingle-precision-constant",), "z = sin(i) * 0.5;", "sin((float)i)"),
