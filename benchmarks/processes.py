@@ -15,7 +15,10 @@ HERE = Path(__file__).parent
 
 
 def environment(threads: int, home: str) -> dict[str, str]:
-    """The variables of a child: that many threads everywhere, and every compilation cache under `home`."""
+    """The variables of a child: that many threads everywhere, and every compilation cache under `home`.
+
+    Python's bytecode is no such cache: installed packages bring theirs, so all children share one folder of it.
+    """
     count = str(threads)
     names = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "NUMEXPR_MAX", "NUMBA", "FUSEC", "BLOSC")
     variables = {f"{name}_NUM_THREADS".replace("MAX_NUM", "MAX"): count for name in names}
@@ -29,7 +32,9 @@ def environment(threads: int, home: str) -> dict[str, str]:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    return {**os.environ, **variables, **caches, "PYTHONPATH": str(HERE)}
+    bytecode = {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "benchmark-bytecode")}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **variables, **caches, **bytecode, "PYTHONPATH": str(HERE)}
 
 
 class Worker:

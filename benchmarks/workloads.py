@@ -160,6 +160,12 @@ def row(n: int) -> Arrays:
     return x, y[0].copy()
 
 
+def column(n: int) -> Arrays:
+    """A matrix and one column for all of its columns."""
+    x, y = square(n)
+    return x, y[:, :1].copy()
+
+
 def shifted(n: int) -> Arrays:
     """Operands that start in the middle of a vector register's width, and not at the same place."""
     x, y = uniform((-1, 1), (-1, 1))(n + 5)
@@ -200,6 +206,7 @@ WORKLOADS = {
         Workload("reversed", reversed_, saxpy, "layout", text="x[::-1], y"),
         Workload("outer", outer, saxpy, "layout", text="column, row"),
         Workload("row", row, saxpy, "layout", text="matrix, row"),
+        Workload("column", column, saxpy, "layout", text="matrix, column"),
         Workload("shifted", shifted, saxpy, "layout", text="x[1:], y[3:]"),
         Workload("unaligned", unaligned, saxpy, "layout", text="x at an odd address"),
         Workload("call_add", PAIR, add, "call", sizes=(1000,), text="x + y"),

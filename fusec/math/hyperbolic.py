@@ -22,7 +22,7 @@ def tanh(x: Value) -> Value:
     bounded = where(size > limit, limit, size)
     reduced = reduce(Pair(bounded + bounded, x.like(0.0)))
     factor = power_of_two(reduced.integer)
-    rest = reduced.rest.hi + reduced.rest.lo
+    rest = reduced.rest.hi
     grown = fma(rest + tail(rest), factor, factor + 1.0)
     return copy_sign(where(size > 1.0, 1.0 - 2.0 / grown, small), x)
 
