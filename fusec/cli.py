@@ -129,13 +129,14 @@ def _summary(error: type[UserError]) -> str:
 
 def _explanation(error: type[UserError]) -> str:
     builtin = next(base for base in error.exception.__mro__ if base.__module__ == "builtins")
+    fields = {f"{{{name}}}" for name in error.field_names()}
     parts = [
         f"{error.code} {error.__name__} (raised as {error.exception.__name__}, a {builtin.__name__})",
         _summary(error),
-        f"message: {error.message}",
     ]
-    parts += [f"marked:  {error.label}"] if error.label else []
-    parts += [f"hint:    {error.hint}"] if error.hint else []
+    for name, template in (("message: ", error.message), ("marked:  ", error.label), ("hint:    ", error.hint)):
+        if template and template not in fields:  # a field alone says nothing
+            parts.append(name + template)
     more = [text for text in (error.about, EXAMPLES.get(error.code)) if text]
     return "\n\n".join(["\n".join(parts), *more])
 

@@ -1,9 +1,12 @@
-"""A mistake and its cure for the commonest errors of calls and targets; ``fusec explain CODE`` shows them.
+"""A mistake and its cure for the commonest errors; ``fusec explain CODE`` shows them.
 
 A text says why, then gives lines to try, with ``np``, ``ElementwiseKernel`` and an array ``out`` of three float64.
 """
 
+from fusec.errors.language_examples import LANGUAGE
+
 EXAMPLES: dict[str, str] = {
+    **LANGUAGE,
     "F200": """\
 A call gives all inputs, or all inputs and all outputs.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
@@ -12,6 +11,7 @@ from fusec.frontends import literals
 from fusec.frontends.functions import refusal
 from fusec.frontends.tables import UnexpectedSymbolError
 from fusec.frontends.tokens import Token
+from fusec.records import dataclass
 from fusec.source import SourceFile, Span
 
 SHOWN = {

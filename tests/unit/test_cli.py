@@ -234,6 +234,11 @@ def test_every_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_unknown_code_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "F135"]) == 0
+    shown = capsys.readouterr().out
+    assert "{cure}" not in shown
+    assert "# wrong" in shown
+    assert "# right" in shown
     assert cli.main(["explain", "F4000"]) == 2
     assert "did you mean 'F400'?" in capsys.readouterr().err
 
