@@ -7,7 +7,7 @@ remainder and shifts by something that is not a suitable constant go through sma
 
 Note [Index arithmetic]: sums, differences and products of int64 that stand directly in an index print as plain
 operators even where nothing bounds them. No array has 2**63 elements, so an index whose computation overflows counts
-as out of bounds, which an access must not be; and the text computes it only where the access happens. A value that
+as out of bounds, which an access must not be; the text computes it only where the address is asked for. A value that
 has a name, or that anything else sees, wraps as always; so do narrower integers, which may wrap to a valid index.
 """
 
