@@ -82,7 +82,7 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = No
     assert kernel.target == "cuda", f"kernel {kernel.name} was generated for {kernel.target}"
     goal = nvrtc.goal(arch or driver.device(driver.current_ordinal()).arch)
     key = _key(kernel, goal)
-    code = store.get(goal.form, key) if store is not None else None
+    code = store.get(goal.form, key) if store is not None and not debug.is_wanted(3) else None
     if code is not None:
         return Module(kernel, Image(code, goal, ""))
     started = time.perf_counter()
@@ -91,7 +91,7 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = No
     title = f"{kernel.name} {kernel.digest[:12]} {kernel.layout.key} compiled for {goal.arch} in {took:.0f} ms"
     debug.show(1, f"{title}, {len(image.code)} bytes", "")
     debug.show(5, f"{title}: NVRTC says", image.log.strip())
-    if debug.level() >= 6 and goal.form == "cubin":
+    if debug.is_wanted(6) and goal.form == "cubin":
         ptx = nvrtc.compile_text(kernel.source, kernel.name, Goal(goal.arch.replace("sm_", "compute_"), "ptx"))
         debug.show(6, f"{kernel.name} {kernel.digest[:12]} PTX", ptx.code.rstrip(b"\0").decode())
     if store is not None:

@@ -169,3 +169,22 @@ print(json.dumps({"heavy": sorted(heavy & set(sys.modules)), "milliseconds": 1e3
     report = json.loads(run.stdout)
     assert report["heavy"] == []
     assert report["milliseconds"] < 1000  # the aim is 30; a loaded machine must not fail the suite
+
+
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+
+
+def test_the_map_shows_the_floors_and_the_passes_as_they_are() -> None:
+    shown = ARCHITECTURE.partition("## Floors")[2].split("```")[1].strip().splitlines()
+    assert [{name.strip() for name in row.partition("  ")[0].split("|")} for row in shown] == list(FLOORS)
+    from fusec.passes import PASSES
+
+    order = ", ".join(step.__module__.rpartition(".")[2] for step in PASSES)
+    assert order in " ".join(ARCHITECTURE.split())
+
+
+def test_the_map_names_every_module_and_folder() -> None:
+    for path in [*(ROOT / "fusec").glob("*.py"), *(ROOT / "tests").iterdir(), *ROOT.iterdir()]:
+        is_code = path.suffix == ".py" or (path.is_dir() and any(path.rglob("*.py")))
+        if is_code and path.name[0] not in "._" and not path.name.endswith((".egg-info", "build", "dist")):
+            assert path.name in ARCHITECTURE or path.stem == "version", f"{path.name} is not on the map"
