@@ -32,7 +32,7 @@ def join_kernels(kernels: Sequence[Kernel]) -> str:
     """
     entries = {kernel.name for kernel in kernels}
     assert len(entries) == len(kernels), f"kernels of one file need different names, not {[k.name for k in kernels]}"
-    written: dict[str, str] = {}
+    written: dict[str, str] = {}  # without comments, which name lines of the user's text
     parts: list[Part] = []
     for kernel in kernels:
         words = {word for _, text in kernel.parts for word in _WORD.findall(text)} | written.keys() | entries
@@ -40,13 +40,17 @@ def join_kernels(kernels: Sequence[Kernel]) -> str:
         for name, text in kernel.parts:
             text = _rename(text, renamed)
             is_other = name in entries and name != kernel.name
-            if name and (is_other or written.get(name, text) != text):
+            if name and (is_other or written.get(name, _bare(text)) != _bare(text)):
                 renamed[name] = name = _free(f"{name}_{kernel.name}", words)
                 text = _rename(text, renamed)
-            if written.get(name or text) != text:
-                written[name or text] = text
+            if (name or text) not in written:
+                written[name or text] = _bare(text)
                 parts.append((name, text))
     return join_parts(parts)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r" *//[^\n]*", "", text)
 
 
 def _rename(text: str, renamed: dict[str, str]) -> str:

@@ -41,7 +41,7 @@ def installed_files() -> dict[str, Path]:
         for path in (ROOT / folder).rglob("*"):
             inside = path.relative_to(ROOT / folder)
             link = folder == "fusec" and inside.parts[0] in FOLDERS
-            if path.suffix in (".py", ".lark", ".typed") and not link:
+            if path.suffix in (".py", ".lark", ".json", ".typed") and not link:
                 found["/".join((*name.split("."), *inside.parts))] = path
     return found
 
