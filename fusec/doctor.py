@@ -35,7 +35,7 @@ def examine() -> list[Finding]:
         Finding("ml_dtypes", _version("ml_dtypes")),
         *_asked("processor", _processor),
         *_asked("threads", _threads),
-        Finding("cache", _cache()),
+        *_asked("cache", _cache, fault=True),
         *_asked("CPU", _trial, fault=True),
         *_asked("CUDA compiler", _nvrtc),
         *_asked("CUDA device", _device),

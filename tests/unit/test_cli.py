@@ -297,6 +297,16 @@ def test_the_doctor_runs_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Metal" in said
 
 
+def test_the_doctor_reports_settings_that_mean_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FUSEC_CACHE", "maybe")
+    assert cli.main(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "cache          none: FUSEC_CACHE is 'maybe'" in said
+    assert "NVRTC" in said
+
+
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     listing = [sys.executable, "-m", "fusec.cli", "explain"]
     reading, writing = os.pipe()
