@@ -291,6 +291,8 @@ def typed_entry(
     """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
     from fusec.runtime.cpu import fastcall, machine
 
+    if not kernel.out_params:
+        return fallback
     arguments = _specs(kernel, plan, numbers)
     return fastcall.make(
         plan.executable,

@@ -35,6 +35,7 @@ from fusec.signature import Parameter, Signature, join
 if TYPE_CHECKING:
     from fusec.explain import Explanation
 
+MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 KEYWORDS = frozenset(
@@ -153,7 +154,7 @@ class ElementwiseKernel:
         threads = None if block_size is None else _block_size(block_size)
         if size is None:
             size = -1
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < -1:
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not -1 <= size < MAX_SIZE:
             raise BadSize(self.name, repr(size)).at()
         if out is not None:
             if len(args) != self.nin:

@@ -5,6 +5,7 @@ Works on plain numbers, so that host and device arrays of any library are treate
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from fusec.records import dataclass
 
 Shape = tuple[int, ...]
 
+LISTED = 4096  # elements that are listed to see whether they overlap
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
 
 
@@ -143,13 +145,26 @@ def bounds(view: View) -> tuple[int, int]:
 
 
 def has_internal_overlap(view: View) -> bool:
-    """True if two elements may share memory: sorted by stride, an axis steps by less than what lies inside it."""
+    """True if two elements share memory, or if that is too hard to tell."""
     span = view.dtype.nbytes
+    if view.size == 0:
+        return False
     for stride, extent in sorted((abs(s), e) for s, e in zip(view.strides, view.shape, strict=True) if e > 1):
         if stride < span:
-            return True
+            return stride == 0 or _may_collide(view)
         span = stride * (extent - 1) + span
     return False
+
+
+def _may_collide(view: View) -> bool:
+    """Whether small interleaved arrays share bytes, found by listing the elements; larger ones are taken to."""
+    if view.size > LISTED:
+        return True
+    starts = [0]
+    for stride, extent in zip(view.strides, view.shape, strict=True):
+        starts = [start + position * stride for start in starts for position in range(extent)]
+    starts.sort()
+    return any(after - before < view.dtype.nbytes for before, after in itertools.pairwise(starts))
 
 
 def make_layout(

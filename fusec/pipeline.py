@@ -6,10 +6,12 @@ A hit in the cache needs neither the grammar nor the code generators, so those a
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fusec import cache, debug
@@ -206,8 +208,25 @@ def _report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> No
 
 def _digest(*parts: object) -> str:
     """The cache key of JSON-able parts under this version of fusec and Python."""
-    text = json.dumps([FORMAT, VERSION, sys.version_info[:2], *parts], sort_keys=True)
+    text = json.dumps([FORMAT, VERSION, _build(), sys.version_info[:2], *parts], sort_keys=True)
     return cache.digest(text)
+
+
+@lru_cache(maxsize=1)
+def _build() -> str:
+    """Names the files that make kernels by size and time, so that a changed compiler does not run its old kernels."""
+    here = Path(__file__).parent
+    grammar = here / "grammar"
+    folders = [here / name for name in ("codegen", "frontends", "ir", "math", "passes")]
+    folders.append(grammar if grammar.is_dir() else here.parent / "grammar")
+    rows = [
+        (folder.name, entry.name, entry.stat().st_size, entry.stat().st_mtime_ns)
+        for folder in folders
+        if folder.is_dir()
+        for entry in os.scandir(folder)
+        if entry.name.endswith((".py", ".lark"))
+    ]
+    return cache.digest(repr(sorted(rows)))
 
 
 def canonical_layout(

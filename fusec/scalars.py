@@ -21,7 +21,7 @@ def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, .
     A number converts if nothing is lost but float precision: integers must be in range, floats given for integers
     whole. Raises ScalarDoesNotFit or ScalarOfWrongKind.
     """
-    number = value.item() if isinstance(value, np.generic) else value
+    number = value.item() if isinstance(value, (np.bool_, np.number)) and value.dtype.kind != "m" else value
 
     def refuse(kind: str) -> NoReturn:
         raise _refusal(kind, value, dtype, param, kernel)
@@ -46,6 +46,8 @@ def _as_kind(number: object, dtype: DType, refuse: Callable[[str], NoReturn]) ->
     """The number as a Python value of the dtype's kind; calls `refuse` with "range" or "kind" if it is none."""
     match dtype.kind:
         case "bool":
+            if not isinstance(number, (bool, int, float, complex)) or number != number:
+                refuse("kind")
             return bool(number)
         case "signed" | "unsigned":
             return _as_integer(number, dtype, refuse)
@@ -76,4 +78,4 @@ def _as_float(number: bool | int | float) -> float:
     try:
         return float(number)
     except OverflowError:  # an int beyond the largest float64
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf

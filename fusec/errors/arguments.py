@@ -169,7 +169,7 @@ class BadSize(UserError):
     """A `size=` that is not a count."""
 
     code: ClassVar[str] = "F217"
-    message: ClassVar[str] = "size must be a non-negative integer, not {given}"
+    message: ClassVar[str] = "size must be a non-negative integer below 2**62, not {given}"
     name: str
     given: str
 

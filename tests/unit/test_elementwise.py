@@ -158,6 +158,27 @@ def test_zero_size_arrays_run_nothing_and_keep_their_shape():
         assert ADD(f32(*shape), 1).shape == shape
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 5), (0, 0)])
+def test_outputs_without_elements_may_be_given(shape):
+    out = np.zeros(shape)
+    assert ADD(np.zeros(shape), np.zeros(shape), out) is out
+    assert ADD(np.zeros(shape), np.zeros(shape), np.empty(shape, order="F")).shape == shape
+
+
+def test_a_kernel_without_outputs_returns_nothing():
+    count = np.zeros(1, np.int64)
+    kernel = fusec.ElementwiseKernel("T x, _non_const raw int64 n", "", "atomicAdd(&n[0], 1LL)", "count")
+    for _ in range(3):
+        assert kernel(f32(7), count) == ()
+    assert count[0] == 21
+
+
+def test_numbers_beyond_every_float_are_infinite():
+    x = f32(3)
+    np.testing.assert_array_equal(ADD(x, 10**400), x + np.float32(np.inf))
+    np.testing.assert_array_equal(ADD(x, -(10**400)), x - np.float32(np.inf))
+
+
 def test_what_a_path_leaves_unassigned_is_zero():
     keep = fusec.ElementwiseKernel("T x", "T y", "if (x > 0) y = x", "keep")
     x = f32(10_000)
@@ -255,10 +276,22 @@ def wrong_calls():
         ("do not broadcast: axis 0 differs", ValueError, lambda: ADD(x, x, f32(5))),
         ("Out shape is mismatched", ValueError, lambda: ADD(x, x, f32(1))),
         ("read-only", ValueError, lambda: ADD(x, x, frozen)),
+        (
+            "is not a value of bool",
+            TypeError,
+            lambda: fusec.ElementwiseKernel("T x, bool b", "T y", "y = b")(x, np.str_("a")),
+        ),
+        (
+            "is not a value of bool",
+            TypeError,
+            lambda: fusec.ElementwiseKernel("T x, bool b", "T y", "y = b")(x, np.nan),
+        ),
+        ("is not a value of float32", TypeError, lambda: ADD(x, np.timedelta64(5, "ns"))),
         ("share memory", ValueError, lambda: ADD(x, x, np.lib.stride_tricks.as_strided(f32(4), (4,), (0,)))),
         ("overlap in memory", ValueError, lambda: SPLIT(x, x, x)),
         ("Specified 'size' can be used only", ValueError, lambda: ADD(x, x, size=4)),
         ("size must be", ValueError, lambda: ADD(x, x, size="4")),
+        ("size must be", ValueError, lambda: MUL_ADD(x, x, x, size=2**64 + 3)),
         ("block_size must be greater than zero", ValueError, lambda: ADD(x, x, block_size=0)),
         ("twice", TypeError, lambda: ADD(x, x, x, out=x)),
         ("2 outputs, but out= holds 1", ValueError, lambda: SPLIT(x, out=x)),

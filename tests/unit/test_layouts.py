@@ -111,6 +111,8 @@ def test_internal_overlap_is_seen():
     assert layouts.has_internal_overlap(view_of(np.broadcast_to(memory[:1], (4,))))
     assert layouts.has_internal_overlap(view_of(as_strided(memory, (4, 4), (4, 4))))
     assert not layouts.has_internal_overlap(view_of(memory.reshape(4, 4).T[::-1, ::2]))
+    assert not layouts.has_internal_overlap(view_of(as_strided(np.zeros(10, np.float64), (3, 2), (16, 24))))
+    assert not layouts.has_internal_overlap(view_of(np.zeros((0, 3), np.float32)))
 
 
 def test_alignment_takes_few_values():
