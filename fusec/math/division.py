@@ -30,14 +30,14 @@ def fmod(x: Value, y: Value) -> Body:
 
 
 def _scaled_below(size: Value, rest: Value) -> Value:
-    """Size * 2^k <= rest, k >= 0, with a quotient below 2^digits."""
+    """Size * 2^k <= rest, k >= 0, with a quotient below 2^digits; k = 0 for a subnormal rest, whose digits are few."""
     form = format_of(size)
     up = form.mantissa + 1
     small = size < form.tiny
     normal = where(small, size * 2.0**up, size)
     exponents = [value.signed_bits >> form.mantissa for value in (rest, normal)]
     gap = exponents[0] - exponents[1] + where(small, exponents[0].like(up), 0) - (form.mantissa - 2)
-    count = where(gap > 0, where(gap > 2 * form.bias, gap.like(2 * form.bias), gap), 0)
+    count = where((gap > 0) & (rest >= form.tiny), where(gap > 2 * form.bias, gap.like(2 * form.bias), gap), 0)
     half = count >> 1
     return size * power_of_two(half) * power_of_two(count - half)
 

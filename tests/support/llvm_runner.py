@@ -47,8 +47,9 @@ def optimised(source: str) -> llvm.ModuleRef:
     return module
 
 
+@cache
 def address_of(kernel: Kernel) -> int:
-    """The entry point of the kernel, whose name must be new in this process."""
+    """The entry point of the kernel; no other kernel of the process may have its name."""
     compiled = llvm.ObjectFileRef.from_data(target_machine().emit_object(optimised(kernel.source)))
     engine().add_object_file(compiled)
     engine().finalize_object()
