@@ -37,7 +37,10 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import the kernels when first asked for, so that tools that only read a module of fusec stay light."""
     if name == "ElementwiseKernel":
-        from fusec.kernels import ElementwiseKernel
+        from fusec import forking
+
+        with forking.lock:
+            from fusec.kernels import ElementwiseKernel
 
         return ElementwiseKernel
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from fusec import debug, dtypes
+from fusec import debug, dtypes, forking
 from fusec.errors.targets import SettingNotUnderstood
 from fusec.kernel import Kernel, Layout, Slot, SlotKind, Step, Target
 from fusec.records import dataclass
@@ -54,7 +54,6 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
         self._puts = 0
 
     def get(self, kind: str, key: str) -> bytes | None:
@@ -91,7 +90,7 @@ class Cache:
             with suppress(OSError):
                 temporary.unlink()
             return
-        with self._lock:
+        with forking.lock:
             self._puts += 1
             due = self._puts % PUTS_BETWEEN_PRUNINGS == 0
         if due:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from fusec import debug, layouts, pipeline
+from fusec import debug, forking, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import (
     OutputIsNotAnArray,
@@ -153,6 +153,7 @@ def check_outputs(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], sha
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
+@forking.forks_wait
 def make_plan(kernel: ElementwiseKernel, call: Call) -> Plan:
     """Bind types, lay out the space, compile."""
     types = kernel.signature.bind(call.dtypes)
@@ -207,7 +208,8 @@ def _allocate(kernel: ElementwiseKernel, call: Call, plan: Plan) -> None:
     """Fill in the outputs that were not given; what an element may leave unassigned starts as zero."""
     if call.given:
         return
-    from fusec.runtime.cpu import memory
+    with forking.lock:
+        from fusec.runtime.cpu import memory
 
     for position, param in enumerate(kernel.out_params, kernel.nin):
         make = memory.zeros if param.raw or param.name in plan.executable.kernel.fills else memory.empty

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fusec import cache, calls, layouts, pipeline
+from fusec import cache, calls, forking, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.layouts import Shape, View
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from fusec.runtime.cuda import DeviceArray, Module
 
 MODULES = 512  # compiled kernels kept in memory
-
-_lock = threading.Lock()
 
 
 def run(
@@ -171,5 +168,5 @@ def _generated(definition: Definition, spec: Specialisation, arch: str) -> Modul
 
 def _module(definition: Definition, spec: Specialisation, arch: str) -> Module:
     """The compiled kernel; one thread compiles, the others wait."""
-    with _lock:
+    with forking.lock:
         return _generated(definition, spec, arch)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fusec import forking
 from fusec.records import dataclass
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ BY_NAME = {dtype.name: dtype for dtype in ALL}
 @cache
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        import ml_dtypes  # optional weight: only programs that use these types pay for it
+        with forking.lock:
+            import ml_dtypes  # optional weight: only programs that use these types pay for it
 
         extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return extended

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fusec import calls
+from fusec import calls, forking
 from fusec.calls import Call
 from fusec.plans import Plan
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 Callee = Callable[..., object]
 
 MAX_TYPED = 4  # combinations of dtypes with an entry for contiguous arrays
+MAX_SETTLED = 256
 MAX_PLACED = 8  # combinations of shapes and strides with an entry, each a few ns for calls that are none of them
 
 
@@ -32,7 +32,7 @@ class Entries:
         self._called: set[object] = set()
         self._typed: dict[object, Callable[[Callee], Callee]] = {}
         self._placed: dict[object, Callable[[Callee], Callee]] = {}
-        self._lock = threading.Lock()
+        self._settled: set[object] = set()  # keys of calls that get no entry any more
 
     def after(self, kernel: ElementwiseKernel, plan: Plan, call: Call, again: bool) -> Callee | None:
         """What to call from now on, after a call that came to Python; None if that stays as it is.
@@ -40,7 +40,9 @@ class Entries:
         again: there was a call with these shapes and strides before.
         """
         types = (call.numbers, *plan.types.items())
-        with self._lock:
+        if call.key in self._settled:  # calls do not wait for another thread that compiles
+            return None
+        with forking.lock:
             if types not in self._called:
                 self._called.add(types)
                 return None
@@ -50,6 +52,8 @@ class Entries:
                 places = calls.places_of(kernel, plan, call)
                 self._placed[call.key] = partial(calls.placed_entry, kernel, plan, call.numbers, places)
             else:
+                if again and len(self._settled) < MAX_SETTLED:
+                    self._settled.add(call.key)
                 return None
             entry = self._python
             for put_before in (*self._placed.values(), *self._typed.values()):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
-from fusec import calls, debug, pipeline
+from fusec import calls, debug, forking, pipeline
 from fusec.calls import Call
 from fusec.entries import Entries
 from fusec.errors import FusecError
@@ -121,7 +120,6 @@ class ElementwiseKernel:
         self._last: Specialisation | None = None
         self._fast: Callable[..., object] = self._from_python
         self._entries = Entries(self._from_python)
-        self._lock = threading.Lock()
 
     # --- calling -------------------------------------------------------------------------------------------------
 
@@ -192,7 +190,7 @@ class ElementwiseKernel:
         again = found is not None
         if found is None:
             found = calls.make_plan(self, call)
-            with self._lock:
+            with forking.lock:
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.clear()
                 self._plans[call.key] = found
@@ -239,7 +237,8 @@ class ElementwiseKernel:
     @_briefly
     def explain(self, *args: object, size: int = -1) -> Explanation:
         """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
-        from fusec import explain
+        with forking.lock:
+            from fusec import explain
 
         if len(args) not in (self.nin, self.nargs):
             raise self._wrong_number(len(args)).at()
@@ -282,11 +281,13 @@ def _restore(
 
 def _runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:
     """What runs a call with arrays of other libraries: on their device if one of them is on one."""
-    from fusec.runtime import cuda
+    with forking.lock:
+        from fusec.runtime import cuda
 
     if not any(cuda.is_device_array(arg) for arg in args if is_foreign(arg)):
         return calls.run
-    from fusec import device_calls
+    with forking.lock:
+        from fusec import device_calls
 
     return device_calls.run
 

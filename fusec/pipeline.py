@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fusec import cache, debug
 from fusec.dtypes import DType
 from fusec.errors.arguments import AxisOutOfRange, UnknownTarget
+from fusec.forking import forks_wait
 from fusec.kernel import Kernel, Layout, Step
 from fusec.records import dataclass, replace
 from fusec.version import VERSION
@@ -76,6 +77,7 @@ def parse(definition: Definition) -> KernelText:
     return text.parse(**definition.texts)
 
 
+@forks_wait
 def check(definition: Definition) -> None:
     """Raise the syntax errors of a definition; one that was found good before, by any process, is not parsed again."""
     store = cache.default_cache()
@@ -118,6 +120,7 @@ def program_of(definition: Definition, spec: Specialisation) -> Program:
     return program
 
 
+@forks_wait
 def generate(definition: Definition, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
     """The kernel of a target."""
     program = program_of(definition, spec)
@@ -158,6 +161,7 @@ def check_target(target: str) -> None:
         raise UnknownTarget(target).at()
 
 
+@forks_wait
 def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
     """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
     match target:
@@ -175,6 +179,7 @@ def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
             raise UnknownTarget(target).at()
 
 
+@forks_wait
 def executable(definition: Definition, spec: Specialisation) -> Executable:
     """The machine code of one specialisation, from the disk cache if it is there and no stage is to be shown."""
     from fusec.runtime.cpu import engine
@@ -229,6 +234,7 @@ def _build() -> str:
     return cache.digest(repr(sorted(rows)))
 
 
+@forks_wait
 def canonical_layout(
     definition: Definition, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
 ) -> Layout:

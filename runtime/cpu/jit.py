@@ -7,12 +7,10 @@ LLVM is touched: other users of llvmlite share the library.
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
 from functools import cache
 from typing import Any, Literal, Protocol
 
-from fusec import debug
+from fusec import debug, forking
 from fusec.records import dataclass
 from fusec.runtime.cpu.processor import Processor, processor
 
@@ -48,11 +46,10 @@ class Loaded:
 
 
 # Note [One lock]: llvmlite lets one thread at a time into LLVM, by a lock of its own, and a fork would copy that lock
-# in whatever state another thread holds it. So all our use of llvmlite happens under this lock, and forks wait for it.
-_lock = threading.RLock()
+# in whatever state another thread holds it. So all our use of llvmlite happens under the lock that forks wait for. That
+# includes the end of its objects: functions that make some keep them to themselves and are called under the lock.
+_lock = forking.lock
 _loaded: dict[str, Loaded] = {}  # by symbol, which names source and target
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def target_id() -> str:
@@ -98,11 +95,7 @@ def load_object(name: str, source: str, data: bytes, effort: Effort = "full") ->
 def emit(name: str, source: str, effort: Effort = "full") -> bytes:
     """The object of a module; only the function `name` is visible in it, as `symbol_of` calls it."""
     with _lock:
-        machine = _machine(processor())
-        module = machine.parse(source, name, symbol_of(name, source, effort))
-        machine.optimise(module, effort)
-        target = machine.quick_target if effort == "least" else machine.target
-        return bytes(target.emit_object(module))
+        return _machine(processor()).emit(name, source, symbol_of(name, source, effort), effort)
 
 
 def symbol_of(name: str, source: str, effort: Effort) -> str:
@@ -114,10 +107,7 @@ def symbol_of(name: str, source: str, effort: Effort) -> str:
 def assembly(name: str, source: str, effort: Effort = "full") -> str:
     """The assembly text of a module, for people to read."""
     with _lock:
-        machine = _machine(processor())
-        module = machine.parse(source, name, name)
-        machine.optimise(module, effort)
-        return str(machine.target.emit_assembly(module))
+        return _machine(processor()).assembly(name, source, effort)
 
 
 @cache
@@ -150,6 +140,19 @@ class Machine:
 
             raise JitForbidden(str(error)).at() from error
         self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target)
+
+    def emit(self, name: str, source: str, symbol: str, effort: Effort) -> bytes:
+        """The object of a module, its entry renamed to `symbol`."""
+        with self.parse(source, name, symbol) as module:
+            self.optimise(module, effort)
+            target = self.quick_target if effort == "least" else self.target
+            return bytes(target.emit_object(module))
+
+    def assembly(self, name: str, source: str, effort: Effort) -> str:
+        """The assembly of a module."""
+        with self.parse(source, name, name) as module:
+            self.optimise(module, effort)
+            return str(self.target.emit_assembly(module))
 
     def parse(self, source: str, name: str, symbol: str) -> Any:
         """The module of a text, its entry renamed to `symbol`, all else hidden. A bad text is a bug of ours."""

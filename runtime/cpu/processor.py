@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from fusec.forking import forks_wait
 from fusec.records import dataclass
 
 AVX2_LEVEL = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")  # what x86-64-v3 adds to v2
@@ -35,6 +36,7 @@ def processor() -> Processor:
 
 
 @cache
+@forks_wait
 def _processor(level: str) -> Processor:
     try:
         import llvmlite.binding as llvm  # 25 ms: only where something is compiled or loaded

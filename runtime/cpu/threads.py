@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from functools import cache
 
+from fusec import forking
 from fusec.runtime.cpu import jit
 from fusec.runtime.cpu.grain import Grain
 from fusec.runtime.cpu.jit import Store
@@ -50,7 +50,6 @@ class Pool:
         ctypes.memset(self.state_address, 0, RESET_BYTES)
 
 
-_lock = threading.Lock()
 _pools: list[Pool] = []  # none or one
 
 
@@ -61,7 +60,7 @@ def pool(store: Store | None = None) -> Pool | None:
     if thread_count() == 1 or not is_supported():
         return None
     code = jit.compile_text("run", pool_text(processor().architecture), store, "least")
-    with _lock:
+    with forking.lock:
         if not _pools:
             _pools.append(Pool(code.address, thread_count() - 1))
         return _pools[0]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 from typing import Any, Protocol
 
-from fusec import debug
+from fusec import debug, forking
 from fusec.errors.targets import CudaCallFailed, DriverTooOld
 from fusec.kernel import Kernel
 from fusec.records import dataclass, field
@@ -46,14 +45,13 @@ class Module:
     def __init__(self, kernel: Kernel, image: Image) -> None:
         self.kernel = kernel
         self.image = image
-        self._lock = threading.Lock()
         self._loaded: Loaded | None = None
 
     def load(self) -> Loaded:
         """The kernel in the driver. Raises NoCudaDriver, NoCudaDevice, DriverTooOld, CudaCallFailed."""
         if self._loaded is None:
             driver.initialise()
-            with self._lock:
+            with forking.lock:
                 if self._loaded is None:
                     self._loaded = _load(self.kernel.name, self.image)
         return self._loaded

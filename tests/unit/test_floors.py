@@ -26,11 +26,11 @@ FLOORS = (
     {"errors", "kernel"},
     {"diagnostics", "ops"},
     {"source", "dtypes", "debug", "grammar", "version"},
-    {"records"},
+    {"records", "forking"},
 )
 # parts of ElementwiseKernel, which may name it in annotations
 ONE_OBJECT = {"kernels", "explain", "device_calls", "entries", "calls"}
-SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug", "records"}
+SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug", "forking", "records"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {
     "fusec.errors.base",  # the catalogue is filled while classes are defined, under the lock of the import
@@ -151,7 +151,11 @@ def test_mutable_state_of_a_module_has_a_lock(name: str) -> None:
     functions = [node for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.FunctionDef)]
     changed = [node for function in functions for node in ast.walk(function) if is_state(node, containers)]
     if changed and name not in WITHOUT_A_LOCK:
-        locks = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in ("Lock", "RLock")]
+        locks = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and node.attr in ("Lock", "RLock", "lock")
+        ]
         assert locks, f"{name}, line {changed[0].lineno}: state of the module changes without a lock"
 
 

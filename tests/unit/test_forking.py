@@ -1,0 +1,70 @@
+"""A child of a process works, whatever the other threads of that process were doing when it was forked."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+PROLOGUE = """
+import faulthandler, os, threading
+import numpy as np
+import fusec
+DTYPES = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "c8", "c16", "?")
+def in_child(work):
+    child = os.fork()
+    if child == 0:
+        faulthandler.dump_traceback_later(10, exit=True)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print("the child hangs", flush=True)
+        os._exit(1)
+def define(number, name):
+    return fusec.ElementwiseKernel("T x", "T z", f"z = x * T({number % 100})" + "+ x" * (number // 100), name)
+"""
+
+NEW_KERNELS = """
+def compile_on():
+    number = 0
+    while True:
+        number += 1
+        define(number, "parent")(np.ones(3))
+threading.Thread(target=compile_on, daemon=True).start()
+for number in range(12):
+    in_child(lambda: define(number, "child")(np.ones(3)))
+os._exit(0)
+"""
+
+ONE_KERNEL = """
+kernel = define(0, "shared")
+def call(shape):
+    for dtype in DTYPES:
+        for _ in range(3):  # the later calls make native entries
+            kernel(np.ones(shape, dtype))
+def compile_on():
+    global kernel
+    number = 0
+    while True:
+        number += 1
+        kernel = define(number, "shared")
+        call(4)
+threading.Thread(target=compile_on, daemon=True).start()
+for number in range(4):
+    in_child(lambda: call((2, 3)[: number % 2 + 1]))
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("script", [NEW_KERNELS, ONE_KERNEL], ids=["new kernels", "one kernel"])
+def test_a_child_compiles_though_the_parent_did(script: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "FUSEC_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROLOGUE + script], capture_output=True, text=True, env=environment, timeout=100
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
