@@ -7,7 +7,7 @@ from fusec.errors.language import BadDeclaration, NotSupported
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert
 from fusec.frontends.c_types import Auto, CType, PointerTo, Void, show
-from fusec.frontends.expressions import Expressions
+from fusec.frontends.expressions import Elements, Expressions
 from fusec.frontends.symbols import Address, GlobalArray, LocalArrayOf, PointerVariable, Symbol, Value, Variable
 from fusec.frontends.unit import check_struct
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
@@ -131,7 +131,7 @@ class Declarations(Expressions):
             cure = "declare one array for every field" if isinstance(kind, Struct) else "arrays hold scalars"
             raise NotSupported(f"an array of {show(kind)} is", cure).at(node.type.span)
         lengths = self._lengths(each)
-        values: list[Expr] = []
+        values = Elements()
         if isinstance(each.value, s.Braced):
             self._flatten(each.value, lengths, kind, values)
         elif each.value is not None or each.args is not None:
@@ -166,7 +166,7 @@ class Declarations(Expressions):
             lengths.append(value)
         return tuple(lengths)
 
-    def _flatten(self, node: s.Braced, lengths: tuple[int, ...], kind: DType, values: list[Expr]) -> None:
+    def _flatten(self, node: s.Braced, lengths: tuple[int, ...], kind: DType, values: Elements) -> None:
         """The elements row by row, short rows filled with zeros. Raises BadDeclaration if there are too many."""
         nested = any(isinstance(element, s.Braced) for element in node.elements)
         total = 1
@@ -183,10 +183,8 @@ class Declarations(Expressions):
             if isinstance(element, s.Braced) and len(lengths) > 1:
                 self._flatten(element, lengths[1:], kind, values)
                 values += [const(0, kind)] * (start + row - len(values))
-            elif isinstance(element, s.Braced):
-                values.append(self.braced(element, kind))
             else:
-                values.append(convert(self.value(element), kind, element.span))
+                self.append(values, element, kind)
 
     def array_of(self, node: s.Name) -> Symbol:
         """What a name stands for; a constant array of the preamble is declared in this function when first used."""

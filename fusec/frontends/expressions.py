@@ -9,11 +9,18 @@ from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c_types import PointerTo, Void, show
 from fusec.frontends.calls import SHAPES, Calls
+from fusec.frontends.sequencing import changes
 from fusec.frontends.slips import is_power, power
 from fusec.frontends.symbols import Address, FieldPlace, Indexer, PointerVariable, RawArray, Value, Variable
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
 from fusec.ir.loops import Assign, Field, If, Make, Query
 from fusec.source import Span
+
+
+class Elements(list[Expr]):
+    """Values of a braced list; the first `settled` of them are out of reach of the effects of later ones."""
+
+    settled = 0
 
 
 class Expressions(Calls):
@@ -117,7 +124,10 @@ class Expressions(Calls):
         if self.is_pointer(node.right):
             cure = "compare or subtract indices instead"
             raise BadOperands(node.op, "pointers", cure).at(node.op_span)
-        return binary(node.op, left, self.value(node.right), node.op_span)
+        mark = self.mark
+        right = self.value(node.right)
+        (left,) = self.kept([left], mark)
+        return binary(node.op, left, right, node.op_span)
 
     def _logical(self, node: s.Binary, left: Expr) -> Expr:
         """``&&`` and ``||``: the right side is evaluated on demand, as an If where it has effects."""
@@ -175,30 +185,35 @@ class Expressions(Calls):
 
     def _step(self, node: s.Prefix | s.Postfix, wanted: bool) -> Expr:
         """``++`` and ``--``: the new value before the operand, the old one after it."""
+        if isinstance(node, s.Prefix):
+            return self.stepped(node, wanted)[1]
         place = self.place(node.operand, f"'{node.op}'")
         old = self.load(place)
-        if wanted and isinstance(node, s.Postfix):
+        if wanted:
             old = self.temporary(old)
-        new = self.store(place, step(old, node.op, node.span), node.span, wanted)
-        return old if isinstance(node, s.Postfix) else new
+        self.store(place, step(old, node.op, node.span), node.span, wanted=False)
+        return old
 
     # --- assignment and effects ---
 
     def assign(self, node: s.Assignment, wanted: bool) -> Expr:
-        """An assignment; its value is the new value of the target."""
+        """An assignment; its value is the new value of the target, which is found after the right side's value."""
         if self.is_pointer(node.target):
             if wanted:
                 raise NotAValue("a pointer assignment", "make it a statement of its own").at(node.span)
             self._assign_pointer(node)
             return const(0, BOOL)
-        place = self.place(node.target, "'='")
+        with self.block() as found:
+            place = self.place(node.target, "'='")
         if isinstance(node.value, s.Braced):
             value = self.braced(node.value, place.element if isinstance(place, Address) else place.type)
-        elif node.op:
-            right = self.value(node.value)
-            value = self.bounded(binary(node.op, self.load(place), right, node.span))
         else:
             value = self.value(node.value)
+        mark = self.mark
+        self.blocks[-1].extend(found)
+        (value,) = self.kept([value], mark)
+        if node.op:
+            value = self.bounded(binary(node.op, self.load(place), value, node.span))
         return self.store(place, value, node.target.span if self._is_const(place) else node.value.span, wanted)
 
     def _is_const(self, place: Variable | Address | FieldPlace) -> bool:
@@ -331,7 +346,9 @@ class Expressions(Calls):
             expected = "1 or 2" if wanted.is_complex else "1"
             raise ArgumentCount(wanted.name, expected, len(args)).at(span)
         part = real_type(wanted)
-        parts = [self.braced(arg, part) if isinstance(arg, s.Braced) else self._scalar(arg, part) for arg in args]
+        parts = Elements()
+        for arg in args:
+            self.append(parts, arg, part)
         return self.bounded(apply("complex", *parts))
 
     def _scalar(self, node: s.Expression, wanted: DType) -> Expr:
@@ -346,15 +363,24 @@ class Expressions(Calls):
             if type_of(value) == wanted:
                 return value
             args = ()
-            given: list[Expr] = [convert(value, wanted.fields[0][1], span)]
+            given = Elements([convert(value, wanted.fields[0][1], span)])
         else:
-            given = []
+            given = Elements()
         if len(args) > len(wanted.fields):
             raise ArgumentCount(f"struct {wanted.name}", f"up to {len(wanted.fields)}", len(args)).at(span)
         for (_, dtype), arg in zip(wanted.fields[: len(args)], args, strict=True):
-            given.append(self.braced(arg, dtype) if isinstance(arg, s.Braced) else self._scalar(arg, dtype))
+            self.append(given, arg, dtype)
         given += [const(0, dtype) for _, dtype in wanted.fields[len(given) :]]
         return Make(tuple(given), wanted)
+
+    def append(self, values: Elements, node: s.Expression | s.Braced, wanted: DType) -> None:
+        """Evaluate the next element of a list; the values before it stay what they were."""
+        mark = self.mark
+        value = self.braced(node, wanted) if isinstance(node, s.Braced) else self._scalar(node, wanted)
+        if self.mark > mark and changes(self.blocks[-1][mark:]):
+            values[values.settled :] = self.kept(values[values.settled :], mark, for_good=True)
+            values.settled = len(values)
+        values.append(value)
 
     def braced(self, node: s.Braced, wanted: DType | Struct) -> Expr:
         """A value from ``{...}``. Raises BadDeclaration if there are too many elements for a scalar."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fusec.diagnostics import did_you_mean
@@ -12,6 +12,7 @@ from fusec.frontends import constants, literals
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import common_choice
 from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, Void, builtin, show
+from fusec.frontends.sequencing import changes
 from fusec.frontends.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
 from fusec.frontends.unit import Unit, check_struct
 from fusec.frontends.unknown import unknown_name
@@ -151,6 +152,31 @@ class Frame:
             found = 1 + max((self._depth(child) for child in value.children), default=0)
             self._depths[value] = found
         return found
+
+    @property
+    def mark(self) -> int:
+        """Where the innermost block ends now; see `kept`."""
+        return len(self.blocks[-1])
+
+    def kept(self, values: Sequence[Expr], mark: int, for_good: bool = False) -> list[Expr]:
+        """Values that were lowered before a mark, as they were there: what statements since then change is named.
+
+        for_good: once there is any change, name all values but constants, so that no later one matters either.
+        """
+        block = self.blocks[-1]
+        found = changes(block[mark:])
+        if not found:
+            return list(values)
+        names: list[Stmt] = []
+        out: list[Expr] = []
+        for value in values:
+            if (for_good and not isinstance(value, Const)) or found.affect(value):
+                local = Local(self.fresh("_t"), type_of(value))
+                names.append(Declare(local.name, local.type, value, line=self.line))
+                value = local
+            out.append(value)
+        block[mark:mark] = names
+        return out
 
     # --- types ---
 

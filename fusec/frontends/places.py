@@ -13,7 +13,7 @@ from fusec.errors.language import (
     UnknownMember,
 )
 from fusec.frontends import syntax as s
-from fusec.frontends.arithmetic import convert, dtype_of, to, truth
+from fusec.frontends.arithmetic import convert, dtype_of, step, to, truth
 from fusec.frontends.c_types import PointerTo, show
 from fusec.frontends.frame import Frame
 from fusec.frontends.slips import comma_index
@@ -110,12 +110,18 @@ class Places(Frame):
             case s.Prefix(op="*", operand=operand):
                 return self.address(operand)
             case s.Prefix(op="++" | "--", operand=operand) if not self.is_pointer(operand):
-                self.value(node)
-                return self.place(operand)
+                return self.stepped(node)[0]
             case s.Attribute():
                 return self._field(node)
             case _:
                 raise NotAPlace(what).at(node.span)
+
+    def stepped(self, node: s.Prefix, wanted: bool = True) -> tuple[Place, Expr]:
+        """The place that a prefix ``++`` or ``--`` steps, evaluated once, and its new value."""
+        place = self.place(node.operand, f"'{node.op}'")
+        if wanted:
+            place = self.frozen(place, "_t")
+        return place, self.store(place, step(self.load(place), node.op, node.span), node.span, wanted)
 
     def _named(self, found: Symbol, node: s.Name) -> Place:
         match found:
@@ -185,8 +191,19 @@ class Places(Frame):
             raise NotAValue(f"'{shown}.{base.name}'", f"call it: {shown}.{base.name}()[axis]").at(base.span)
         if len(indices) > 1:
             raise BadIndex("a pointer takes one index", "compute the flat index yourself").at(node.span)
-        address = self.address(base)
-        return self._advanced(address, self.index(indices[0]))
+        return self._further(self.address(base), indices[0])
+
+    def _further(self, address: Address, index: s.Expression, op: str = "+") -> Address:
+        """An address moved by an index that is evaluated after it."""
+        mark = self.mark
+        distance = self.index(index)
+        (pointer,) = self.kept([address.pointer], mark)
+        if address.offset is not None:
+            (offset,) = self.kept([address.offset], mark)
+            address = replace(address, offset=offset)
+        if op == "-":
+            distance = apply("negative", distance)
+        return self._advanced(replace(address, pointer=pointer), distance)
 
     def _advanced(self, address: Address, distance: Expr) -> Address:
         """An address some elements, or for an address of bytes some bytes, further on."""
@@ -238,7 +255,9 @@ class Places(Frame):
             raise BadIndex(shown, "index every dimension").at(node.span)
         flat: Expr = const(0, INT64)
         for length, index in zip(array.lengths, indices, strict=True):
+            mark = self.mark
             at = self.index(index)
+            (flat,) = self.kept([flat], mark)
             if isinstance(at, Const) and not 0 <= int(at.value) < length:
                 raise BadIndex(f"index {at.value} is outside of '{array.name}'", f"it has {length} elements").at(
                     index.span
@@ -302,10 +321,7 @@ class Places(Frame):
                 case s.Prefix(op="&", operand=operand):
                     return self._address_of(operand, node.span)
                 case s.Binary(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
-                    base, distance = self.address(left), self.index(right)
-                    if op == "-":
-                        distance = apply("negative", distance)
-                    return self._advanced(base, distance)
+                    return self._further(self.address(left), right, op)
                 case s.Cast(type=kind, value=value):
                     return self._cast_pointer(kind, value, node.span)
                 case (

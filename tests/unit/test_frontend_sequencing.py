@@ -1,0 +1,106 @@
+# ruff: noqa: E501 - the tables read best with one case a line
+"""Effects come in C++17's order, each once, and constants have C++'s types; known values are those of g++."""
+
+import time
+
+import numpy as np
+import pytest
+
+from fusec.frontends.text import lower, parse
+from fusec.ir.interpret import interpret
+from fusec.ir.verify import verify
+from fusec.passes.expand import expand
+
+PREAMBLE = """
+struct S2 { int a; int b; };
+__device__ void f(int& q) { q *= 2; }
+__device__ int g(int& a) { return a += 5; }
+"""
+
+
+def result(operation, preamble=PREAMBLE, x=None):
+    """What a kernel with an int output `z` stores there."""
+    kernel = parse("" if x is None else "int32 x", "int32 z", operation, preamble=preamble)
+    program = lower(kernel, {param.name: param.dtype for param in kernel.params}, ndims={}, scalars=frozenset())
+    verify(program)
+    arrays = {"z": np.full(1, -77, np.int32)}
+    if x is not None:
+        arrays["x"] = np.array([x], np.int32)
+    interpret(expand(program), arrays, {}, (1,))
+    return arrays["z"][0]
+
+
+A = "int a[3] = {1, 2, 3}; int k = 0;"
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("int a = 10; --(--(--a)); z = a;", 7),
+        (f"{A} ++a[k++] += 2; z = a[0] + a[1] * 10 + a[2] * 100 + k * 1000;", 1324),
+        (f"{A} z = ++(++a[k++]); z += a[0] * 100 + a[1] * 1000 + k * 10000;", 12303),
+        (f"{A} f(++a[k++]); z = a[0] + a[1] * 10 + k * 100; int m = 1; f(++m); z += m * 1000;", 4124),
+        ("int a[3] = {1, 2, 3}; int* p = a; ++*p++ += 2; z = a[0] + a[1] * 10 + *p * 100; int& r = ++*p; r = 9; z += a[1] * 1000;", 9224),
+        ("int a[3] = {0, 5, 7}; ++(++a[a[0]]); z = a[0] * 100 + a[1];", 205),
+    ],
+)  # fmt: skip
+def test_a_prefix_step_evaluates_its_operand_once(operation, expected):
+    assert result(operation) == expected
+
+
+def test_nested_steps_are_lowered_in_linear_time():
+    start = time.perf_counter()
+    assert result("int a = 0; " + "++(" * 30 + "a" + ")" * 30 + "; z = a;") == 30
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("int u[3] = {q, ++q, q}; z = u[0] + u[1] * 100 + u[2] * 10000;", 40403),
+        ("int u[3] = {q++, q, ++q}; z = u[0] + u[1] * 100 + u[2] * 10000;", 50403),
+        ("int u[3] = {q, g(q), q}; z = u[0] + u[1] * 100 + u[2] * 10000;", 80803),
+        ("int u[2][2] = {{q, ++q}, {q, q = 9}}; z = u[0][0] + u[0][1] * 10 + u[1][0] * 100 + u[1][1] * 1000;", 9443),
+        ("struct S2 u = {q, ++q}; z = u.a + u.b * 100;", 403),
+        ("struct S2 u = {q, g(q)}; z = u.a + u.b * 100;", 803),
+        ("S2 u{q, ++q}; z = u.a + u.b * 100;", 403),
+        ("S2 u; u = {q, ++q}; z = u.a + u.b * 100;", 403),
+        ("int a[2] = {3, 1}; int u[2] = {a[0], a[0] = 4}; z = u[0] + u[1] * 100;", 403),
+        ("complex<float> c{q, ++q}; z = c.real() + c.imag() * 100;", 403),
+    ],
+)  # fmt: skip
+def test_braces_are_evaluated_from_left_to_right(operation, expected):
+    assert result("int q = 3; " + operation) == expected
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("int a[4] = {1, 2, 3, 4}; int k = 0; a[k = 2] = k; z = a[2];", 0),
+        ("int a[8] = {0}; int k = 2; a[k++] = k; z = a[2];", 2),
+        ("int a[8] = {0}; int k = 2; a[++k] = k++; z = a[4] * 10 + a[3];", 20),
+        ("int a[8] = {5, 9}; int* p = a; *p++ = *p + 1; z = a[0];", 6),
+        ("int a[8] = {5, 9}; int* p = a; *p++ = (p += 1, 7); z = a[0] + a[1] * 10;", 75),
+        ("int a[8] = {5, 9}; int k = 0; a[k++] += k; z = a[0] + k * 10;", 15),
+        ("int a[8] = {5, 9}; int k = 0; a[k] += ++k; z = a[0] + a[1] * 10;", 105),
+        ("int q = 1; q += (q = 5); z = q;", 10),
+        ("int q = 3; z = q << (q = 1);", 6),
+        ("int q = 64; z = q >> (q = 1);", 32),
+        ("int q = 3; z = q << (g(q) & 7);", 3),
+        ("int q = 3; z = q - g(q);", -5),
+        ("int a[2] = {3, 4}; int* p = a; int k; z = p[k = (p += 1, 0)];", 3),
+        ("int a[2][2] = {{1, 2}, {3, 4}}; int k = 0; z = a[k][++k];", 2),
+    ],
+)  # fmt: skip
+def test_what_cpp17_sequences_is_sequenced(operation, expected):
+    assert result(operation) == expected
+
+
+def test_a_long_list_with_effects_is_lowered_in_linear_time():
+    count = 4000
+    start = time.perf_counter()
+    assert (
+        result(f"int q = 0; int u[] = {{{'q++, ' * count}q}}; z = u[0] + u[1] + u[{count - 1}] + u[{count}];")
+        == 2 * count
+    )
+    assert time.perf_counter() - start < 10
