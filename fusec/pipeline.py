@@ -131,7 +131,9 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
             from fusec.codegen import llvm
             from fusec.runtime.cpu.processor import processor
 
-            kernel = llvm.generate(program, spec.layout, vector_bits=processor().vector_bits)
+            host = processor()
+            bits, casts = host.vector_bits, host.converts_halves
+            kernel = llvm.generate(program, spec.layout, vector_bits=bits, half_casts=casts)
         case "cuda":
             from fusec.codegen import cuda
 

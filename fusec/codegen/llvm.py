@@ -33,18 +33,21 @@ def generate(
     vector_bits: int = 512,
     symbol: str | None = None,
     lanes: int | None = None,
+    half_casts: bool = True,
 ) -> Kernel:
     """The kernel of a program for one memory layout.
 
     vector_bits: width of the target's vector registers; 0 for scalar code. lanes: elements of one vector step, a power
-    of two, if the caller knows better (rows much shorter than the default); 1 for scalar code.
+    of two, if the caller knows better (rows much shorter than the default); 1 for scalar code. half_casts: the target
+    has instructions between float16 and float32, in place of which LLVM would call functions that may not be there.
     """
     width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
-    name, arguments, declarations = symbol or program.name, Arguments(), dict[str, None]()
+    # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.
+    name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
     transposed = transposed_operands(program, layout) if lanes is None and vector_bits else ()
     block = block_size(program, transposed)
-    nest = Nest(program, layout, Builder(block or width, declarations), arguments)
+    nest = Nest(program, layout, Builder(block or width, declarations, half_casts=half_casts), arguments)
     cost = nest.costs.of_body(program.body)
     nest.tail = _tail(cost, vector_bits, layout)
     nest.write()
@@ -54,7 +57,7 @@ def generate(
     if transposed:
         # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
         width = max(width, block) if layout.streaming else block
-        tiled = TiledNest(program, layout, Builder(width, declarations), arguments)
+        tiled = TiledNest(program, layout, Builder(width, declarations, half_casts=half_casts), arguments)
         tiled.prepare(transposed, block, f"{name}.rows")
         tiled.write()
         notes.append(f"tiles of {BAND} rows for {', '.join(transposed)}")

@@ -19,7 +19,7 @@ from fusec.dtypes import (
     DType,
     real_type,
 )
-from fusec.records import replace
+from fusec.records import dataclass, replace
 
 
 def convert(b: Builder, value: Operand, source: DType, target: DType) -> Operand:
@@ -180,13 +180,28 @@ def _to_odd(b: Builder, value: Value) -> Value:
 def widen(b: Builder, value: Value, source: DType) -> Value:
     """The bits of a narrow float as float32, exactly."""
     if source == FLOAT16:
-        return b.cast("fpext", b.cast("bitcast", value, "half"), "float")
+        return b.cast("fpext", b.cast("bitcast", value, "half"), "float") if b.half_casts else _widen_half(b, value)
     if source == BFLOAT16:
         return b.cast("bitcast", b.binary("shl", b.cast("zext", value, "i32"), integer(16, "i32")), "float")
     if source == FLOAT8_E5M2:  # the upper byte of a float16
         return widen(b, b.binary("shl", b.cast("zext", value, "i16"), integer(8, "i16")), FLOAT16)
     assert source == FLOAT8_E4M3FN, f"no narrow float {source}"
     return _widen_e4m3(b, value)
+
+
+def _widen_half(b: Builder, value: Value) -> Value:
+    """By integers; the difference of two normal floats makes a normal float of a subnormal, exactly."""
+    bits = b.cast("zext", value, "i32")
+    magnitude = b.binary("shl", b.binary("and", bits, integer(0x7FFF, "i32")), integer(13, "i32"))
+    is_last = b.compare("icmp uge", magnitude, integer(31 << 23, "i32"))  # inf and nan: exponent 31 becomes 255
+    rebias = b.select(is_last, integer(255 - 31 << 23, "i32"), integer(127 - 15 << 23, "i32"))
+    least_normal = integer(127 - 14 << 23, "i32")
+    raised = b.cast("bitcast", b.binary("add", magnitude, least_normal), "float")
+    small = b.cast("bitcast", b.binary("fsub", raised, b.cast("bitcast", least_normal, "float")), "i32")
+    is_small = b.compare("icmp ult", magnitude, integer(1 << 23, "i32"))
+    size = b.select(is_small, small, b.binary("add", magnitude, rebias))
+    sign = b.binary("shl", b.binary("and", bits, integer(0x8000, "i32")), integer(16, "i32"))
+    return b.cast("bitcast", b.binary("or", size, sign), "float")
 
 
 def _widen_e4m3(b: Builder, value: Value) -> Value:
@@ -201,11 +216,11 @@ def _widen_e4m3(b: Builder, value: Value) -> Value:
 
 def narrow(b: Builder, value: Value, target: DType) -> Value:
     """A float32 rounded to nearest even as the bits of a narrow float."""
-    if target == FLOAT16:
+    if target == FLOAT16 and b.half_casts:
         return b.cast("bitcast", b.cast("fptrunc", value, "half"), "i16")
     if target == BFLOAT16:
         return _narrow_bfloat16(b, value)
-    return _narrow_fp8(b, value, target)
+    return _narrow_by_integers(b, value, target)
 
 
 def _narrow_bfloat16(b: Builder, value: Value) -> Value:
@@ -217,9 +232,28 @@ def _narrow_bfloat16(b: Builder, value: Value) -> Value:
     return b.select(b.compare("fcmp uno", value, value), integer(0x7FC0, "i16"), upper)
 
 
-def _narrow_fp8(b: Builder, value: Value, target: DType) -> Value:
-    """Both fp8 types: integer rounding where the result is normal, a float addition that rounds where it is not."""
-    kept, bias = (3, 7) if target == FLOAT8_E4M3FN else (2, 15)
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """A narrow float without its sign: stored digits, exponent bias; codes of the largest, of larger ones, of nan."""
+
+    digits: int
+    bias: int
+    largest: int
+    beyond: int
+    nan: int
+
+
+_CODES = {
+    FLOAT16: _Codes(10, 15, 0x7BFF, 0x7C00, 0x7E00),
+    FLOAT8_E4M3FN: _Codes(3, 7, 0x7E, 0x7F, 0x7F),
+    FLOAT8_E5M2: _Codes(2, 15, 0x7B, 0x7C, 0x7F),
+}
+
+
+def _narrow_by_integers(b: Builder, value: Value, target: DType) -> Value:
+    """Integer rounding where the result is normal, a float addition that rounds where it is not."""
+    codes, llvm = _CODES[target], register_type(target)
+    kept, bias = codes.digits, codes.bias
     bits = b.cast("bitcast", value, "i32")
     magnitude = b.binary("and", bits, integer(0x7FFFFFFF, "i32"))
     even = b.binary("and", b.binary("lshr", magnitude, integer(23 - kept, "i32")), integer(1, "i32"))
@@ -231,11 +265,12 @@ def _narrow_fp8(b: Builder, value: Value, target: DType) -> Value:
     small = b.binary("sub", b.cast("bitcast", summed, "i32"), integer(anchor, "i32"))
     is_small = b.compare("icmp ult", magnitude, integer(127 - bias + 1 << 23, "i32"))
     code = b.select(is_small, small, normal)
-    limit, beyond = (0x7E, 0x7F) if target == FLOAT8_E4M3FN else (0x7B, 0x7C)
-    code = b.select(b.compare("icmp ugt", code, integer(limit, "i32")), integer(beyond, "i32"), code)
-    code = b.select(b.compare("fcmp uno", value, value), integer(0x7F, "i32"), code)
-    sign = b.binary("and", b.binary("lshr", bits, integer(24, "i32")), integer(0x80, "i32"))
-    return b.cast("trunc", b.binary("or", code, sign), "i8")
+    is_beyond = b.compare("icmp ugt", code, integer(codes.largest, "i32"))
+    code = b.select(is_beyond, integer(codes.beyond, "i32"), code)
+    code = b.select(b.compare("fcmp uno", value, value), integer(codes.nan, "i32"), code)
+    sign_bit = integer(1 << target.bits - 1, "i32")
+    sign = b.binary("and", b.binary("lshr", bits, integer(32 - target.bits, "i32")), sign_bit)
+    return b.cast("trunc", b.binary("or", code, sign), llvm)
 
 
 # --- bits ------------------------------------------------------------------------------------------------------

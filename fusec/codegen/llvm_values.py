@@ -160,11 +160,12 @@ class Builder:
     """One LLVM function under construction: its instructions, stack slots and the intrinsics it declares.
 
     lanes: elements of a varying value; it may change while the text grows (a scalar remainder after a vector loop).
-    declarations: of the module, in order.
+    declarations: of the module, in order. half_casts: the target has instructions between float16 and float32.
     """
 
-    def __init__(self, lanes: int, declarations: dict[str, None]) -> None:
+    def __init__(self, lanes: int, declarations: dict[str, None], *, half_casts: bool = True) -> None:
         self.lanes = lanes
+        self.half_casts = half_casts
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations

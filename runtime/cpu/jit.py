@@ -7,6 +7,7 @@ LLVM is touched: other users of llvmlite share the library.
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from typing import Any, Literal, Protocol
 
@@ -25,6 +26,18 @@ PASSES: dict[str, tuple[str, ...]] = {
     "least": ("always_inliner", "sroa", "instruction_combine", "simplify_cfg"),
     "short": ("always_inliner", "sroa", "instruction_combine", "simplify_cfg"),
 }
+
+
+# What LLVM calls where a processor has no instruction: conversions and wide integers (libgcc's names), C's mathematics.
+_RUNTIME_FUNCTION = re.compile(
+    rb"\0_?("
+    rb"__extend[bhsd]f[sdxt]f2|__trunc[sdxt]f[bhsd]f2|__gnu_h2f_ieee|__gnu_f2h_ieee"
+    rb"|__fix(?:uns)?[hsd]f[sdt]i|__float(?:un)?[sdt]i[bhsd]f"
+    rb"|__u?(?:div|mod)[dt]i3|__u?divmod[dt]i4|__mul[dt]i3|__multi3|__mulo[sdt]i4|__powi[sd]f2"
+    rb"|(?:fma|fmod|floor|ceil|trunc|rint|nearbyint|round|roundeven|sqrt|ldexp|frexp|exp|exp2|log|log2|log10|pow|sin|cos)f?"
+    rb"|memcpy|memmove|memset"
+    rb")(?=\0)"
+)
 
 
 class Store(Protocol):
@@ -183,12 +196,22 @@ class Machine:
         manager.run(module, builder)
 
     def load(self, symbol: str, data: bytes) -> int:
-        """Add an object to the engine; the address of one of its functions."""
+        """Add an object to the engine; the address of one of its functions.
+
+        LLVM would end the process for a function of a C runtime that the process has not.
+        """
+        missing = [name for name in _called(data) if not self._llvm.address_of_symbol(name)]
+        assert not missing, f"{symbol} calls {', '.join(missing)}, which this process has not"
         self._engine.add_object_file(self._llvm.ObjectFileRef.from_data(data))
         self._engine.finalize_object()
         address: int = self._engine.get_function_address(symbol)
         assert address, f"{symbol} was not found in its object"
         return address
+
+
+def _called(data: bytes) -> list[str]:
+    """The functions of C runtimes that an object names, each between two zero bytes of its table of names."""
+    return sorted({found.decode() for found in _RUNTIME_FUNCTION.findall(data)})
 
 
 def _export_only(module: Any, name: str, symbol: str) -> None:

@@ -29,6 +29,13 @@ class Processor:
         """The first part of the triple, e.g. ``x86_64`` or ``aarch64``."""
         return self.triple.split("-", 1)[0]
 
+    @property
+    def converts_halves(self) -> bool:
+        """True if instructions convert between float16 and float32; elsewhere LLVM calls functions of a C runtime."""
+        if self.architecture == "x86_64":
+            return self.name == "x86-64-v3" or "+f16c" in self.features.split(",")
+        return self.architecture in ("aarch64", "arm64")
+
 
 def processor() -> Processor:
     """The processor in force. Raises SettingNotUnderstood for a FUSEC_CPU that this machine cannot run."""
