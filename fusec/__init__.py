@@ -8,6 +8,7 @@ array([1., 3., 5.], dtype=float32)
 
 from typing import TYPE_CHECKING
 
+from fusec import forking
 from fusec.errors import (
     FusecError,
     FusecIndexError,
@@ -37,8 +38,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import the kernels when first asked for, so that tools that only read a module of fusec stay light."""
     if name == "ElementwiseKernel":
-        from fusec import forking
-
         with forking.lock:
             from fusec.kernels import ElementwiseKernel
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -18,8 +19,15 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 lock = threading.RLock()
+
+
+def _release() -> None:
+    with suppress(RuntimeError):  # a fork that had begun when this module was imported
+        lock.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    os.register_at_fork(before=lock.acquire, after_in_parent=_release, after_in_child=_release)
 
 
 def forks_wait(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

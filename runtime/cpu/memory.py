@@ -201,6 +201,11 @@ class Pool:
             self._idle.clear()
             self._idle_bytes = 0
 
+    def renew(self) -> None:
+        """In a child process: a thread that is not here may have held the lock, amid a change of the count."""
+        self.lock = threading.Lock()
+        self._idle_bytes = sum(size * len(rows) for size, rows in self._idle.items())
+
     def _sort_in(self) -> None:
         """Move what has come back to its class; give back to the system what is too much or too old."""
         while self._returned:
@@ -232,10 +237,8 @@ def _usual_bound() -> int:
 
 
 _pool = Pool(_usual_bound())
-if hasattr(os, "register_at_fork"):  # a child must not find the lock held by a thread it does not have
-    os.register_at_fork(
-        before=_pool.lock.acquire, after_in_parent=_pool.lock.release, after_in_child=_pool.lock.release
-    )
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.renew)
 
 
 def pool_info() -> PoolInfo:

@@ -68,3 +68,42 @@ def test_a_child_compiles_though_the_parent_did(script: str, tmp_path: Path) -> 
         [sys.executable, "-c", PROLOGUE + script], capture_output=True, text=True, env=environment, timeout=100
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
+
+
+@pytest.mark.parametrize("module", ["fusec.forking", "fusec.runtime.cpu.memory"])
+def test_a_fork_that_began_before_an_import_releases_nothing(module: str) -> None:
+    script = f"""
+import importlib, os
+os.register_at_fork(before=lambda: importlib.import_module({module!r}))
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_child_allocates_though_another_thread_was_in_the_pool() -> None:
+    script = """
+import os, signal, threading
+import numpy as np
+from fusec.runtime.cpu import memory
+held, forked = threading.Event(), threading.Event()
+def hold():
+    with memory._pool.lock:
+        held.set()
+        forked.wait(5)
+threading.Thread(target=hold).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(5)
+    memory.empty((10**6,), np.dtype("f8"))[...] = 1
+    os._exit(0)
+forked.set()
+raise SystemExit(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
