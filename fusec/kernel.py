@@ -95,10 +95,15 @@ class Kernel:
     parts: tuple[tuple[str, str], ...] = ()
 
     @property
+    def title(self) -> str:
+        """The name without the prefix that keeps entry points apart from what a target defines."""
+        return self.name.removeprefix("fusec.")
+
+    @property
     def label(self) -> str:
         """The name with the arguments that are the user's, for people to tell kernels apart."""
         kinds = {slot.param: slot.dtype for slot in self.slots if slot.kind in ("pointer", "scalar")}
-        return f"{self.name}({', '.join(f'{dtype} {param}' for param, dtype in kinds.items())})"
+        return f"{self.title}({', '.join(f'{dtype} {param}' for param, dtype in kinds.items())})"
 
     @property
     def digest(self) -> str:

@@ -142,7 +142,7 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
             from fusec.codegen import metal
 
             kernel = metal.generate(program, spec.layout, "-fsingle-precision-constant" in definition.options)
-    debug.show(5, f"{kernel.name} {target}", kernel.source)
+    debug.show(5, f"{kernel.title} {target}", kernel.source)
     fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
     return replace(kernel, fills=fills)
 
@@ -201,14 +201,14 @@ def executable(definition: Definition, spec: Specialisation) -> Executable:
         store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
     _report(kernel, machine_code, "compiled", started)
     if debug.is_wanted(6):
-        debug.show(6, f"{kernel.name} assembly", engine.assembly(kernel))
+        debug.show(6, f"{kernel.title} assembly", engine.assembly(kernel))
     return engine.load(kernel, machine_code, store=store)
 
 
 def _report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
     """A line about a kernel that is ready, and one about what was decided for it."""
     took = (time.perf_counter() - started) * 1e3
-    title = f"{kernel.name} {kernel.digest[:12]} {kernel.layout.key}"
+    title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}"
     debug.show(1, f"{title} {how} in {took:.1f} ms, {len(machine_code)} bytes")
     debug.show(2, f"{kernel.label}: {'; '.join(kernel.notes)}; about {kernel.cost} operations an element")
 

@@ -358,6 +358,14 @@ def test_explain_names_what_happens():
         assert word in text
 
 
+@pytest.mark.parametrize("name", ["llvm", "memcpy", "sin", "malloc", "main", "entry", "fusec"])
+def test_no_kernel_name_means_something_to_the_compiler(name):
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = sin(x) + y", name)
+    x, y = np.full((40, 300), 0.5), np.ones((300, 40))
+    for _ in range(3):
+        np.testing.assert_allclose(kernel(x, y.T), np.sin(0.5) + 1)  # in tiles, with a function of their own
+
+
 # --- threads and processes -----------------------------------------------------------------------------------------
 
 
