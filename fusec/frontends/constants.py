@@ -1,4 +1,4 @@
-"""Integer expressions known at compile time: array lengths, #if conditions, template arguments, case labels."""
+"""Integer expressions without types: the conditions of ``#if``."""
 
 from __future__ import annotations
 

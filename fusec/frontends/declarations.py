@@ -8,9 +8,10 @@ from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert
 from fusec.frontends.c_types import Auto, CType, PointerTo, Void, show
 from fusec.frontends.expressions import Elements, Expressions
+from fusec.frontends.folding import fold
 from fusec.frontends.symbols import Address, GlobalArray, LocalArrayOf, PointerVariable, Symbol, Value, Variable
 from fusec.frontends.unit import check_struct
-from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
+from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
 
 MAX_ARRAY = 1 << 14  # elements of a local array; they live on the stack of every thread
@@ -65,8 +66,9 @@ class Declarations(Expressions):
         if each.name in self.unit.addressed and isinstance(kind, DType):
             self.bind(each.name, self.in_memory(name, kind, value, reason), each.span)
             return
-        known = value if reason and isinstance(value, Const) else None
-        self.bind(each.name, Variable(name, kind, reason, known), each.span)
+        if reason and value is not None and (known := fold(value, self.known)) is not None:
+            self.known[name] = known
+        self.bind(each.name, Variable(name, kind, reason), each.span)
         self.emit(Declare(name, kind, value, line=self.line))
 
     def in_memory(self, name: str, kind: DType, value: Expr | None, reason: str) -> Address:
@@ -152,7 +154,7 @@ class Declarations(Expressions):
         lengths: list[int] = []
         for at, length in enumerate(each.arrays):
             if length is not None:
-                value = self.constant(length, f"the length of '{each.name}'")
+                value = int(self.constant(length, f"the length of '{each.name}'").value)
             elif at == 0 and isinstance(each.value, s.Braced) and each.value.elements:
                 value = len(each.value.elements)
             else:

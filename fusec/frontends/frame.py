@@ -7,11 +7,12 @@ from contextlib import contextmanager
 
 from fusec.diagnostics import did_you_mean
 from fusec.dtypes import BOOL, INT64, UINT64, DType, complex_type, signed_of, unsigned_of
-from fusec.errors.language import NotSupported, Redeclared, TooDeep, UnknownType
-from fusec.frontends import constants, literals
+from fusec.errors.language import NotConstant, NotSupported, Redeclared, TooDeep, UnknownType
+from fusec.frontends import literals
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import common_choice
 from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, Void, builtin, show
+from fusec.frontends.folding import Known, fold
 from fusec.frontends.sequencing import changes
 from fusec.frontends.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
 from fusec.frontends.unit import Unit, check_struct
@@ -43,6 +44,7 @@ class Frame:
         self.impure = False
         self.span = Span(unit.source, 0, 0)
         self.extra = 0  # nesting of the IR that `blocks` does not show
+        self.known: Known = {}  # locals that are constant
         self._counts: dict[str, int] = {}
         self._depths: dict[Expr, int] = {}
 
@@ -259,44 +261,38 @@ class Frame:
         match name, args:
             case "complex", [DType() as part] if part.is_float and part.bits >= 32:
                 return complex_type(part)
-            case "conditional", [int() as test, a, b] if not isinstance(a, int) and not isinstance(b, int):
-                return a if test else b
-            case "enable_if", [int() as test, *rest]:
-                if not test:
+            case "conditional", [Const() as test, a, b] if not isinstance(a, Const) and not isinstance(b, Const):
+                return a if test.bits else b
+            case "enable_if", [Const() as test, *rest]:
+                if not test.bits:
                     raise SubstitutionError
-                return rest[0] if rest and not isinstance(rest[0], int) else Void()
+                return rest[0] if rest and not isinstance(rest[0], Const) else Void()
             case "make_unsigned" | "make_signed", [DType() as given] if given.is_integer:
                 return unsigned_of(given.bits) if name == "make_unsigned" else signed_of(given.bits)
             case "remove_const" | "remove_cv" | "remove_reference" | "decay", [DType() as given]:
                 return given
             case "common_type", [DType(), DType()]:
                 return common_choice(*types)
-        shown = ", ".join(str(arg) if isinstance(arg, int) else show(arg) for arg in args)
+        shown = ", ".join(str(arg.value) if isinstance(arg, Const) else show(arg) for arg in args)
         raise UnknownType(f"{node.name}<{shown}>", "complex<float>, complex<double> and conditional<...> are known").at(
             node.span
         )
 
-    def _type_arg(self, node: s.TypeArg) -> CType | int:
+    def _type_arg(self, node: s.TypeArg) -> CType | Const:
         if isinstance(node, s.Qualified):
             return self.resolve(node)
         return self.constant(node, "a template argument")
 
     # --- constants ---
 
-    def constant(self, node: s.Expression, what: str) -> int:
+    def constant(self, node: s.Expression, what: str) -> Const:
         """The value of an integer expression that must be known now. Raises NotConstant."""
-        return constants.evaluate(node, self._constant_leaf, what)
-
-    def _constant_leaf(self, node: s.Name | s.Trait | s.Sizeof) -> int | None:
-        match node:
-            case s.Name():
-                found = self.find(node.name)
-                known = found.value if isinstance(found, Value) else getattr(found, "known", None)
-            case s.Trait():
-                known = self.trait(node)
-            case s.Sizeof():
-                known = self.sizeof(node)
-        return int(known.value) if isinstance(known, Const) and not known.type.is_float else None
+        with self.block() as named:
+            value = self.value(node)
+        found = fold(value, self.known, named)
+        if found is None or not (found.type.is_integer or found.type == BOOL):
+            raise NotConstant(what).at(node.span)
+        return found
 
     def sizeof(self, node: s.Sizeof) -> Const:
         """``sizeof``, a size_t."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from fusec.dtypes import INT32, INT64, DType, real_type
+from fusec.dtypes import DType, real_type
 from fusec.errors.base import FusecError
 from fusec.errors.language import ArgumentCount, Recursion, TemplateMismatch, TooLarge
 from fusec.frontends import syntax as s
@@ -13,11 +13,11 @@ from fusec.frontends.effects import Effects
 from fusec.frontends.frame import SubstitutionError
 from fusec.frontends.symbols import Address, FieldPlace, Place, Value, Variable
 from fusec.frontends.unit import MAX_FUNCTIONS, Template
-from fusec.ir.expr import Expr, Pointer, Struct, Type, const, type_of
+from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, const, type_of
 from fusec.records import dataclass
 from fusec.source import Span
 
-Bindings = dict[str, CType | int]
+Bindings = dict[str, CType | Const]
 
 
 class DeductionError(Exception):
@@ -61,8 +61,8 @@ class Overloads(Effects):
         """A frame that sees the preamble and template parameters, and nothing of this function."""
         frame = type(self)(self.unit, set(self.unit.functions))
         for name, value in bindings.items():
-            if isinstance(value, int):
-                frame.symbols[0][name] = Value(const(value, INT32 if -(2**31) <= value < 2**31 else INT64))
+            if isinstance(value, Const):
+                frame.symbols[0][name] = Value(value)
             else:
                 frame.types[0][name] = value
         return frame
@@ -105,11 +105,13 @@ class Overloads(Effects):
             raise problem or TemplateMismatch(name, "no overload takes these types").at(node.span)
         return min(found, key=lambda candidate: candidate.cost)
 
-    def _candidate(self, function: s.FunctionDef, explicit: list[CType | int], given: list[Operand]) -> Candidate:
+    def _candidate(self, function: s.FunctionDef, explicit: list[CType | Const], given: list[Operand]) -> Candidate:
         templates = function.templates or ()
         if len(explicit) > len(templates):
             raise DeductionError(f"it has {len(templates)} template parameter(s)")
-        bindings: Bindings = {param.name: arg for param, arg in zip(templates, explicit, strict=False)}
+        bindings: Bindings = {}
+        for template, written in zip(templates, explicit, strict=False):
+            bindings[template.name] = self._template_argument(template, written, bindings)
         free = {param.name for param in templates if param.name not in bindings}
         for parameter, arg in zip(_params(function), given, strict=True):
             _deduce(parameter.type, arg, free, bindings)
@@ -117,12 +119,22 @@ class Overloads(Effects):
             if param.name not in bindings:
                 if param.default is None:
                     raise DeductionError(f"nothing tells what '{param.name}' is")
-                bindings[param.name] = self.within(bindings)._type_arg(param.default)
+                default = self.within(bindings)._type_arg(param.default)
+                bindings[param.name] = self._template_argument(param, default, bindings)
         frame = self.within(bindings)
         params = tuple(frame.parameter(parameter) for parameter in _params(function))
         frame.resolve(function.result)  # a result that does not exist takes the overload out
         cost = sum(_mismatch(param, arg) for param, arg in zip(params, given, strict=True))
         return Candidate(function, bindings, params, 2 * cost + bool(templates))
+
+    def _template_argument(self, param: s.TemplateParam, arg: CType | Const, bindings: Bindings) -> CType | Const:
+        """An argument for a template parameter; a value gets the declared type. Raises DeductionError."""
+        if (param.type is not None) != isinstance(arg, Const):
+            raise DeductionError(f"'{param.name}' is a {'type' if param.type is None else 'value'}")
+        if param.type is None or not isinstance(arg, Const):
+            return arg
+        kind = self.within(bindings).resolve(param.type)
+        return const(arg.value.item(), arg.type if not isinstance(kind, DType) else kind)
 
     def parameter(self, parameter: s.Parameter) -> CType:
         """The type of a parameter; a reference to a constant is as good as a value."""
@@ -143,7 +155,7 @@ class Overloads(Effects):
         if len(self.unit.instances) + len(self.unit.active) >= MAX_FUNCTIONS:
             raise TooLarge(MAX_FUNCTIONS, "functions").at(span)
         self.unit.active.append(key)
-        suffix = "".join(f"_{arg if isinstance(arg, int) else show(arg)}" for arg in chosen.bindings.values())
+        suffix = "".join(f"_{_shown(arg)}" for arg in chosen.bindings.values())
         name = self.unit.fresh(f"{function.name}{suffix}".replace(" ", "_").replace("-", "m"))
         found = self.within(chosen.bindings).function(function, name, chosen.params, types)
         self.unit.active.pop()
@@ -181,8 +193,12 @@ def _deduce(pattern: s.Qualified, given: Operand, free: set[str], bindings: Bind
         raise DeductionError(f"a {'pointer' if '*' in pattern.marks else 'value'} is needed for '{pattern.span.text}'")
     known = bindings.setdefault(name, found)
     if known != found:
-        shown = known if isinstance(known, int) else show(known)
-        raise DeductionError(f"'{name}' would be both {shown} and {show(found)}")
+        raise DeductionError(f"'{name}' would be both {_shown(known)} and {show(found)}")
+
+
+def _shown(arg: CType | Const) -> str:
+    """A template argument in the words of an error message."""
+    return str(arg.value) if isinstance(arg, Const) else show(arg)
 
 
 def _mismatch(param: CType, given: Operand) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusec.dtypes import BOOL, DType
-from fusec.errors.language import BadReturn, Fallthrough, Misplaced
+from fusec.errors.language import BadDeclaration, BadReturn, Fallthrough, Misplaced
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import binary
 from fusec.frontends.c_types import CType, PointerTo, Void, show
@@ -173,6 +173,7 @@ class Statements(Declarations):
         if not isinstance(value, Const):
             value = self.temporary(value, "_case")
         sections = _sections(node)
+        self._check_labels(value, sections)
         wraps = any(_has_break(each) for _, body in sections for each in body)
         if wraps:
             self.contexts.append(Context(is_switch=True))
@@ -224,14 +225,27 @@ class Statements(Declarations):
         tests: list[Expr] = []
         for label in labels:
             assert label.value is not None, "default matches what no label does"
-            known = const(
-                self.constant(label.value, "a case label"), scalar_type(binary("+", value, value, label.span))
-            )
-            tests.append(binary("==", value, known, label.span))
+            tests.append(binary("==", value, self._label(value, label), label.span))
         found = tests[0]
         for test in tests[1:]:
             found = self.bounded(apply("logical_or", found, test))
         return found
+
+    def _label(self, value: Expr, label: s.Case) -> Const:
+        """A case label in the promoted type of the switch."""
+        assert label.value is not None, "default has no value"
+        known = self.constant(label.value, "a case label")
+        return const(int(known.value), scalar_type(binary("+", value, value, label.span)))
+
+    def _check_labels(self, value: Expr, sections: list[Section]) -> None:
+        """Raises BadDeclaration if two labels are the same."""
+        seen: set[Const | None] = set()
+        for label in (label for labels, _ in sections for label in labels):
+            known = None if label.value is None else self._label(value, label)
+            if known in seen:
+                shown = "default" if known is None else f"case {known.value}"
+                raise BadDeclaration(f"'{shown}' stands twice in this switch", "remove one").at(label.span)
+            seen.add(known)
 
     # --- functions ---
 

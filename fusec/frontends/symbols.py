@@ -13,13 +13,12 @@ from fusec.records import dataclass
 class Variable:
     """A local variable, function parameter or scalar argument.
 
-    const: why it may not be assigned, "" if it may. known: its value, if that is a constant.
+    const: why it may not be assigned, "" if it may.
     """
 
     name: str
     type: DType | Struct
     const: str = ""
-    known: Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from fusec.errors.base import FusecError
 from fusec.frontends.text import lower, parse
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
@@ -104,3 +105,49 @@ def test_a_long_list_with_effects_is_lowered_in_linear_time():
         == 2 * count
     )
     assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ("switch (-56) { case (signed char)200: z = 1; break; default: z = 2; }", 1),
+        ("long long q = 4294967295LL; switch (q) { case ~0u: z = 1; break; default: z = 2; }", 1),
+        ("int a[(unsigned char)258] = {1}; z = sizeof(a);", 8),
+        ("const unsigned U = 5; int a[(U - 6 > 0) + 1]; z = sizeof(a);", 8),
+        ("int a[-1u >> 29]; z = sizeof(a);", 28),
+        ("int a[(int)3.9]; z = sizeof(a);", 12),
+        ("constexpr int K = 4; const int M = K * 2 - 1; int b[M]; z = sizeof(b);", 28),
+        ("int a[I]; z = sizeof(a);", 12),
+        ("int a[true ? 2 : 1 / 0]; z = sizeof(a);", 8),
+        ("int a[int{3} + sizeof(int)]; z = sizeof(a);", 28),
+        ("z = same<3>() + small<258>() * 10 + flag<2>() * 100 + wide<4294967296LL>() * 1000 + size<(short)65538>() * 10000;", 81124),
+    ],
+)  # fmt: skip
+def test_constant_expressions_have_types(operation, expected):
+    preamble = """
+        const int I = 7 / 2;
+        template<int N> __device__ int same() { return N + 1; }
+        template<unsigned char N> __device__ int small() { return N; }
+        template<bool B> __device__ int flag() { return B; }
+        template<long long N> __device__ int wide() { return (N >> 32) + (sizeof(N) == 8 ? 0 : 7); }
+        template<int N> __device__ int size() { int a[N]; return sizeof(a); }
+    """
+    assert result(operation, preamble) == expected
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        ("switch (x) { case 5: z = 1; break; case 4 + 1: z = 2; }", "'case 5' stands twice"),
+        ("switch (x) { case 5: case 5: z = 1; }", "'case 5' stands twice"),
+        ("switch (x) { default: z = 1; break; default: z = 2; }", "'default' stands twice"),
+        ("int a[x]; z = 1;", "must be an integer constant"),
+        ("int a[2.5]; z = 1;", "must be an integer constant"),
+        ("int a[1 / 0]; z = 1;", "must be an integer constant"),
+        ("int a[1 << 40]; z = 1;", "must be an integer constant"),
+        ("int k = 3; int a[k++]; z = 1;", "must be an integer constant"),
+    ],
+)
+def test_what_is_no_constant_is_refused(operation, message):
+    with pytest.raises(FusecError, match=message):
+        result(operation, x=1)
