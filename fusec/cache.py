@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, BinaryIO, get_args
 
 from fusec import debug, dtypes, forking
 from fusec.errors.targets import SettingNotUnderstood
@@ -60,7 +60,7 @@ class Cache:
         """The payload put under this kind and key, or None; an entry found damaged is removed."""
         file = self._file(kind, key)
         try:
-            data = file.read_bytes()
+            data = _read(file)
         except OSError:
             return None
         found = _open_envelope(data, _digest(kind, key))
@@ -135,8 +135,8 @@ class Cache:
     def _entries(self) -> Iterator[Entry]:
         for file in self._files("*" + SUFFIX):
             with suppress(OSError, ValueError, struct.error):
-                about = file.stat()
-                with file.open("rb") as stream:
+                with _open(file) as stream:
+                    about = os.fstat(stream.fileno())
                     label_bytes = HEADER.unpack(stream.read(HEADER.size))[2]
                     label = stream.read(min(label_bytes, 4096)).decode(errors="replace")
                 yield Entry(file.parent.name, label, about.st_size, about.st_mtime, file)
@@ -310,6 +310,21 @@ def _open_envelope(data: bytes, digest: bytes) -> tuple[str, bytes] | None:
     if hashlib.sha256(body).digest() != checksum:
         return None
     return body[:label_bytes].decode(), body[label_bytes:]
+
+
+def _open(path: Path) -> BinaryIO:
+    """A file to read. Raises OSError for what is none: a folder, or a pipe, which would have readers wait for ever."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is not a file")
+    return open(descriptor, "rb")
+
+
+def _read(path: Path) -> bytes:
+    with _open(path) as stream:
+        return stream.read()
 
 
 def _write_new(path: Path, data: bytes) -> None:

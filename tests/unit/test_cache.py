@@ -103,6 +103,21 @@ def test_a_folder_in_place_of_an_entry_is_a_miss(store: Cache) -> None:
     assert store.get("object", "k") is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_in_place_of_an_entry_is_a_miss(store: Cache) -> None:
+    store.put("object", "k", b"payload")
+    file = only_file(store)
+    file.unlink()
+    os.mkfifo(file)
+    found: list[object] = []
+    reader = threading.Thread(target=lambda: found.extend((store.get("object", "k"), store.list())), daemon=True)
+    reader.start()
+    reader.join(10)
+    assert found == [None, []]
+    store.put("object", "k", b"payload")
+    assert store.get("object", "k") == b"payload"
+
+
 def test_a_folder_that_is_gone_or_a_file_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     for path in (tmp_path / "file", tmp_path / "gone"):
