@@ -76,6 +76,13 @@ class Overloads(Effects):
         )
         if by_reference:
             return Operand(self.place(node, "a reference parameter"), False, node.span)
+        watched = any(
+            _writes(function) and _refers(param)
+            for function in self.unit.functions[name]
+            for param in _params(function)[at : at + 1]
+        )
+        if watched and self._names_place(node):
+            return Operand(self.place(node), False, node.span)
         if not self.is_pointer(node):
             return Operand(self.value(node), False, node.span)
         if isinstance(node, s.Prefix) and node.op == "&" and isinstance(node.operand, s.Name):
@@ -83,6 +90,17 @@ class Overloads(Effects):
             if isinstance(found, Variable):
                 return Operand(found, True, node.span)
         return Operand(self.address(node), True, node.span)
+
+    def _names_place(self, node: s.Expression) -> bool:
+        """True for an expression that is a place already, so that a reference to a constant can refer to it."""
+        match node:
+            case s.Name():
+                return isinstance(self.find(node.name), (Variable, Address, FieldPlace))
+            case s.Index(value=base):
+                return not isinstance(base, s.Call)
+            case s.Prefix(op="*"):
+                return True
+        return False
 
     def choose(self, name: str, node: s.Call, operands: list[Operand]) -> Candidate:
         """The overload that fits a call best. Raises ArgumentCount or TemplateMismatch."""
@@ -122,7 +140,10 @@ class Overloads(Effects):
                 default = self.within(bindings)._type_arg(param.default)
                 bindings[param.name] = self._template_argument(param, default, bindings)
         frame = self.within(bindings)
-        params = tuple(frame.parameter(parameter) for parameter in _params(function))
+        params = tuple(
+            frame.parameter(parameter, _aliased(arg, given) if _writes(function) else None)
+            for parameter, arg in zip(_params(function), given, strict=True)
+        )
         frame.resolve(function.result)  # a result that does not exist takes the overload out
         cost = sum(_mismatch(param, arg) for param, arg in zip(params, given, strict=True))
         return Candidate(function, bindings, params, 2 * cost + bool(templates))
@@ -136,10 +157,13 @@ class Overloads(Effects):
         kind = self.within(bindings).resolve(param.type)
         return const(arg.value.item(), arg.type if not isinstance(kind, DType) else kind)
 
-    def parameter(self, parameter: s.Parameter) -> CType:
-        """The type of a parameter; a reference to a constant is as good as a value."""
+    def parameter(self, parameter: s.Parameter, watched: DType | None) -> CType:
+        """The type of a parameter; a reference to a constant is as good as a value.
+
+        watched: the type of an argument that the function might change by another way; then the reference stays one.
+        """
         found = self.resolve(parameter.type)
-        if isinstance(found, PointerTo) and found.reference and found.const:
+        if isinstance(found, PointerTo) and found.reference and found.const and found.element != watched:
             return found.element
         return found
 
@@ -175,6 +199,27 @@ def _params(function: s.FunctionDef) -> tuple[s.Parameter, ...]:
         case (s.Parameter(name="", type=s.Qualified(base=s.TypeName(name="void"), marks="")),):
             return ()
     return function.params
+
+
+def _refers(param: s.Parameter) -> bool:
+    """True for a reference to a constant."""
+    return "&" in param.type.marks and param.type.const
+
+
+def _writes(function: s.FunctionDef) -> bool:
+    """True if a function may write through a parameter."""
+    return any(param.type.marks and not param.type.const for param in _params(function))
+
+
+def _aliased(arg: Operand, given: list[Operand]) -> DType | None:
+    """The type of an argument in memory, or of a variable that is given twice; None for what nothing else reaches."""
+    match arg:
+        case Operand(value=Address(pointer=pointer, element=element), pointer=False):
+            stored = type_of(pointer)
+            return element if isinstance(stored, Pointer) and stored.element == element else None
+        case Operand(value=Variable(type=DType() as dtype, const="") as variable, pointer=False):
+            return dtype if sum(each.value is variable for each in given) > 1 else None
+    return None
 
 
 def _deduce(pattern: s.Qualified, given: Operand, free: set[str], bindings: Bindings) -> None:
