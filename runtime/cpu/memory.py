@@ -40,27 +40,30 @@ MOST_RETURNED = 8  # small regions that may wait to be put in order, to keep fre
 def empty(shape: Sequence[int], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
     """A new array with undefined content, aligned to 64 bytes from 32 KiB on.
 
-    axes: the axes from outermost to innermost in memory, C order if not given.
+    axes: the axes from outermost to innermost in memory, C order if not given. Raises MemoryError.
     """
     return _make(tuple(shape), dtype, axes, zeroed=False)
 
 
 def zeros(shape: Sequence[int], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
-    """A new array of zeros; alignment and `axes` as for `empty`."""
+    """A new array of zeros; alignment, `axes` and errors as for `empty`."""
     return _make(tuple(shape), dtype, axes, zeroed=True)
 
 
 def _make(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None, *, zeroed: bool) -> Array:
     nbytes = math.prod(shape) * dtype.itemsize
     allocate = np.zeros if zeroed else np.empty
-    if nbytes < SMALL and axes is None:
-        return allocate(shape, dtype)
-    strides = None if axes is None else _strides(shape, dtype.itemsize, axes)
-    if nbytes >= LARGE:
-        block = _pool.take(nbytes, zeroed=zeroed)
-        return np.ndarray(shape, dtype, block, 0, strides)
-    raw = allocate(nbytes + ALIGNMENT, np.uint8)
-    return np.ndarray(shape, dtype, raw, -_address(raw) % ALIGNMENT, strides)
+    try:
+        if nbytes < SMALL and axes is None:
+            return allocate(shape, dtype)
+        strides = None if axes is None else _strides(shape, dtype.itemsize, axes)
+        if nbytes >= LARGE:
+            block = _pool.take(nbytes, zeroed=zeroed)
+            return np.ndarray(shape, dtype, block, 0, strides)
+        raw = allocate(nbytes + ALIGNMENT, np.uint8)
+        return np.ndarray(shape, dtype, raw, -_address(raw) % ALIGNMENT, strides)
+    except (OSError, OverflowError, ValueError) as problem:  # the system's refusal; beyond what an address can say
+        raise MemoryError(f"no memory for an array of shape {shape} and type {dtype}") from problem
 
 
 def _strides(shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> tuple[int, ...]:

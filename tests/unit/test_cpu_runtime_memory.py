@@ -56,6 +56,14 @@ def test_axes_lie_in_the_order_asked_for(axes: tuple[int, ...], scale: int) -> N
     assert array.transpose(axes).flags.c_contiguous
 
 
+@pytest.mark.parametrize("make", [memory.empty, memory.zeros])
+@pytest.mark.parametrize("shape", [(1 << 50,), (1 << 62,), (1 << 80,), (1 << 40, 1 << 40), (0, 1 << 70)])
+def test_what_no_machine_holds_is_a_memory_error(shape: tuple[int, ...], make: type) -> None:
+    for axes in (None, tuple(reversed(range(len(shape))))):
+        with pytest.raises(MemoryError):
+            make(shape, FLOAT64, axes)
+
+
 def test_memory_nobody_refers_to_is_used_again() -> None:
     first = memory.empty((200_000,), FLOAT64)
     address = first.ctypes.data

@@ -427,6 +427,14 @@ def test_any_dlpack_producer_is_an_argument():
     np.testing.assert_array_equal(ADD(Producer(x), x), x + x)
 
 
+def test_no_memory_for_an_output_is_the_same_error_from_every_entry():
+    kernel = fusec.ElementwiseKernel("T x", "T y", "y = x", "large")
+    x = np.broadcast_to(np.float64(1), (1 << 45,))
+    for _ in range(4):  # the later calls come from native entries
+        with pytest.raises(MemoryError):
+            kernel(x)
+
+
 def test_an_axis_that_an_array_has_not_is_an_error():
     width = fusec.ElementwiseKernel("raw T x", "int64 y", "y = x.shape()[1]", "width")
     assert width(f32(3, 7), size=1).tolist() == [7]
