@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from fusec import debug, forking, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import (
@@ -244,7 +246,7 @@ def _protect(kernel: ElementwiseKernel, call: Call) -> None:
         if given is None or dtype is None or kernel.params[position].non_const:
             continue
         if any(_disturbs(kernel.params[position], given, view_of(given, dtype), output) for output in outputs):
-            call.arrays[position] = given.copy(order="K")
+            call.arrays[position] = np.array(given, order="K")  # not the copy() of a subclass
             call.key = None  # strides changed: make the key anew
     if call.key is None:
         call.key = _key(call)

@@ -35,13 +35,14 @@ def host_array(value: object, param: str, kernel: str) -> Array:
         raise UnsupportedArgument(kernel, param, "numpy.ma.MaskedArray", cure).at()
     if isinstance(value, np.ndarray):
         return value
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        try:
+    try:
+        if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
             return np.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError) as problem:
-            raise UnsupportedArgument(kernel, param, type(value).__name__, str(problem)).at() from problem
-    if hasattr(value, "__array_interface__"):
-        return np.asarray(value)
+        if hasattr(value, "__array_interface__"):
+            return np.asarray(value)
+    except Exception as problem:  # whatever another library raises
+        reason = str(problem) if isinstance(problem, BufferError | RuntimeError | TypeError) else repr(problem)
+        raise UnsupportedArgument(kernel, param, type(value).__name__, reason).at() from problem
     raise UnsupportedArgument(kernel, param, str(type(value))).at()
 
 

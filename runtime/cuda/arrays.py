@@ -22,8 +22,6 @@ from fusec.records import dataclass
 from fusec.runtime.cuda import dlpack, driver, streams
 from fusec.runtime.cuda.memory import CudaArray
 
-_REFUSALS = (AttributeError, BufferError, RuntimeError, TypeError, ValueError)  # what exporters raise
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceArray:
@@ -72,8 +70,8 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
             return _from_dlpack(value, capsule, dlpack.read(capsule))
         except FusecError:
             raise
-        except _REFUSALS as refusal:
-            reason = str(refusal)
+        except Exception as refusal:  # exporters raise what they like
+            reason = str(refusal) or repr(refusal)
     elif kind is not None:
         if kind in (dlpack.CPU, dlpack.CUDA_HOST):
             raise HostArrayAmongDeviceArrays(_name(value)).at()
@@ -125,11 +123,11 @@ def check_writable(array: DeviceArray) -> None:
 
 def _dlpack_kind(value: object) -> int | None:
     """The DLPack device type of an array; None if it does not speak DLPack."""
-    if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
-        return None
     try:
+        if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
+            return None
         return int(value.__dlpack_device__()[0])
-    except _REFUSALS:
+    except Exception:  # as above; then another protocol may do, or gives the reason
         return None
 
 
@@ -163,8 +161,8 @@ def _from_dlpack(value: object, capsule: object, contents: dlpack.Contents) -> D
 
 def _has_interface(value: object) -> bool:
     try:
-        return hasattr(value, "__cuda_array_interface__")
-    except RuntimeError:  # PyTorch's answer for a tensor that requires a gradient: on the device, but not shared
+        return getattr(value, "__cuda_array_interface__", None) is not None
+    except Exception:  # PyTorch's answer for a tensor that requires a gradient: on the device, but not shared
         return True
 
 
@@ -176,8 +174,10 @@ def _by_interface(value: object, reason: str) -> DeviceArray:
         if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
             raise HostArrayAmongDeviceArrays(_name(value)).at() from absent
         raise DeviceArrayRefused(_name(value), reason).at() from absent
-    except RuntimeError as refusal:
-        raise DeviceArrayRefused(_name(value), str(refusal)).at() from refusal
+    except Exception as refusal:
+        raise DeviceArrayRefused(_name(value), str(refusal) or repr(refusal)).at() from refusal
+    if not isinstance(interface, dict):
+        raise DeviceArrayRefused(_name(value), f"its __cuda_array_interface__ is {interface!r}, no dict").at()
     return _from_interface(value, interface)
 
 
@@ -189,7 +189,7 @@ def _from_interface(value: object, interface: dict[str, Any]) -> DeviceArray:
         raise DeviceArrayRefused(_name(value), "it has a mask, which would be lost").at()
     try:
         pointer, readonly, shape, given, typestr = _interface_layout(interface)
-    except (KeyError, TypeError) as wrong:
+    except (KeyError, OverflowError, TypeError, ValueError) as wrong:
         raise DeviceArrayRefused(_name(value), f"its __cuda_array_interface__ is malformed ({wrong!r})").at() from wrong
     dtype = _interface_dtype(value, typestr)
     strides = dlpack.c_strides(shape, dtype.nbytes) if given is None else given
@@ -215,10 +215,13 @@ def _interface_layout(
     """Pointer (0 for none), read-only flag, shape, strides and typestr, as plain values."""
     pointer, readonly = interface["data"]
     strides = interface.get("strides")
+    shape = tuple(int(extent) for extent in interface["shape"])
+    if not all(0 <= extent < 1 << 63 for extent in shape):
+        raise ValueError(f"shape {shape}")
     return (
         int(pointer or 0),
         bool(readonly),
-        tuple(int(extent) for extent in interface["shape"]),
+        shape,
         None if strides is None else tuple(int(stride) for stride in strides),
         str(interface["typestr"]),
     )
@@ -228,7 +231,7 @@ def _interface_dtype(value: object, typestr: str) -> DType:
     """The dtype of a typestr; void ones hide bfloat16 and float8, which the array's own dtype may name."""
     try:
         given = np.dtype(getattr(value, "dtype", typestr) if typestr[1:2] == "V" else typestr)
-    except TypeError as unknown:
+    except (TypeError, ValueError) as unknown:
         raise DeviceDtypeUnsupported(repr(typestr)).at() from unknown
     found = dtypes.from_numpy(given)
     if found is None:

@@ -427,6 +427,82 @@ def test_any_dlpack_producer_is_an_argument():
     np.testing.assert_array_equal(ADD(Producer(x), x), x + x)
 
 
+class Liar:
+    """Offers one protocol of arrays, and answers what it was told to: a value, or an error to raise."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    def __getattr__(self, name):
+        if name not in self.answers:
+            raise AttributeError(name)
+        answer = self.answers[name]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def raises(error):
+    def raise_it(**_):
+        raise error
+
+    return raise_it
+
+
+def used_capsule():
+    capsule = np.ones(3).__dlpack__()
+    np.from_dlpack(Liar(__dlpack__=lambda **_: capsule, __dlpack_device__=lambda: (1, 0)))
+    return capsule
+
+
+ERRORS = (
+    ValueError("v"),
+    KeyError("k"),
+    ZeroDivisionError("z"),
+    TypeError("t"),
+    RuntimeError("r"),
+    AttributeError("a"),
+)
+LIES = [
+    *(Liar(__array_interface__=error) for error in ERRORS[:-1]),
+    *(Liar(__cuda_array_interface__=error) for error in ERRORS[:-1]),
+    *(Liar(__dlpack__=raises(error), __dlpack_device__=lambda: (1, 0)) for error in ERRORS),
+    *(Liar(__dlpack__=raises(error), __dlpack_device__=raises(error)) for error in ERRORS),
+    *(Liar(__dlpack__=lambda **_: 5, __dlpack_device__=lambda at=at: at) for at in ((), (1,), (1, 0), (2, 0), None)),
+    Liar(__dlpack__=lambda **_: used_capsule(), __dlpack_device__=lambda: (1, 0)),
+    *(
+        Liar(**{protocol: {"version": 3, "typestr": "<f8", "shape": (4,), "data": (8, False), **lie}})
+        for protocol in ("__array_interface__", "__cuda_array_interface__")
+        for lie in ({"shape": (-4,)}, {"shape": ("a",)}, {"shape": (1 << 80,)}, {"strides": "ab"}, {"typestr": "zz"})
+    ),
+    *(
+        Liar(**{protocol: lie})
+        for protocol in ("__array_interface__", "__cuda_array_interface__")
+        for lie in (None, 5, {})
+    ),
+]
+
+
+@pytest.mark.parametrize("liar", LIES, ids=[", ".join(map(str, each.answers.values()))[:60] for each in LIES])
+def test_arrays_that_lie_are_refused_with_the_reason(liar):
+    with pytest.raises(fusec.FusecError) as caught:
+        ADD(liar, 1.0)
+    assert caught.value.error.code in ("F202", "F362", "F363")
+
+
+class Copies(np.ndarray):
+    """A NumPy array whose copies are none."""
+
+    def copy(self, *args, **kwargs):
+        raise KeyError("no copies")
+
+
+def test_an_overlapping_subclass_is_copied_as_numpy_would():
+    x = np.zeros(5).view(Copies)
+    ADD(x[:-1], 1.0, x[1:])
+    assert x.tolist() == [0, 1, 1, 1, 1]
+
+
 def test_no_memory_for_an_output_is_the_same_error_from_every_entry():
     kernel = fusec.ElementwiseKernel("T x", "T y", "y = x", "large")
     x = np.broadcast_to(np.float64(1), (1 << 45,))
