@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusec.dtypes import BY_NAME
-from fusec.errors.language import NotSupported, TooDeep, Unbalanced, UnknownName
+from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, Unbalanced, UnknownName
 from fusec.frontends.tokens import Token
 from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
@@ -20,6 +20,10 @@ C_TYPES = frozenset(
     " cuComplex cuFloatComplex cuDoubleComplex".split()
 )
 TYPES = (frozenset(BY_NAME) | C_TYPES) - {"bool"}
+# Names that C and CUDA lack: where a preamble has a function of such a name, the name is the function's.
+YIELDING = (frozenset(BY_NAME) - {"bool"}) | frozenset(
+    "uint uchar ushort ulong longlong ulonglong bfloat16 index_t".split()
+)
 TRAIT_TYPES = frozenset(
     "conditional conditional_t enable_if enable_if_t make_unsigned make_unsigned_t make_signed make_signed_t"
     " remove_const remove_const_t remove_cv remove_cv_t remove_reference remove_reference_t decay decay_t"
@@ -63,19 +67,20 @@ class Classifier:
     types: set[str]
     generics: set[str] = field(default_factory=set)
 
-    def classify(self, tokens: list[Token], file: SourceFile) -> list[Token]:
+    def classify(self, tokens: list[Token], file: SourceFile, preamble: bool = False) -> list[Token]:
         """The tokens with the terminals of the grammar as their types.
 
-        Raises NotSupported, Unbalanced, TooDeep or UnknownName (for a foreign namespace).
+        Raises NotSupported, Unbalanced, TooDeep, UnknownName (for a foreign namespace) or BadDeclaration (for a
+        function with the name of a type).
         """
-        return _Pass(self, tokens, file).run()
+        return _Pass(self, tokens, file, preamble).run()
 
 
 class _Pass:
     """One text: where we are, the template parameters in force and the names that hide types."""
 
-    def __init__(self, owner: Classifier, tokens: list[Token], file: SourceFile) -> None:
-        self.owner, self.tokens, self.file = owner, tokens, file
+    def __init__(self, owner: Classifier, tokens: list[Token], file: SourceFile, preamble: bool) -> None:
+        self.owner, self.tokens, self.file, self.preamble = owner, tokens, file, preamble
         self.forced: dict[int, str] = {}  # positions of names whose kind is known from what is before them
         self.templates: list[tuple[int, frozenset[str]]] = []  # (end, names) of template heads in force
         self.brackets: list[Token] = []
@@ -195,6 +200,7 @@ class _Pass:
         while at < len(self.tokens) and self._text(at) not in ("{", ";"):
             depth += (self._text(at) in ("(", "<")) - (self._text(at) in (")", ">"))
             if depth == 0 and self.tokens[at].type == "NAME" and self._text(at + 1) == "(":
+                self._function(self.tokens[at])
                 self.owner.generics.add(self._text(at))
                 self.forced[at] = "GENERIC"
                 return
@@ -222,7 +228,7 @@ class _Pass:
             return Token(self.forced[at], text, token.start, token.end)
         if text in REFUSED:
             raise NotSupported(f"'{text}' is", REFUSED[text]).at(self._span(token))
-        return Token(self._kind(at, text, before), text, token.start, token.end)
+        return Token(self._kind(at, text, out), text, token.start, token.end)
 
     def _unqualified(self, token: Token) -> str:
         if "::" not in token.text:
@@ -232,7 +238,8 @@ class _Pass:
             raise UnknownName(token.text, f"known namespaces: {', '.join(sorted(NAMESPACES))}").at(self._span(token))
         return text
 
-    def _kind(self, at: int, text: str, before: str) -> str:
+    def _kind(self, at: int, text: str, out: list[Token]) -> str:
+        before = out[-1].type if out else ""
         if text in TRAIT_TYPES and self._text(at + 1) == "<":
             return "TRAIT_TYPE"
         if text in TRAIT_VALUES and self._text(at + 1) == "<":
@@ -240,6 +247,9 @@ class _Pass:
         if any(text in names for _, names in self.templates):
             return "TYPE"
         if text in self.owner.types and not any(text in names for names in self.hidden):
+            if self._is_function(at, [each.type for each in out[-2:]]):
+                self._function(self.tokens[at])
+                return "NAME"
             if before in ("TYPE", "CTYPE", "AUTO"):  # a variable named like a type hides it
                 self.hidden[-1].add(text)
                 return "NAME"
@@ -247,6 +257,21 @@ class _Pass:
         if text in self.owner.generics or (self._text(at + 1) == "<" and self._is_instance(at + 2)):
             return "GENERIC"
         return "NAME"
+
+    def _is_function(self, at: int, before: list[str]) -> bool:
+        """True for the name of a function that a preamble declares."""
+        if not self.preamble or self.brackets or self._text(at + 1) != "(":
+            return False
+        after_star = self._text(at - 1) == "*"
+        return before[: -1 if after_star else None][-1:] in (["TYPE"], ["CTYPE"])
+
+    def _function(self, name: Token) -> None:
+        """A function is declared; it goes before a type of its name. Raises BadDeclaration if that is a type of C's."""
+        if name.text in self.owner.types and name.text not in YIELDING:
+            raise BadDeclaration(f"function '{name.text}' has the name of a type", "choose another name").at(
+                self._span(name)
+            )
+        self.owner.types.discard(name.text)
 
     def _is_instance(self, at: int) -> bool:
         """True if types, commas and ``> (`` follow: then the ``<`` before is no comparison."""

@@ -22,6 +22,11 @@ RESERVED = frozenset(
     " volatile while xor xor_eq".split()
 )
 
+# Keywords of C++ that no kernel needs; texts that use them as names would not be CUDA C++.
+KEYWORDS = frozenset(
+    "alignas alignof char16_t char32_t dynamic_cast explicit export noexcept protected static_assert thread_local"
+    " typeid wchar_t".split()
+)
 TYPE_WORDS = frozenset("auto bool char double float int long short signed unsigned void".split())
 
 
@@ -115,6 +120,8 @@ def _dtype(name: str, span: Span) -> DType:
 def _check_name(name: str, span: Span) -> None:
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ParameterName(name, "a name is letters, digits and underscores, and starts with a letter").at(span)
+    if name in KEYWORDS:
+        raise ParameterName(name, f"'{name}' is a keyword of C++; choose another name").at(span)
     if name in RESERVED or name in BY_NAME:
         what = "a type" if name in BY_NAME or name in TYPE_WORDS else "a word"
         raise ParameterName(name, f"'{name}' is {what} of the kernel language; choose another name").at(span)

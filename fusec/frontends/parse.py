@@ -29,7 +29,7 @@ class Reader:
 
     def preamble(self, file: SourceFile) -> tuple[s.External, ...]:
         """The functions, structs, aliases and constants of a preamble."""
-        tokens = self.classifier.classify(self.preprocessor.read(file), file)
+        tokens = self.classifier.classify(self.preprocessor.read(file), file, preamble=True)
         return self._parse(tokens, file, "preamble")  # type: ignore[no-any-return]
 
     def body(self, file: SourceFile) -> tuple[s.Statement, ...]:

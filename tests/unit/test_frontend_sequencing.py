@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from fusec.dtypes import BY_NAME
 from fusec.errors.base import FusecError
 from fusec.frontends.text import lower, parse
 from fusec.ir.interpret import interpret
@@ -179,3 +180,40 @@ def test_a_reference_to_a_constant_sees_what_an_alias_writes(operation, expected
         __device__ int w(const int& a, int* b) { *b = 9; return a; }
     """
     assert result(operation, preamble, x=3) == expected
+
+
+@pytest.mark.parametrize("name", ["uint", "uchar", "ushort", "ulong", "int32", "float64", "complex64", "index_t"])
+@pytest.mark.parametrize(
+    "declaration",
+    ["float {}(float q)", "static inline float {}(float q)", "template<class T> __device__ T {}(T q)", "unsigned {}(int q)"],
+)  # fmt: skip
+def test_a_function_goes_before_a_convenience_type_of_its_name(name, declaration):
+    preamble = f"__device__ {declaration.format(name)} {{ return q + 10; }}"
+    assert result(f"z = {name}(x) * 2;", preamble.replace("__device__ template", "template"), x=1) == 22
+
+
+def test_a_function_named_like_a_type_may_return_an_address():
+    preamble = "__device__ const int* uint(const int* q) { return q + 1; }"
+    kernel = parse("raw int32 x", "int32 z", "z = uint(&x[i])[-1] + *uint(&x[i]);", preamble=preamble)
+    program = lower(kernel, {"x": BY_NAME["int32"], "z": BY_NAME["int32"]}, ndims={"x": 1}, scalars=frozenset())
+    arrays = {"x": np.array([4, 50], np.int32), "z": np.zeros(1, np.int32)}
+    interpret(expand(program), arrays, {}, (1,))
+    assert arrays["z"][0] == 54
+
+
+@pytest.mark.parametrize("name", ["size_t", "half", "int32_t", "ptrdiff_t", "cuComplex", "S"])
+@pytest.mark.parametrize("head", ["__device__ float", "template<class T> __device__ T", "int*"])
+def test_a_function_named_like_a_type_of_cuda_is_refused(name, head):
+    kind = "T" if "T" in head else "int"
+    with pytest.raises(FusecError, match=f"function '{name}' has the name of a type"):
+        result("z = 1;", f"struct S {{ int a; }}; {head} {name}({kind} q) {{ return 0; }}")
+
+
+def test_a_type_in_an_initialiser_of_a_preamble_is_no_function():
+    assert result("z = A + uint(-1) % 7 + B;", "const int A = 3 * uint(2); const uint B = uint(4);") == 6 + 3 + 4
+
+
+@pytest.mark.parametrize("name", ["true", "not", "and", "xor", "nullptr", "template", "this", "explicit", "alignas"])
+def test_keywords_are_no_names_of_parameters(name):
+    with pytest.raises(FusecError, match="F103"):
+        parse(f"int32 {name}", "int32 z", "z = 1;")
