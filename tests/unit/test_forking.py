@@ -107,3 +107,28 @@ raise SystemExit(os.waitpid(child, 0)[1])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
+
+
+def test_llvm_is_entered_under_the_lock_only_by_the_ends_of_its_objects_too() -> None:
+    script = """
+import gc
+import numpy as np
+from llvmlite.binding import ffi
+import fusec
+from fusec import forking
+from fusec.runtime.cpu import jit
+owned = []
+ffi.register_lock_callback(lambda: owned.append(forking.lock._is_owned()), lambda: None)
+kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x * y", "k")
+for shape in ((3,), (300_000,), (300, 400)):
+    for _ in range(3):
+        kernel(np.ones(shape), np.ones(shape[::-1]).T)
+kernel.source("asm")
+for make in (jit.emit, jit.assembly):
+    make("f", "define void @f() { ret void }")
+gc.collect()
+print(len(owned) > 100, all(owned))
+"""
+    environment = {**os.environ, "FUSEC_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=100)
+    assert done.stdout.split()[:2] == ["True", "True"], done.stderr
