@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,7 @@ NUMBER = re.compile(
     r"|(?P<float>(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?P<suffix>[fFlL]?)"
     r"|(?P<integer>0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(?P<marks>[uUlLzZ]*)"
 )
+MAX_SHOWN = 80  # characters of a number in a message
 SUFFIXES = re.compile(r"(?:u|)(?:l|ll|z|)|(?:l|ll|z)u")
 ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11}
 
@@ -56,14 +58,14 @@ def number(node: s.Number, single: bool = False) -> Const:
     text = node.text.replace("'", "")
     found = NUMBER.fullmatch(text)
     if found is None:
-        raise BadNumber(node.text, "").at(node.span)
+        raise BadNumber(_shown(node), "").at(node.span)
     if found["integer"]:
         return _integer(node, found["integer"], found["marks"].lower())
     digits, suffix = (found["hexfloat"], found["hexsuffix"]) if found["hexfloat"] else (found["float"], found["suffix"])
     try:
         value = float.fromhex(digits) if found["hexfloat"] else float(digits)
     except OverflowError:
-        raise BadNumber(node.text, ": no float type holds it", "write INFINITY if that is meant").at(
+        raise BadNumber(_shown(node), ": no float type holds it", "write INFINITY if that is meant").at(
             node.span
         ) from None
     if suffix.lower() == "f" or (single and not suffix):
@@ -77,25 +79,25 @@ def _to_single(value: float, digits: str) -> float:
         near = np.float32(value)
     if not math.isfinite(near) or digits[:2].lower() == "0x" or float(near) == value:
         return float(near)
-    other = np.nextafter(near, np.float32(math.inf if value > near else -math.inf), dtype=np.float32)
+    other = np.nextafter(near, np.float32(math.inf if value > float(near) else -math.inf), dtype=np.float32)
     if not math.isfinite(other) or Fraction(value) * 2 != Fraction(float(near)) + Fraction(float(other)):
         return float(near)
-    exact = Fraction(digits)
-    if exact == Fraction(value):
+    exact = Decimal(digits)  # takes any count of digits, which int and Fraction do not
+    if exact == Decimal(value):
         return float(near)
-    return float(max(near, other) if exact > Fraction(value) else min(near, other))
+    return float(max(near, other) if exact > Decimal(value) else min(near, other))
 
 
 def _integer(node: s.Number, digits: str, marks: str) -> Const:
     if not SUFFIXES.fullmatch(marks):
-        raise BadNumber(node.text, "").at(node.span)
+        raise BadNumber(_shown(node), "").at(node.span)
     if len(digits) > 70:  # 2**64 in binary has 67 characters
-        raise BadNumber(node.text, ": no integer type holds it", "the largest is 18446744073709551615").at(node.span)
+        raise BadNumber(_shown(node), ": no integer type holds it", "the largest is 18446744073709551615").at(node.span)
     decimal = not (digits[0] == "0" and len(digits) > 1)
     try:
         value = int(digits, 0) if decimal or digits[1] in "xXbB" else int(digits, 8)
     except ValueError:
-        raise BadNumber(node.text, "", "a number that starts with 0 is octal: digits 0 to 7").at(node.span) from None
+        raise BadNumber(_shown(node), "", "a number that starts with 0 is octal: digits 0 to 7").at(node.span) from None
     unsigned, wide = "u" in marks, "l" in marks or "z" in marks
     for dtype in (INT32, UINT32, INT64, UINT64):
         is_unsigned = dtype.kind == "unsigned"
@@ -105,7 +107,12 @@ def _integer(node: s.Number, digits: str, marks: str) -> Const:
             continue
         if value < 2 ** (dtype.bits - (not is_unsigned)):
             return const(value, dtype)
-    raise BadNumber(node.text, ": no integer type holds it", "the largest is 18446744073709551615").at(node.span)
+    raise BadNumber(_shown(node), ": no integer type holds it", "the largest is 18446744073709551615").at(node.span)
+
+
+def _shown(node: s.Number) -> str:
+    """A number for a message, which has no use for thousands of digits."""
+    return node.text if len(node.text) <= MAX_SHOWN else f"{node.text[:20]}...{node.text[-8:]}"
 
 
 def constant(name: str, single: bool = False) -> Const:

@@ -43,7 +43,7 @@ class Reader:
 
     def _condition(self, tokens: list[Token], file: SourceFile) -> int:
         tree: s.Expression = self._parse(self.classifier.classify(tokens, file), file, "condition")
-        return constants.evaluate(tree, lambda _: 0)
+        return constants.evaluate(tree)
 
     def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> Any:
         builder = Builder(file)

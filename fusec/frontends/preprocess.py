@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
-from fusec.errors.language import BadDirective, MacroArguments, TooDeep, TooLarge, UnknownHeader, UnknownOption
+from fusec.errors.language import (
+    BadDirective,
+    MacroArguments,
+    TooDeep,
+    TooLarge,
+    Unbalanced,
+    UnknownHeader,
+    UnknownOption,
+)
 from fusec.frontends.tokens import MAX_TOKENS, Token, scan
 from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
@@ -142,7 +150,7 @@ class Preprocessor:
         return (rest[0].text in self.macros) == (word == "ifdef")
 
     def _truth(self, rest: list[Token], token: Token, file: SourceFile) -> bool:
-        tokens = self.expand(_without_defined(rest, self.macros), file)
+        tokens = self.expand(_without_defined(rest, self.macros, file), file)
         if not tokens:
             raise BadDirective("#if needs a condition", "write #if EXPRESSION").at(_span(file, token))
         return self.condition(tokens, file) != 0
@@ -195,6 +203,10 @@ class Preprocessor:
             body = body[close + 1 :]
             if not all(re.fullmatch(r"[A-Za-z_]\w*|\.\.\.", each) for each in params):
                 raise BadDirective("macro parameters are names", "write #define NAME(a, b) TEXT").at(_span(file, token))
+            if len(set(params)) < len(params):
+                raise BadDirective(f"macro '{name.text}' has two parameters of one name", "rename one").at(
+                    _span(file, token)
+                )
         if len(body) > MAX_TOKENS:
             raise TooLarge(MAX_TOKENS, "tokens").at(_span(file, token))
         self.macros[name.text] = Macro(name.text, params, tuple(body))
@@ -251,7 +263,7 @@ class Preprocessor:
             else:
                 args[-1].append(token)
         else:
-            raise MacroArguments(macro.name, len(macro.params), len(args)).at(_span(file, use))
+            raise Unbalanced("(", f"after macro '{macro.name}' is never closed").at(_span(file, use))
         if args == [[]] and not macro.params:
             args = []
         if "..." in macro.params and len(args) == len(macro.params) - 1:
@@ -264,12 +276,15 @@ class Preprocessor:
         """The body with arguments in place; tokens of the body itself have end -1, to be given the place of the use."""
         assert macro.params is not None, "only function macros take arguments"
         names = ["__VA_ARGS__" if name == "..." else name for name in macro.params]
+        raw = dict(zip(names, args, strict=True))  # what is joined by ## is not expanded first
         table = {name: self.expand(arg, use.file, depth + 1) for name, arg in zip(names, args, strict=True)}
         out: list[Token] = []
         for at, token in enumerate(macro.body):
             if token.text == "#" and at + 1 < len(macro.body) and macro.body[at + 1].text in table:
                 raise BadDirective(f"macro '{macro.name}' makes a string with #", "kernels have no strings").at(use)
-            if token.type == "NAME" and token.text in table:
+            if token.type == "NAME" and token.text in table and "##" in _beside(macro.body, at):
+                out += raw[token.text] or [Token("EMPTY", "", -1, -1)]
+            elif token.type == "NAME" and token.text in table:
                 out += table[token.text]
             else:
                 out.append(Token(token.type, token.text, -1, -1))
@@ -278,12 +293,16 @@ class Preprocessor:
         return out
 
 
+def _beside(body: tuple[Token, ...], at: int) -> tuple[str, ...]:
+    return tuple(body[k].text for k in (at - 1, at + 1) if 0 <= k < len(body))
+
+
 def _opens(pending: list[tuple[Token, frozenset[str]]]) -> bool:
     return bool(pending) and pending[-1][0].text == "("
 
 
 def _pasted(tokens: list[Token]) -> list[Token]:
-    """The tokens with ``a ## b`` joined to one."""
+    """The tokens with ``a ## b`` joined to one; either may be EMPTY, from an argument without tokens."""
     if all(token.text != "##" for token in tokens):
         return tokens
     out: list[Token] = []
@@ -294,20 +313,24 @@ def _pasted(tokens: list[Token]) -> list[Token]:
             out.append(token)
         else:
             left = out.pop()
-            out += [Token(each.type, each.text, -1, -1) for each in scan(SourceFile("##", left.text + following.text))]
-    return out
+            joined = scan(SourceFile("##", left.text + following.text)) or [left]
+            out += [Token(each.type, each.text, -1, -1) for each in joined]
+    return [token for token in out if token.type != "EMPTY"]
 
 
-def _without_defined(tokens: list[Token], macros: dict[str, Macro]) -> list[Token]:
-    """The tokens of a condition with ``defined X`` and ``defined(X)`` replaced by 1 or 0."""
+def _without_defined(tokens: list[Token], macros: dict[str, Macro], file: SourceFile) -> list[Token]:
+    """The tokens of a condition with ``defined X`` and ``defined(X)`` replaced by 1 or 0. Raises BadDirective."""
     out: list[Token] = []
     at = 0
     while at < len(tokens):
         token = tokens[at]
         at += 1
-        if token.text == "defined" and at < len(tokens):
-            bracket = tokens[at].text == "(" and at + 2 < len(tokens)
-            name = tokens[at + 1] if bracket else tokens[at]
+        if token.text == "defined":
+            bracket = tokens[at : at + 1] and tokens[at].text == "("
+            words = tokens[at + 1 : at + 3] if bracket else tokens[at : at + 1]
+            if not words or words[0].type != "NAME" or (bracket and words[-1].text != ")"):
+                raise BadDirective("defined needs a name", "write defined(NAME)").at(_span(file, token))
+            name = words[0]
             at += 3 if bracket else 1
             token = Token("NUMBER", "1" if name.text in macros else "0", token.start, name.end)
         out.append(token)

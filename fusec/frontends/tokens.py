@@ -24,13 +24,14 @@ class Token(NamedTuple):
     end: int
 
 
+SPLICE = re.compile(r"\\[ \t]*\r?\n")  # a line that goes on in the next one
 SCANNER = re.compile(
     r"""
     (?P<SPACE> (?: [ \t\r\f\v] | \\[ \t]*\r?\n )+ )
   | (?P<NEWLINE> \n )
   | (?P<COMMENT> //(?:[^\\\n]|\\(?:\r?\n|.))* | /\*(?:[^*]|\*(?!/))*\*/ )
-  | (?P<NAME> [A-Za-z_]\w*(?:::[A-Za-z_]\w*)* )
-  | (?P<NUMBER> \.?[0-9](?:[eEpP][+-]|['\w.])* )
+  | (?P<NAME> [A-Za-z_](?:\w|\\[ \t]*\r?\n(?=\w))*(?:::[A-Za-z_]\w*)* )
+  | (?P<NUMBER> \.?[0-9](?:[eEpP][+-]|['\w.]|\\[ \t]*\r?\n(?=[\w.]))* )
   | (?P<STRING> "(?:[^"\\\n]|\\.)*" )
   | (?P<CHARACTER> '(?:[^'\\\n]|\\.)+' )
   | (?P<PUNCTUATION> <<=|>>=|\.\.\.|::|\+\+|--|->|&&|\|\||\#\#|<<|>>|[-+*/%&|^=!<>]=|[-+*/%&|^=!<>~?:;,.(){}\[\]\#] )
@@ -64,7 +65,8 @@ def scan(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token
                 after = _line_end(text, at, stop)
                 tokens.append(Token("DIRECTIVE", text[at:after], at, after))
             else:
-                tokens.append(Token(kind, found.group(), at, after))
+                word = found.group()
+                tokens.append(Token(kind, SPLICE.sub("", word) if "\\" in word else word, at, after))
             fresh = False
             if len(tokens) > MAX_TOKENS:
                 raise TooLarge(MAX_TOKENS, "tokens").at(Span(file, at, after))

@@ -217,3 +217,50 @@ def test_a_type_in_an_initialiser_of_a_preamble_is_no_function():
 def test_keywords_are_no_names_of_parameters(name):
     with pytest.raises(FusecError, match="F103"):
         parse(f"int32 {name}", "int32 z", "z = 1;")
+
+
+@pytest.mark.parametrize(
+    ("preamble", "expression", "expected"),
+    [
+        ("#define CT(a, b) a##b", "CT(x, )", 3),
+        ("#define CT(a, b) a##b", "CT(, x) + CT(, ) + CT(1, 2)", 15),
+        ("#define CT(a, b, c) a##b##c", "CT(, , x) + CT(1, , 2)", 15),
+        ("#define x2 7\n#define y2 x2\n#define CT(a, b) a##b", "CT(y, 2) + CT(x, 2)", 14),
+        ("#if -1 > 0u\n#define A 1\n#else\n#define A 2\n#endif", "A", 1),
+        ("#if -1 > 0\n#define A 1\n#else\n#define A 2\n#endif", "A", 2),
+        ("#if (1 ? -1 : 0u) > 0 && -1 / 2u == 0x7fffffffffffffff && ~0u == 0xffffffffffffffff\n#define A 1\n#endif", "A", 1),
+        ("#if 0x7fffffffffffffff + 1 < 0 && (0 || 2) == 1 && -7 / 2 == -3 && -7 % 2 == -1\n#define A 1\n#endif", "A", 1),
+        ("#define LONG_\\\nNAME 4\\\n2", "LONG_NAME + x\\\n", 45),
+    ],
+)  # fmt: skip
+def test_the_preprocessor_is_that_of_c(preamble, expression, expected):
+    assert result(f"z = {expression};", preamble, x=3) == expected
+
+
+@pytest.mark.parametrize(
+    ("preamble", "operation", "message"),
+    [
+        ("#define F(a) a", "z = F(x;", "is never closed"),
+        ("#define F(a, a) a", "z = 1;", "two parameters of one name"),
+        ("#if defined\n#endif", "z = 1;", "defined needs a name"),
+        ("#if defined(X\n#endif", "z = 1;", "defined needs a name"),
+        ("#if defined(1)\n#endif", "z = 1;", "defined needs a name"),
+        ("#if 1 / 0\n#endif", "z = 1;", "must be an integer constant"),
+        ("#if sizeof(int) == 4\n#endif", "z = 1;", "must be an integer constant"),
+    ],
+)
+def test_malformed_directives_are_refused(preamble, operation, message):
+    with pytest.raises(FusecError, match=message):
+        result(operation, preamble, x=1)
+
+
+def test_an_endless_number_is_not_repeated_in_its_error():
+    with pytest.raises(FusecError, match="no integer type holds it") as caught:
+        result("z = " + "7" * 100_000 + ";")
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_float_of_many_digits_is_rounded_once():
+    halfway = "1.000000059604644775390625"  # between 1 and the next float32
+    for tail, expected in (("", 0), ("1", 1), ("0" * 5000, 0), ("0" * 5000 + "1", 1)):
+        assert result(f"z = ({halfway}{tail}f > 1.0f);") == expected
