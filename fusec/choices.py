@@ -47,7 +47,7 @@ def one_file(choices: list[Choice], target: Text) -> str:
     from fusec import pipeline
 
     if len(choices) > 1 and (target == "cuda" or target == "metal"):
-        from fusec.codegen.c_family_file import join_kernels
+        from fusec.codegen.c_family.file import join_kernels
 
         kernels = _each(choices, lambda each, spec: pipeline.generate(each.kernel.definition, spec, target))
         names = [kernel.name for kernel in kernels]

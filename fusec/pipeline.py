@@ -227,11 +227,12 @@ def _build() -> str:
     folders = [here / name for name in ("codegen", "frontends", "ir", "math", "passes")]
     folders.append(grammar if grammar.is_dir() else here.parent / "grammar")
     rows = [
-        (folder.name, entry.name, entry.stat().st_size, entry.stat().st_mtime_ns)
+        (os.path.basename(place), name, status.st_size, status.st_mtime_ns)
         for folder in folders
-        if folder.is_dir()
-        for entry in os.scandir(folder)
-        if entry.name.endswith((".py", ".lark"))
+        for place, _, names in os.walk(folder)
+        for name in names
+        if name.endswith((".py", ".lark"))
+        for status in [os.stat(os.path.join(place, name))]
     ]
     return cache.digest(repr(sorted(rows)))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from fusec.codegen import c_family
-from fusec.codegen import c_family_facts as facts
-from fusec.codegen.c_family_conversions import storage_casts
-from fusec.codegen.c_family_file import Part
-from fusec.codegen.c_family_frame import Frame, indented
-from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family_names import CXX_WORDS
-from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.conversions import storage_casts
+from fusec.codegen.c_family.file import Part
+from fusec.codegen.c_family.frame import Frame, indented
+from fusec.codegen.c_family.helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family.names import CXX_WORDS
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.dtypes import (
     BFLOAT16,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 
 from fusec.codegen import c_family
-from fusec.codegen.c_family_conversions import storage_casts
-from fusec.codegen.c_family_file import Part
-from fusec.codegen.c_family_frame import Frame, indented
-from fusec.codegen.c_family_helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family_names import CXX_WORDS
-from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.codegen.c_family.conversions import storage_casts
+from fusec.codegen.c_family.file import Part
+from fusec.codegen.c_family.frame import Frame, indented
+from fusec.codegen.c_family.helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family.names import CXX_WORDS
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
 from fusec.dtypes import (
     BFLOAT16,
     BOOL,

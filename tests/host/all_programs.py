@@ -6,7 +6,7 @@ from op_programs import complex_cases, constant_cases, constants_of, conversion_
 from programs import Case
 from statement_programs import statement_cases
 
-from fusec.codegen.c_family_facts import parts, types_of
+from fusec.codegen.c_family.facts import parts, types_of
 from fusec.dtypes import ALL, FLOAT64
 
 

@@ -8,7 +8,7 @@ import pytest
 from metal_on_host import CLANG, FLAGS, HERE, STRICT
 
 from fusec import ElementwiseKernel, pipeline
-from fusec.codegen.c_family_file import join_kernels
+from fusec.codegen.c_family.file import join_kernels
 
 PREAMBLE = """
 struct P { float f; %s };

@@ -14,8 +14,8 @@ from statement_programs import statement_cases
 
 from fusec import passes
 from fusec.codegen import cuda
-from fusec.codegen.c_family_ranges import State
-from fusec.codegen.c_family_statements import Statements
+from fusec.codegen.c_family.ranges import State
+from fusec.codegen.c_family.statements import Statements
 from fusec.dtypes import BOOL, DType
 from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const
@@ -98,7 +98,7 @@ def test_bounds_hold_in_loops(case) -> None:
 def test_the_check_can_fail(monkeypatch) -> None:
     case = next(case for case in statement_cases() if case.name == "counted loop")
     assert check(case.program, case.copies(), case.scalars, case.shape) > 5
-    monkeypatch.setattr("fusec.codegen.c_family_ranges.ROUNDS", 1)
-    monkeypatch.setattr("fusec.codegen.c_family_ranges.assigned", lambda body: set())
+    monkeypatch.setattr("fusec.codegen.c_family.ranges.ROUNDS", 1)
+    monkeypatch.setattr("fusec.codegen.c_family.ranges.assigned", lambda body: set())
     with pytest.raises(AssertionError):
         check(case.program, case.copies(), case.scalars, case.shape)

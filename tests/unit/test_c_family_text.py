@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from fusec import ElementwiseKernel
-from fusec.codegen import c_family_literals, cuda, metal
-from fusec.codegen.c_family_bounds import BoundsOf, dtype_bounds
-from fusec.codegen.c_family_expressions import Expressions
-from fusec.codegen.c_family_facts import always_stores, shared
-from fusec.codegen.c_family_names import Names
+from fusec.codegen import cuda, metal
+from fusec.codegen.c_family import literals
+from fusec.codegen.c_family.bounds import BoundsOf, dtype_bounds
+from fusec.codegen.c_family.expressions import Expressions
+from fusec.codegen.c_family.facts import always_stores, shared
+from fusec.codegen.c_family.names import Names
 from fusec.dtypes import ALL, BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INTEGERS, UINT32, DType
 from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
@@ -118,7 +119,7 @@ def test_float_literals_read_back_to_their_bits(dtype):
     rng = np.random.default_rng(0)
     numbers = np.frombuffer(rng.bytes(2000 * dtype.nbytes), dtype.numpy)
     for number in [*numbers, dtype.numpy.type(0.1), dtype.numpy.type(-0.0), dtype.numpy.type(1e22)]:
-        text = c_family_literals.literal(const(number, dtype), cuda.SPELLING).text
+        text = literals.literal(const(number, dtype), cuda.SPELLING).text
         if "as" in text:
             smallest = np.finfo(dtype.numpy).tiny
             assert not np.isfinite(number) or abs(number) < smallest
@@ -131,9 +132,9 @@ def test_float_literals_read_back_to_their_bits(dtype):
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integer_literals_never_exceed_their_type(dtype):
     low, high = dtype_bounds(dtype)
-    text = c_family_literals.literal(const(low, dtype), cuda.SPELLING).text
+    text = literals.literal(const(low, dtype), cuda.SPELLING).text
     assert str(1 << (dtype.bits - 1)) not in text or dtype.bits < 32
-    assert c_family_literals.literal(const(high, dtype), cuda.SPELLING).text.startswith(str(high))
+    assert literals.literal(const(high, dtype), cuda.SPELLING).text.startswith(str(high))
 
 
 def test_names_are_kept_unless_they_mean_something_in_the_target():

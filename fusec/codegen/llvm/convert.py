@@ -6,7 +6,7 @@ keeps the nearest narrow float (Boldo and Melquiond, IEEE Transactions on Comput
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer, register_type, zero_of
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, register_type, zero_of
 from fusec.dtypes import (
     BFLOAT16,
     BOOL,

@@ -12,11 +12,11 @@ what remains, 3 to 25 ms by the number of operations and registers.
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_arguments import Arguments
-from fusec.codegen.llvm_lanes import choose_lanes
-from fusec.codegen.llvm_nest import Nest, Tail
-from fusec.codegen.llvm_tile import BAND, TiledNest, block_size, transposed_operands
-from fusec.codegen.llvm_values import Builder
+from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.lanes import choose_lanes
+from fusec.codegen.llvm.nest import Nest, Tail
+from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
+from fusec.codegen.llvm.values import Builder
 from fusec.ir.loops import Program
 from fusec.kernel import Kernel, Layout
 

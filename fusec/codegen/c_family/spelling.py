@@ -14,8 +14,8 @@ from fusec.kernel import Target
 from fusec.records import dataclass, field
 
 if TYPE_CHECKING:
-    from fusec.codegen.c_family_file import Part
-    from fusec.codegen.c_family_frame import Frame
+    from fusec.codegen.c_family.file import Part
+    from fusec.codegen.c_family.frame import Frame
 
 OpKey = tuple[str, DType]
 Cast = tuple[DType, DType]

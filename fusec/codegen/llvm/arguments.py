@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_values import Operand, Value, register_type
+from fusec.codegen.llvm.values import Operand, Value, register_type
 from fusec.dtypes import BOOL, INT64, DType, real_type
 from fusec.kernel import Slot, SlotKind
 

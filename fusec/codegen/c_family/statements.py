@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fusec.codegen import c_family_facts as facts
-from fusec.codegen import c_family_ranges as ranges
-from fusec.codegen.c_family_expressions import Expressions
-from fusec.codegen.c_family_names import Names
-from fusec.codegen.c_family_pieces import OPERATORS
+from fusec.codegen.c_family import facts, ranges
+from fusec.codegen.c_family.expressions import Expressions
+from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.pieces import OPERATORS
 from fusec.dtypes import DType
 from fusec.errors.targets import AtomicUnsupported
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fusec.codegen.c_family_pieces import POSTFIX, PRIMARY, UNARY, Piece
-from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
+from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, UNARY, Piece
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.dtypes import BOOL, FLOAT32, FLOAT64, DType, real_type
 from fusec.ir.expr import Const
 

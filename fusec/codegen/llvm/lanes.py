@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_cost import Costs
-from fusec.codegen.llvm_nest import all_expressions
+from fusec.codegen.llvm.cost import Costs
+from fusec.codegen.llvm.nest import all_expressions
 from fusec.dtypes import DType, compute_type, real_type
 from fusec.ir.expr import Apply, Expr, type_of
 from fusec.ir.loops import Atomic, DeclareArray, If, Program, Stmt, While

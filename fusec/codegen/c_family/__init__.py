@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from fusec.codegen import c_family_facts as facts
-from fusec.codegen.c_family_expressions import Expressions
-from fusec.codegen.c_family_file import join_parts
-from fusec.codegen.c_family_frame import Frame, Group, struct_texts
-from fusec.codegen.c_family_helpers import needed
-from fusec.codegen.c_family_names import Names
-from fusec.codegen.c_family_pieces import POSTFIX, Piece
-from fusec.codegen.c_family_places import HELPERS_BY_AXES, Places
-from fusec.codegen.c_family_spelling import Spelling, StructNames
-from fusec.codegen.c_family_statements import Statements, harmless
-from fusec.codegen.c_family_wide import refusal
+from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.expressions import Expressions
+from fusec.codegen.c_family.file import join_parts
+from fusec.codegen.c_family.frame import Frame, Group, struct_texts
+from fusec.codegen.c_family.helpers import needed
+from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.pieces import POSTFIX, Piece
+from fusec.codegen.c_family.places import HELPERS_BY_AXES, Places
+from fusec.codegen.c_family.spelling import Spelling, StructNames
+from fusec.codegen.c_family.statements import Statements, harmless
+from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusec.codegen.llvm_divergence import expressions
+from fusec.codegen.llvm.divergence import expressions
 from fusec.ir.expr import Apply, Expr, Pointer
 from fusec.ir.loops import (
     Atomic,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from fusec.codegen import llvm_memory
-from fusec.codegen.llvm_arguments import Arguments
-from fusec.codegen.llvm_cost import Costs
-from fusec.codegen.llvm_divergence import Analysis, expressions
-from fusec.codegen.llvm_expr import Surroundings
-from fusec.codegen.llvm_memory import PLAIN, Hint, Lanes
-from fusec.codegen.llvm_stmt import Statements
-from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, Walk, integer
+from fusec.codegen.llvm import memory
+from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.cost import Costs
+from fusec.codegen.llvm.divergence import Analysis, expressions
+from fusec.codegen.llvm.expr import Surroundings
+from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
+from fusec.codegen.llvm.stmt import Statements
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, If, Load, Program, Query, ScalarParam, Stmt, While
@@ -240,7 +240,7 @@ class Nest:
                 strides[name] = self.arguments.number("stride", name, len(steps) - 1)
                 offsets[name] = self._lane_offsets(strides[name])
             if steps[-1] is Step.ZERO and name in self.uses.loaded and not param.written:
-                hoisted[name] = llvm_memory.load(self.b, addresses[name], param.dtype, Lanes())
+                hoisted[name] = memory.load(self.b, addresses[name], param.dtype, Lanes())
         return Row(addresses, strides, offsets, hoisted, outer, first)
 
     def _row_address(self, param: ArrayParam, steps: tuple[Step, ...], outer: tuple[Value, ...]) -> Value:

@@ -6,7 +6,7 @@ float32 runs five times as fast, a large one no slower.
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_values import Builder, Walk, bit_width
+from fusec.codegen.llvm.values import Builder, Walk, bit_width
 
 _REGISTER = 512  # bits loaded by one call
 _STEPS = (2, 3, 4)  # in elements; from there on most of what whole vectors hold would be thrown away

@@ -7,7 +7,7 @@ rounding moves it by less.
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_values import Builder, Value, integer
+from fusec.codegen.llvm.values import Builder, Value, integer
 from fusec.dtypes import DType
 
 _EXACT_IN_DOUBLE = 1 << 52

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.codegen.c_family_pieces import EQUALITY, POSTFIX, PRIMARY, Piece, cast, infix
-from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Cast, Spelling
+from fusec.codegen.c_family.pieces import EQUALITY, POSTFIX, PRIMARY, Piece, cast, infix
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, Spelling
 from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INTEGERS, STORAGE_FLOATS, DType, real_type
 
 

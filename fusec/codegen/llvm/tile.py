@@ -7,9 +7,9 @@ elements. What does not fill a band or a tile is left to the plain loops, a func
 
 from __future__ import annotations
 
-from fusec.codegen.llvm_memory import Lanes
-from fusec.codegen.llvm_nest import LINE, Nest, Row, Site, uses_of
-from fusec.codegen.llvm_values import Linear, Value, integer
+from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, uses_of
+from fusec.codegen.llvm.values import Linear, Value, integer
 from fusec.ir.loops import Program
 from fusec.kernel import Layout, Step
 from fusec.records import replace

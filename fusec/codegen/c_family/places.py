@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fusec.codegen.c_family_names import Names
-from fusec.codegen.c_family_pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
-from fusec.codegen.c_family_spelling import Spelling
+from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
+from fusec.codegen.c_family.spelling import Spelling
 from fusec.dtypes import COMPLEX128, INT64, DType
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import ArrayParam, At, Program, Query, ScalarParam

@@ -5,9 +5,9 @@ Ordering is monotonic: an update is indivisible, and orders nothing else.
 
 from __future__ import annotations
 
-from fusec.codegen import llvm_arith
-from fusec.codegen.llvm_memory import Lanes, guarded
-from fusec.codegen.llvm_values import Builder, Operand, Value, integer, memory_type, zero_of
+from fusec.codegen.llvm import arith
+from fusec.codegen.llvm.memory import Lanes, guarded
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer, memory_type, zero_of
 from fusec.dtypes import BOOL, FLOAT32, STORAGE_FLOATS, DType
 from fusec.ir.loops import AtomicOp
 
@@ -153,7 +153,7 @@ def _combined(b: Builder, op: AtomicOp, old: Value, operands: list[Value], dtype
         return value
     wide = FLOAT32 if dtype in STORAGE_FLOATS else dtype
     old_wide, value_wide = (
-        (llvm_arith.apply_op(b, "convert", [(item,)], dtype, wide)[0] for item in (old, value))
+        (arith.apply_op(b, "convert", [(item,)], dtype, wide)[0] for item in (old, value))
         if dtype != BOOL
         else (old, value)
     )
@@ -161,8 +161,8 @@ def _combined(b: Builder, op: AtomicOp, old: Value, operands: list[Value], dtype
         kind = "fcmp oeq" if dtype.is_float else "icmp eq"
         return b.select(b.compare(kind, old_wide, value_wide), operands[1], old)
     if op in ("add", "subtract"):
-        total = llvm_arith.apply_op(b, op, [(old_wide,), (value_wide,)], wide, wide)
-        return llvm_arith.apply_op(b, "convert", [total], wide, dtype)[0]
+        total = arith.apply_op(b, op, [(old_wide,), (value_wide,)], wide, wide)
+        return arith.apply_op(b, "convert", [total], wide, dtype)[0]
     assert dtype.is_float, f"atomic {op} on {dtype}"
     beats = b.compare("fcmp olt" if op == "minimum" else "fcmp ogt", value_wide, old_wide)
     return b.select(b.binary("or", beats, b.compare("fcmp uno", old_wide, old_wide)), value, old)

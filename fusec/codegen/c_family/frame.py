@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fusec.codegen.c_family_file import Part
-from fusec.codegen.c_family_names import Names
-from fusec.codegen.c_family_places import Places
-from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
+from fusec.codegen.c_family.file import Part
+from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.places import Places
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.ir.expr import Struct
 from fusec.ir.loops import ArrayParam, Program, ScalarParam

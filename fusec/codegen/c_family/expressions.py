@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusec.codegen import c_family_conversions as conversions
-from fusec.codegen.c_family_bounds import BoundsOf, is_whole
-from fusec.codegen.c_family_facts import nodes
-from fusec.codegen.c_family_literals import literal
-from fusec.codegen.c_family_pieces import (
+from fusec.codegen.c_family import conversions
+from fusec.codegen.c_family.bounds import BoundsOf, is_whole
+from fusec.codegen.c_family.facts import nodes
+from fusec.codegen.c_family.literals import literal
+from fusec.codegen.c_family.pieces import (
     OPERATORS,
     POSTFIX,
     PRIMARY,
@@ -30,8 +30,8 @@ from fusec.codegen.c_family_pieces import (
     prefix,
     ternary,
 )
-from fusec.codegen.c_family_places import Place, Places
-from fusec.codegen.c_family_spelling import COMPLEX_STRUCTS, Spelling
+from fusec.codegen.c_family.places import Place, Places
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Offset, Query

@@ -6,8 +6,8 @@ where the target would take masked accesses apart into branches.
 
 from __future__ import annotations
 
-from fusec.codegen import llvm_strided
-from fusec.codegen.llvm_values import Builder, Operand, Value, Walk, bit_width, integer, memory_type, zero_of
+from fusec.codegen.llvm import strided
+from fusec.codegen.llvm.values import Builder, Operand, Value, Walk, bit_width, integer, memory_type, zero_of
 from fusec.dtypes import BOOL, DType, real_type
 from fusec.records import dataclass
 
@@ -66,7 +66,7 @@ def _load_walk(b: Builder, walk: Walk, dtype: DType, part: DType) -> Operand:
     for number in range(2 if dtype.is_complex else 1):
         if number:
             base = b.let(f"getelementptr i8, ptr {base}, i64 {part.nbytes}")
-        text = llvm_strided.load(b, Walk(base, walk.stride), memory_type(part))
+        text = strided.load(b, Walk(base, walk.stride), memory_type(part))
         parts.append(_from_memory(b, Value(memory_type(part), text, varying=True), part))
     return tuple(parts)
 

@@ -6,10 +6,10 @@ memory accesses masked; a loop runs while any lane is in it. Where all lanes agr
 
 from __future__ import annotations
 
-from fusec.codegen import llvm_memory
-from fusec.codegen.llvm_atomic import atomic_update
-from fusec.codegen.llvm_divergence import Node, Plan, local_access
-from fusec.codegen.llvm_expr import (
+from fusec.codegen.llvm import memory
+from fusec.codegen.llvm.atomic import atomic_update
+from fusec.codegen.llvm.divergence import Node, Plan, local_access
+from fusec.codegen.llvm.expr import (
     WORTH_SKIPPING,
     Expressions,
     Frame,
@@ -20,8 +20,8 @@ from fusec.codegen.llvm_expr import (
     element_type,
     field_range,
 )
-from fusec.codegen.llvm_memory import PLAIN, Lanes
-from fusec.codegen.llvm_values import Linear, Operand, Value, integer, part_types, zero_of
+from fusec.codegen.llvm.memory import PLAIN, Lanes
+from fusec.codegen.llvm.values import Linear, Operand, Value, integer, part_types, zero_of
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct, Type, type_of
 from fusec.ir.loops import (
@@ -237,7 +237,7 @@ class Statements(Expressions):
         start = Value("ptr", "" if varying else address, varying, linear)
         for at, value in enumerate(given):
             place = self.moved(start, integer(at), stmt.element.nbytes * lanes)
-            llvm_memory.store(self.b, place, value, stmt.element, Lanes())
+            memory.store(self.b, place, value, stmt.element, Lanes())
 
     def _store(self, node: Node, pointer: Expr, value: Expr) -> None:
         access = local_access(pointer)
@@ -250,7 +250,7 @@ class Statements(Expressions):
         hint = PLAIN
         if isinstance(pointer, Element) and self.lanes.mask is None:
             hint = self.around.space.hint(pointer.param)
-        llvm_memory.store(self.b, self.scalar(pointer), given, dtype, self.lanes, hint)
+        memory.store(self.b, self.scalar(pointer), given, dtype, self.lanes, hint)
 
     # --- branches ------------------------------------------------------------------------------------------------
 

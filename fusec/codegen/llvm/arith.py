@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusec.codegen import llvm_convert
-from fusec.codegen.llvm_divide import divide, modulo
-from fusec.codegen.llvm_values import Builder, Linear, Operand, Value, integer, integer_literal
+from fusec.codegen.llvm import convert
+from fusec.codegen.llvm.divide import divide, modulo
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, integer_literal
 from fusec.dtypes import DType, real_type
 
 Rule = Callable[[Builder, list[Value], DType], Value]
@@ -28,9 +28,9 @@ def apply_op(b: Builder, op: str, args: list[Operand], source: DType, target: DT
     """One op on evaluated operands. source: dtype of the first operand; target: of the result."""
     match op:
         case "convert":
-            return llvm_convert.convert(b, args[0], source, target)
+            return convert.convert(b, args[0], source, target)
         case "bitcast":
-            return (llvm_convert.bitcast(b, args[0][0], source, target),)
+            return (convert.bitcast(b, args[0][0], source, target),)
         case "where":
             return b.select_parts(args[0][0], args[1], args[2])
         case "complex":

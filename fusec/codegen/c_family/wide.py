@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fusec.codegen.c_family_statements import line_span
+from fusec.codegen.c_family.statements import line_span
 from fusec.dtypes import DType
 from fusec.errors.base import FusecError
 from fusec.errors.targets import NoSuchTypeOnTarget

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from fusec.codegen import llvm_memory
-from fusec.codegen.llvm_arguments import Arguments
-from fusec.codegen.llvm_arith import apply_op
-from fusec.codegen.llvm_cost import Costs
-from fusec.codegen.llvm_divergence import Analysis, Plan, local_access
-from fusec.codegen.llvm_memory import Hint, Lanes
-from fusec.codegen.llvm_values import (
+from fusec.codegen.llvm import memory
+from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arith import apply_op
+from fusec.codegen.llvm.cost import Costs
+from fusec.codegen.llvm.divergence import Analysis, Plan, local_access
+from fusec.codegen.llvm.memory import Hint, Lanes
+from fusec.codegen.llvm.values import (
     Builder,
     Linear,
     Operand,
@@ -299,11 +299,11 @@ class Expressions:
             if hoisted is not None:
                 return hoisted
             # The current element can be read whatever the program decides about it.
-            return llvm_memory.load(self.b, self.memo[expr.pointer][0], expr.type, self.root)
+            return memory.load(self.b, self.memo[expr.pointer][0], expr.type, self.root)
         address = self.memo[expr.pointer][0]
         if address.varying and address.linear is None and self._follows_position(expr.pointer):
             return self._load_if_consecutive(address, expr.type)
-        return llvm_memory.load(self.b, address, expr.type, self.lanes)
+        return memory.load(self.b, address, expr.type, self.lanes)
 
     def _follows_position(self, pointer: Expr) -> bool:
         """An index computed without memory, from rows and columns perhaps: mostly, neighbours stay neighbours.
@@ -323,8 +323,8 @@ class Expressions:
         lanes = self.lanes
         return self._branch(
             differs,
-            lambda: llvm_memory.load(b, address, dtype, lanes),
-            lambda: llvm_memory.load(b, linear, dtype, lanes),
+            lambda: memory.load(b, address, dtype, lanes),
+            lambda: memory.load(b, linear, dtype, lanes),
         )
 
     def _address(self, expr: Expr) -> Value:
