@@ -253,7 +253,7 @@ class ElementwiseKernel:
         }
 
     def __repr__(self) -> str:
-        return f"<ElementwiseKernel {self.signature}>"
+        return f"<ElementwiseKernel {vars(self).get('signature', 'that was refused')}>"
 
     def _repr_html_(self) -> str:
         from html import escape

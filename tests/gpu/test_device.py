@@ -41,7 +41,7 @@ def test_more_than_two_to_the_31_positions_of_a_broadcast_array(extra):
 @pytest.mark.hardware
 def test_more_than_two_to_the_31_bytes_of_real_memory():
     size = (1 << 31) + 4099
-    kernel = fusec.ElementwiseKernel("int8 x", "int8 z", "z = x + (signed char)(i % 127)", "long")
+    kernel = fusec.ElementwiseKernel("int8 x", "int8 z", "z = x + (signed char)(i % 127)", "huge")
     one = cuda.from_numpy(np.ones(1, "i1"))
 
     class Everywhere:
