@@ -263,5 +263,7 @@ CONSTANTS: dict[str, Callable[[], mp.mpf]] = {
     "j1_second": lambda: mp.besseljzero(1, 2) ** 2,
     "log2_less_euler": lambda: mp.log(2) - mp.euler,
     "sqrt_half": lambda: mp.sqrt(mp.mpf(1) / 2),
+    "degree": lambda: mp.pi / 180,
+    "radian": lambda: 180 / mp.pi,
     "log_sqrt_two_pi": lambda: mp.log(2 * mp.pi) / 2,
 }

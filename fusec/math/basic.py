@@ -1,8 +1,7 @@
-"""Exact functions: choice, sign and class of numbers, neighbours, scaling."""
+"""Exact functions: choice, sign and class of numbers, neighbours, scaling, and the cheapest arithmetic."""
 
 from __future__ import annotations
 
-from fusec.dtypes import INT32
 from fusec.math.formats import INF, copy_sign, format_of, power_of_two
 from fusec.math.value import Value, trunc, where
 
@@ -29,6 +28,27 @@ def fmin(x: Value, y: Value) -> Value:
 def fmax(x: Value, y: Value) -> Value:
     """C's fmax: the greater, or the one that is not nan."""
     return where(y.ne(y), x, where(x.ne(x), y, maximum(x, y))) if x.dtype.is_float else maximum(x, y)
+
+
+def clip(x: Value, low: Value, high: Value) -> Value:
+    """X moved into [low, high]: the Array API's, where nan stays and the upper bound counts if the bounds cross."""
+    return minimum(maximum(x, low), high)
+
+
+def square(x: Value) -> Value:
+    """X * x."""
+    return x * x
+
+
+def reciprocal(x: Value) -> Value:
+    """1 / x."""
+    return 1.0 / x
+
+
+def heaviside(x: Value, at_zero: Value) -> Value:
+    """0 left of 0, 1 right of it, `at_zero` there; nan gives nan."""
+    step = where(x.eq(0.0), at_zero, where(x < 0.0, x.like(0.0), 1.0))
+    return where(x.ne(x), x, step)
 
 
 def sign(x: Value) -> Value:
@@ -89,7 +109,7 @@ def ldexp(x: Value, n: Value) -> Value:
     if n.dtype.bits > 8:  # 8 bits cannot reach so far
         count = where(count > far, count.like(far), count)
         count = where(count < -far, count.like(-far), count) if n.dtype.kind == "signed" else count
-    exponent, significand = _exponent_of(x)
+    exponent, significand = exponent_of(x)
     total = exponent + count.to(form.signed)
     least, greatest = 1 - form.bias, form.bias
     normal = where(total < least, total.like(least), where(total > greatest, total.like(greatest), total))
@@ -100,7 +120,7 @@ def ldexp(x: Value, n: Value) -> Value:
     return where((abs(x) < INF) & x.ne(0.0), scaled, x)
 
 
-def _exponent_of(x: Value) -> tuple[Value, Value]:
+def exponent_of(x: Value) -> tuple[Value, Value]:
     """Binary exponent and significand in [1, 2), which has the sign, of a finite x other than 0."""
     form = format_of(x)
     up = form.mantissa + 1
@@ -110,10 +130,3 @@ def _exponent_of(x: Value) -> tuple[Value, Value]:
     exponent = ((bits >> form.mantissa) & mask) - form.bias
     significand = (bits & ~(mask << form.mantissa)) | form.bias << form.mantissa
     return exponent - where(small, exponent.like(up), 0), significand.bitcast(x.dtype)
-
-
-def ilogb(x: Value) -> Value:
-    """The binary exponent of |x|; INT32_MAX for infinity, INT32_MIN for 0 and nan, as on most platforms."""
-    exponent = _exponent_of(x)[0].to(INT32)
-    limited = where(abs(x).eq(INF), exponent.like(2**31 - 1), exponent)
-    return where(x.eq(0.0) | x.ne(x), limited.like(-(2**31)), limited)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from fusec.math import exponential, hyperbolic, logarithm, power, trigonometric, trigonometric_inverse
 from fusec.math.body import Formula, call, write
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, flip_sign, format_of
-from fusec.math.pairs import quick_sum, two_product, two_sum
-from fusec.math.value import Value, make_complex, sqrt, where
+from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
+from fusec.math.value import Value, fma, make_complex, sqrt, where
 
 
 def _real(name: str, formula: Formula, *args: Value) -> Value:
@@ -87,10 +87,10 @@ def exp(z: Value) -> Value:
     return make_complex(re, where(flat, b, im))
 
 
-def log(z: Value) -> Value:
-    """The principal logarithm: the real part from the sum of squares in two parts."""
-    form = format_of(z.real)
-    high, low = abs(z.real), abs(z.imag)
+def log_of_size(x: Pair, y: Value) -> Pair:
+    """The logarithm of sqrt(x^2 + y^2) for finite parts, not both 0, from the sum of squares in two parts."""
+    form = format_of(y)
+    high, low = abs(x.hi), abs(y)
     larger, smaller = where(high < low, low, high), where(high < low, high, low)
     great, small = larger > 2.0 ** (form.bias // 2 - 2), larger < 2.0 ** -(form.bias // 2 - form.mantissa - 4)
     count = form.bias // 2 + form.mantissa
@@ -98,13 +98,60 @@ def log(z: Value) -> Value:
     larger, smaller = larger * factor, smaller * factor
     head, rest = two_product(larger, larger), two_product(smaller, smaller)
     total = quick_sum(head.hi, rest.hi)
-    square = quick_sum(total.hi, total.lo + (head.lo + rest.lo))
+    cross = (x.hi * factor) * (x.lo * factor)
+    square = quick_sum(total.hi, total.lo + (head.lo + rest.lo + (cross + cross)))
     more = where(great, larger.like(2.0 * count), where(small, larger.like(-2.0 * count), 0.0))
-    near = hyperbolic.log_of_pair(square, more).value() * 0.5
-    near = where(larger.eq(0.0), -INF, near)
-    near = where(z.real.ne(z.real) | z.imag.ne(z.imag), NAN, near)
-    near = where(high.eq(INF) | low.eq(INF), INF, near)
-    return make_complex(near, arg(z))
+    return hyperbolic.log_of_pair(square, more).scaled(0.5)
+
+
+def _log_real(x: Pair, y: Value, logarithm: Value) -> Value:
+    """`logarithm` for finite parts, not both 0, and what it is elsewhere."""
+    result = where(x.hi.eq(0.0) & y.eq(0.0), -INF, logarithm)
+    result = where(x.hi.ne(x.hi) | y.ne(y), NAN, result)
+    return where(abs(x.hi).eq(INF) | abs(y).eq(INF), INF, result)
+
+
+def log(z: Value) -> Value:
+    """The principal logarithm."""
+    x = Pair(z.real, z.real.like(0.0))
+    return make_complex(_log_real(x, z.imag, log_of_size(x, z.imag).value()), arg(z))
+
+
+def log1p(z: Value) -> Value:
+    """log(1 + z), accurate near 0."""
+    x = two_sum(z.real.like(1.0), z.real)
+    x = Pair(x.hi, where(abs(z.real) < 2.0 ** (format_of(z.real).bias // 2), x.lo, 0.0))
+    return make_complex(_log_real(x, z.imag, log_of_size(x, z.imag).value()), _atan2(z.imag, x.hi))
+
+
+def _to_base(name: str, z: Value) -> Value:
+    x, factor = Pair(z.real, z.real.like(0.0)), constant_pair(name, z.real)
+    angle = arg(z)
+    size = _log_real(x, z.imag, (log_of_size(x, z.imag) * factor).value())
+    return make_complex(size, fma(angle, factor.hi, angle * factor.lo))
+
+
+def log2(z: Value) -> Value:
+    """The logarithm to base 2."""
+    return _to_base("log2e", z)
+
+
+def log10(z: Value) -> Value:
+    """The logarithm to base 10."""
+    return _to_base("log10e", z)
+
+
+def expm1(z: Value) -> Value:
+    """e^z - 1, accurate near 0; the real part is written as (e^a - 1) cos b - 2 sin^2(b / 2)."""
+    form = format_of(z.real)
+    a, b = z.real, z.imag
+    power = call(write(f"fusec_exp_{z.dtype}", (z.dtype,), exp), z)
+    half = _sin(b * 0.5)
+    grown = _real("expm1", exponential.expm1, a)
+    near = where(b.eq(0.0), grown, fma(grown, _cos(b), -2.0 * half * half))
+    beyond = abs(a) > 2.0 * form.mantissa  # there 1 is nothing beside the power, or the power beside 1
+    re = where(beyond | ~(abs(b) < INF) & a.eq(-INF), where(a < 0.0, -1.0, power.real), near)
+    return make_complex(re, power.imag)
 
 
 def sqrt_complex(z: Value) -> Value:

@@ -12,6 +12,8 @@ def parts(name: str, dtype: DType) -> tuple[float, float, float]:
 
 
 CONSTANTS = {
+    ("degree", "float32"): ("0x1.1df46a0000000p-6 0x1.294e9c0000000p-33 0x1.15c1d80000000p-58"),
+    ("degree", "float64"): ("0x1.1df46a2529d39p-6 0x1.5c1d8becdd291p-62 -0x1.1d937fa428800p-116"),
     ("half_pi", "float32"): ("0x1.921fb60000000p+0 -0x1.777a5c0000000p-25 -0x1.ee59da0000000p-50"),
     ("half_pi", "float64"): ("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54 -0x1.f1976b7ed9000p-110"),
     ("j0_first", "float32"): ("0x1.721fb80000000p+2 0x1.18aeee0000000p-28 -0x1.24f9c00000000p-55"),
@@ -42,6 +44,8 @@ CONSTANTS = {
     ("pi", "float64"): ("0x1.921fb54442d18p+1 0x1.1a62633145c07p-53 -0x1.f1976b7ed9000p-109"),
     ("quarter_pi", "float32"): ("0x1.921fb60000000p-1 -0x1.777a5c0000000p-26 -0x1.ee59da0000000p-51"),
     ("quarter_pi", "float64"): ("0x1.921fb54442d18p-1 0x1.1a62633145c07p-55 -0x1.f1976b7ed9000p-111"),
+    ("radian", "float32"): ("0x1.ca5dc20000000p+5 -0x1.670f820000000p-21 -0x1.1e7ab40000000p-49"),
+    ("radian", "float64"): ("0x1.ca5dc1a63c1f8p+5 -0x1.1e7ab456405f9p-49 -0x1.b505196fabb00p-103"),
     ("sqrt_half", "float32"): ("0x1.6a09e60000000p-1 0x1.9fcef40000000p-27 -0x1.b7ba680000000p-52"),
     ("sqrt_half", "float64"): ("0x1.6a09e667f3bcdp-1 -0x1.bdd3413b26456p-55 0x1.57d3e3adec100p-109"),
     ("sqrt_inverse_pi", "float32"): ("0x1.20dd760000000p-1 -0x1.f7ac920000000p-26 -0x1.7728e20000000p-52"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.ir.expr import apply
 from fusec.ir.walk import Body
 from fusec.math.body import Block, call, write
-from fusec.math.formats import INF, NAN, copy_sign, format_of, power_of_two
+from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, power_of_two
 from fusec.math.value import Value, floor, fma, trunc, where
 
 
@@ -73,3 +73,21 @@ def floor_divide(x: Value, y: Value) -> Value:
     down = where(quotient - down > 0.5, down + 1.0, down)
     down = where(quotient.eq(0.0), copy_sign(x.like(0.0), x / y), down)
     return where(y.eq(0.0), x / y, down)
+
+
+def ieee_remainder(x: Value, y: Value) -> Value:
+    """C's remainder: x - y * n for the integer n nearest to x / y, to even at ties; exact.
+
+    r = fmod(|x|, 2|y|) leaves r < 2|y|, and then at most two subtractions of |y| bring it to [-|y|/2, |y|/2].
+    Where 2|y| overflows, |x| is below it anyway; where |y| is tiny, doubling r is exact and halving |y| is not.
+    """
+    form = format_of(x)
+    size, unit = abs(x), abs(y)
+    tiny = unit < form.tiny * 4.0
+    bounded = unit < 2.0**form.bias
+    rest = where(bounded, _fmod(size, unit + unit), size + (size - size))
+    first = where(tiny, rest + rest > unit, rest > unit * 0.5)
+    rest = where(first, rest - unit, rest)
+    second = first & where(tiny, rest + rest >= unit, rest >= unit * 0.5)
+    rest = where(second, rest - unit, rest)
+    return where(y.ne(y), y, flip_sign(rest, x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusec.math.coefficients import polynomial
 from fusec.math.exponential import exp_rest, reduce
-from fusec.math.formats import constant_pair, copy_sign, format_of, horner, horner_of, power_of_two, scale
+from fusec.math.formats import INF, constant_pair, copy_sign, format_of, horner, horner_of, power_of_two, scale
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Value, fma, where
 
@@ -39,23 +39,61 @@ def pair_polynomial(name: str, t: Pair) -> Pair:
     return quick_sum(result.hi, result.lo)
 
 
+def _smooth(a: Pair) -> Pair:
+    """(1 + 2a) exp(a^2) erfc(a) of a positive bounded pair, a polynomial of (a - k) / (a + k)."""
+    form = format_of(a.hi)
+    centre = form.pick(2.0, 4.0)
+    above, below = two_sum(a.hi, -centre), two_sum(a.hi, centre)
+    above, below = quick_sum(above.hi, above.lo + a.lo), quick_sum(below.hi, below.lo + a.lo)
+    return pair_polynomial(form.pick_name("erfcx_near", "erfcx"), above / below)
+
+
 def _erfc_parts(a: Pair) -> tuple[Pair, Value]:
     """Erfc of a positive bounded pair as a normal pair near 1 and the power of two that multiplies it.
 
     (1 + 2a) exp(a^2) erfc(a) is smooth in t = (a - k) / (a + k), after M. M. Shepherd and J. G. Laframboise,
     "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981.
     """
-    form = format_of(a.hi)
-    centre = form.pick(2.0, 4.0)
-    above, below = two_sum(a.hi, -centre), two_sum(a.hi, centre)
-    above, below = quick_sum(above.hi, above.lo + a.lo), quick_sum(below.hi, below.lo + a.lo)
-    smooth = pair_polynomial(form.pick_name("erfcx_near", "erfcx"), above / below)
     square = two_product(a.hi, a.hi)
     reduced = reduce(Pair(-square.hi, -fma(a.hi + a.hi, a.lo, square.lo)))
     loose = exp_rest(reduced.rest)
     line = two_sum(a.hi + a.hi, 1.0)
     line = quick_sum(line.hi, line.lo + (a.lo + a.lo))
-    return quick_sum(loose.hi, loose.lo) * smooth / line, reduced.integer
+    return quick_sum(loose.hi, loose.lo) * _smooth(a) / line, reduced.integer
+
+
+def erfcx(x: Value) -> Value:
+    """The scaled complementary error function exp(x^2) erfc(x); inf far on the left.
+
+    Beyond the fit's range by its asymptotic series (NIST, "Digital library of mathematical functions", 7.12.1); on the
+    left as 2 exp(x^2) less the value of the other side.
+    """
+    form = format_of(x)
+    size = abs(x)
+    limit = form.pick(10.0, 27.0)
+    bounded = where(size > limit, limit, size)
+    smooth = _smooth(Pair(bounded, x.like(0.0)))
+    line = two_sum(bounded + bounded, 1.0)
+    near = smooth / line
+    great = where(size > limit, size, limit)
+    half_square = 0.5 / great / great
+    series = horner_of((-1.0, 3.0, -15.0, 105.0, -945.0, 10395.0, -135135.0), half_square) * half_square
+    head = constant_pair("sqrt_inverse_pi", x)
+    quotient = head.hi / great
+    rest = fma(-quotient, great, head.hi) + head.lo
+    far = quotient + fma(quotient, series, rest / great)
+    right = where(size > limit, far, near.value())
+    bottom = form.pick(9.5, 26.7)  # there the left side overflows
+    square_of = where(size > bottom, bottom, size)
+    square = two_product(square_of, square_of)
+    reduced = reduce(Pair(square.hi, square.lo))
+    loose = exp_rest(reduced.rest)
+    power = quick_sum(loose.hi, loose.lo)
+    factor = power_of_two(-reduced.integer)
+    less = quick_sum(power.hi, near.hi * -0.5 * factor)
+    total = less.hi + (less.lo + fma(near.lo * -0.5, factor, power.lo))
+    left = scale(total, reduced.integer + 1)
+    return where(x < 0.0, left, where(size.eq(INF), 0.0, right))
 
 
 def _erfc_limit(x: Value) -> float:

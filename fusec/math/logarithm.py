@@ -118,22 +118,39 @@ def log10(x: Value) -> Value:
     return log_limits(x, (log_of(x) * constant_pair("log10e", x)).value())
 
 
-def _log1p_of_exp(distance: Value) -> Pair:
+def _log1p_of_exp(distance: Pair) -> Pair:
     """log(1 + e^distance) for a distance <= 0; relative error about 2^-(digits + 4)."""
-    form = format_of(distance)
+    form = format_of(distance.hi)
     least = form.pick(-104.0, -746.0)
-    reduced = reduce(Pair(where(distance < least, least, distance), distance.like(0.0)))
+    far = distance.hi < least
+    reduced = reduce(Pair(where(far, least, distance.hi), where(far, 0.0, distance.lo)))
     loose = exp_rest(reduced.rest)
     power = quick_sum(loose.hi, loose.lo)
     half = reduced.integer >> 1
     power = power.scaled(power_of_two(half)).scaled(power_of_two(reduced.integer - half))
-    total = quick_sum(distance.like(1.0), power.hi)
+    total = quick_sum(distance.hi.like(1.0), power.hi)
     split = split_exponent(total.hi)  # the argument is in [1, 2], so the exponent is 0 or 1
-    unit = where(split.exponent.eq(0.0), distance.like(1.0), 0.5)
+    unit = where(split.exponent.eq(0.0), distance.hi.like(1.0), 0.5)
     near = log_pair(quick_sum(split.fraction, (total.lo + power.lo) * unit), split.exponent)
     p = power.hi
     small = quick_sum(p, fma(p * p, fma(p, 1.0 / 3.0, -0.5), power.lo))
-    return choose(distance < form.pick(-9.0, -20.0), small, near)  # there p^4 / 4 is below the last place of p
+    return choose(distance.hi < form.pick(-9.0, -20.0), small, near)  # there p^4 / 4 is below the last place of p
+
+
+def _distance(x: Value, y: Value) -> Pair:
+    """-|x - y|; 0 for equal infinities."""
+    gap = two_sum(x, -y)
+    gap = choose(x < y, gap, -gap)
+    known = gap.hi > -INF
+    return Pair(where(x.eq(y), 0.0, gap.hi), where(known & x.ne(y), gap.lo, 0.0))
+
+
+def _added(x: Value, y: Value, rest: Pair) -> Value:
+    """The greater of x and y, plus the rest; infinities and nan give themselves."""
+    larger = where(x < y, y, x)
+    head = two_sum(larger, rest.hi)
+    near = where(abs(larger) < INF, head.hi + (head.lo + rest.lo), larger)
+    return where(x.ne(x), x, where(y.ne(y), y, near))
 
 
 def logaddexp(x: Value, y: Value) -> Value:
@@ -142,14 +159,16 @@ def logaddexp(x: Value, y: Value) -> Value:
     Where the result nearly cancels (x and y negative, the sum of powers near 1) the error is small against x, not
     against the result.
     """
-    same = x.eq(y)
-    larger = where(x < y, y, x)
-    distance = where(same, 0.0, -abs(x - y))
-    rest = _log1p_of_exp(distance)
-    head = two_sum(larger, rest.hi)
-    near = head.hi + (head.lo + rest.lo)
-    near = where(abs(larger) < INF, near, larger)
-    return where(x.ne(x), x, where(y.ne(y), y, near))
+    return _added(x, y, _log1p_of_exp(_distance(x, y)))
+
+
+def logaddexp2(x: Value, y: Value) -> Value:
+    """log2(2^x + 2^y), as logaddexp."""
+    gap = _distance(x, y)
+    form = format_of(x)
+    bounded = where(gap.hi < -2.0 * form.bias, -2.0 * form.bias, gap.hi)  # the product of an infinity would be nan
+    rest = _log1p_of_exp(Pair(bounded, gap.lo) * constant_pair("ln2", x))
+    return _added(x, y, rest * constant_pair("log2e", x))
 
 
 def softplus(x: Value) -> Value:
@@ -157,7 +176,7 @@ def softplus(x: Value) -> Value:
 
     Greatest error seen: float32 0.78 ulp, float64 0.75 ulp.
     """
-    rest = _log1p_of_exp(-abs(x))
+    rest = _log1p_of_exp(Pair(-abs(x), x.like(0.0)))
     larger = where(x > 0.0, x, 0.0)
     head = two_sum(larger, rest.hi)
     return where(abs(x) < INF, head.hi + (head.lo + rest.lo), where(x < 0.0, 0.0, x))

@@ -7,6 +7,7 @@ from functools import cache
 from fusec.dtypes import BOOL, COMPLEX, DType, real_type
 from fusec.ir.loops import Function
 from fusec.math import (
+    angles,
     basic,
     bessel,
     complex_basic,
@@ -17,7 +18,9 @@ from fusec.math import (
     exponential,
     gamma,
     hyperbolic,
+    integers,
     logarithm,
+    pieces,
     power,
 )
 from fusec.math import trigonometric as circular
@@ -40,10 +43,20 @@ REAL: dict[str, Formula] = {
     "round": basic.round_,
     "nextafter": basic.nextafter,
     "ldexp": basic.ldexp,
-    "ilogb": basic.ilogb,
+    "clip": basic.clip,
+    "square": basic.square,
+    "reciprocal": basic.reciprocal,
+    "heaviside": basic.heaviside,
+    "frexp_mantissa": pieces.frexp_mantissa,
+    "frexp_exponent": pieces.frexp_exponent,
+    "modf_fraction": pieces.modf_fraction,
+    "ilogb": pieces.ilogb,
+    "logb": pieces.logb,
+    "spacing": pieces.spacing,
     "fmod": division.fmod,
     "remainder": division.remainder,
     "floor_divide": division.floor_divide,
+    "ieee_remainder": division.ieee_remainder,
     # exponentials and logarithms
     "exp": exponential.exp,
     "exp2": exponential.exp2,
@@ -55,6 +68,7 @@ REAL: dict[str, Formula] = {
     "log2": logarithm.log2,
     "log10": logarithm.log10,
     "logaddexp": logarithm.logaddexp,
+    "logaddexp2": logarithm.logaddexp2,
     "softplus": logarithm.softplus,
     # powers
     "pow": power.pow_,
@@ -65,6 +79,8 @@ REAL: dict[str, Formula] = {
     "sin": circular.sin,
     "cos": circular.cos,
     "tan": circular.tan,
+    "deg2rad": angles.deg2rad,
+    "rad2deg": angles.rad2deg,
     "sinpi": circular.sinpi,
     "cospi": circular.cospi,
     "sinc": circular.sinc,
@@ -81,6 +97,7 @@ REAL: dict[str, Formula] = {
     # error function
     "erf": error.erf,
     "erfc": error.erfc,
+    "erfcx": error.erfcx,
     "normcdf": error.normcdf,
     "erfinv": error_inverse.erfinv,
     "erfcinv": error_inverse.erfcinv,
@@ -97,6 +114,12 @@ REAL: dict[str, Formula] = {
     "lgamma": gamma.lgamma,
 }
 
+INTEGER_FORMULAS: dict[str, Formula] = {
+    "gcd": integers.gcd,
+    "lcm": integers.lcm,
+    "pow": integers.pow_,
+}
+
 COMPLEX_FORMULAS: dict[str, Formula] = {
     "add": complex_basic.add,
     "subtract": complex_basic.subtract,
@@ -107,11 +130,23 @@ COMPLEX_FORMULAS: dict[str, Formula] = {
     "not_equal": complex_basic.not_equal,
     "conj": complex_basic.conj,
     "norm": complex_basic.norm,
+    "square": complex_basic.square,
+    "reciprocal": complex_basic.reciprocal,
+    "rint_complex": complex_basic.rint_complex,
+    "sign": complex_basic.sign,
+    "proj": complex_basic.proj,
+    "isnan": complex_basic.isnan,
+    "isinf": complex_basic.isinf,
+    "isfinite": complex_basic.isfinite,
     "arg": complex_elementary.arg,
     "abs_complex": complex_elementary.abs_complex,
     "sqrt_complex": complex_elementary.sqrt_complex,
     "exp": complex_elementary.exp,
+    "expm1": complex_elementary.expm1,
     "log": complex_elementary.log,
+    "log1p": complex_elementary.log1p,
+    "log2": complex_elementary.log2,
+    "log10": complex_elementary.log10,
     "pow": complex_elementary.pow_,
     "sin": complex_elementary.sin,
     "cos": complex_elementary.cos,
@@ -137,9 +172,15 @@ def define(op: str, types: tuple[DType, ...]) -> Function:
     """
     if op == "convert":
         return _conversion(*types)
-    formula = (COMPLEX_FORMULAS if types[0] in COMPLEX else REAL)[op]
+    formula = _formulas(op, types[0])[op]
     others = "".join(f"_{dtype}" for dtype in types[1:] if dtype != types[0])
     return write(f"fusec_{op}_{types[0]}{others}", types, formula)
+
+
+def _formulas(op: str, first: DType) -> dict[str, Formula]:
+    if first in COMPLEX:
+        return COMPLEX_FORMULAS
+    return INTEGER_FORMULAS if first.is_integer and op in INTEGER_FORMULAS else REAL
 
 
 def _conversion(source: DType, target: DType) -> Function:

@@ -1,0 +1,22 @@
+"""Degrees and radians."""
+
+from __future__ import annotations
+
+from fusec.math.formats import INF, constant_pair
+from fusec.math.value import Value, fma, where
+
+
+def _times(name: str, x: Value) -> Value:
+    """X times a split constant, with little more than one rounding."""
+    factor = constant_pair(name, x)
+    return where(abs(x) < INF, fma(x, factor.hi, x * factor.lo), x)
+
+
+def deg2rad(x: Value) -> Value:
+    """Degrees to radians."""
+    return _times("degree", x)
+
+
+def rad2deg(x: Value) -> Value:
+    """Radians to degrees."""
+    return _times("radian", x)
