@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, get_args
 
 from fusec import debug, dtypes, forking
 from fusec.errors.targets import SettingNotUnderstood
-from fusec.kernel import Kernel, Layout, Slot, SlotKind, Step, Target
+from fusec.kernel import Fp, Kernel, Layout, Slot, SlotKind, Step, Target
 from fusec.records import dataclass
 
 MAGIC = b"\x93FUSEC\r\n"  # the line end shows a transfer in text mode
@@ -231,6 +231,7 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
         "cost": kernel.cost,
         "notes": kernel.notes,
         "fills": kernel.fills,
+        "fp": kernel.fp,
     }
     head = json.dumps(record).encode()
     source = zlib.compress(kernel.source.encode(), 1)
@@ -260,7 +261,11 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
     slots = tuple(
         Slot(kind, str(param), int(axis), dtypes.BY_NAME[name]) for kind, param, axis, name in record["slots"]
     )
-    if record["target"] not in get_args(Target) or any(slot.kind not in get_args(SlotKind) for slot in slots):
+    if (
+        record["fp"] not in get_args(Fp)
+        or record["target"] not in get_args(Target)
+        or any(slot.kind not in get_args(SlotKind) for slot in slots)
+    ):
         raise ValueError("a kernel of another version")
     return Kernel(
         name=str(record["name"]),
@@ -272,6 +277,7 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
         cost=int(record["cost"]),
         notes=tuple(record["notes"]),
         fills=tuple(record["fills"]),
+        fp=record["fp"],
     )
 
 

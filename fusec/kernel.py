@@ -10,6 +10,8 @@ from fusec.dtypes import DType
 from fusec.records import dataclass
 
 Target = Literal["llvm", "cuda", "metal"]
+Fp = Literal["strict", "contract", "fast"]
+"""What floating-point arithmetic may become: nothing else; a product and a sum may be one fma; also approximations."""
 SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
 
 
@@ -80,7 +82,8 @@ class Kernel:
     thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
     notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
     allocates them must fill them with zeros. parts: `source` in pieces, for a file of several kernels: (name, text) of
-    each definition, callees first and the kernel last; ("", text) of comments and directives.
+    each definition, callees first and the kernel last; ("", text) of comments and directives. fp: the floating-point
+    mode it was generated in.
     """
 
     name: str
@@ -93,6 +96,7 @@ class Kernel:
     notes: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...] = ()
+    fp: Fp = "strict"
 
     @property
     def title(self) -> str:

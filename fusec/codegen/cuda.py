@@ -35,7 +35,7 @@ from fusec.dtypes import (
     DType,
 )
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel, Layout
+from fusec.kernel import Fp, Kernel, Layout
 
 THREADS = 256  # a block; what __launch_bounds__ promises
 
@@ -60,15 +60,16 @@ TYPES: dict[DType, str] = {
 }
 FUNCTION = "static __device__ "
 BITS = "// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math"
+LOOSE = "// compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math: approximate is only what says so"
 
 
-def generate(program: Program, layout: Layout) -> Kernel:
+def generate(program: Program, layout: Layout, fp: Fp = "strict") -> Kernel:
     """The CUDA kernel of a program for one memory layout; blocks have at most `THREADS` threads.
 
-    A grid-stride loop covers any number of elements with any one-dimensional grid.
+    A grid-stride loop covers any number of elements with any one-dimensional grid. fp: the mode the passes ran in.
     Raises AtomicUnsupported.
     """
-    return c_family.generate(program, layout, SPELLING)
+    return c_family.generate(program, layout, SPELLING, fp=fp)
 
 
 # --- ops ---------------------------------------------------------------------------------------------------------
@@ -94,6 +95,18 @@ def _ops() -> dict[OpKey, str]:
         if dtype.bits < 32:
             ops["count_leading_zeros", dtype] = f"fusec_count_leading_zeros_{dtype}({{}})"
     return ops
+
+
+# Note [Approximation]: in fp="fast" only these differ, in the user's expressions. --use_fast_math and --fmad=true would
+# reach into elementary functions too, which need every operation as it stands. Not pow: __powf has no negative bases.
+APPROXIMATE: dict[OpKey, str] = {
+    ("divide", FLOAT32): "__fdividef({}, {})",
+    ("sqrt", FLOAT32): "fusec_approximate_sqrt({})",
+    ("rsqrt", FLOAT32): "rsqrtf({})",
+    ("tanh", FLOAT32): "fusec_approximate_tanh({})",
+    **{(name, FLOAT32): f"__{name}f({{}})" for name in ("exp", "exp10", "log", "log2", "log10", "sin", "cos", "tan")},
+    ("exp2", FLOAT32): "exp2f({})",
+}
 
 
 def _bitcasts() -> dict[Cast, str]:
@@ -182,6 +195,13 @@ _AS_UINT64 = f"""\
     return (unsigned long long)__double_as_longlong(x);
 }}"""
 
+_APPROXIMATE = f"""\
+{FUNCTION}float fusec_approximate_{{name}}(float x) {{{{
+    float value;
+    asm("{{name}}.approx.f32 %0, %1;" : "=f"(value) : "f"(x));
+    return value;
+}}}}"""
+
 _MOVED = f"""\
 // the address some bytes further on
 template <class T> {FUNCTION}T* fusec_moved(T* base, long long nbytes) {{
@@ -225,6 +245,7 @@ def _helpers() -> dict[str, str]:
     for source, c_type, ptx, register in ((FLOAT32, "float", "f32", "f"), (FLOAT64, "double", "f64", "d")):
         text = _TO_HALF.format(source=source, c_type=c_type, ptx=ptx, register=register)
         helpers[f"fusec_{source}_to_float16"] = text
+    helpers |= {f"fusec_approximate_{name}": _APPROXIMATE.format(name=name) for name in ("sqrt", "tanh")}
     helpers |= complex_helpers(words, (COMPLEX64, COMPLEX128))
     return helpers | atomic_helpers(words) | GROUP_HELPERS
 
@@ -253,7 +274,13 @@ def _frame(frame: Frame) -> list[Part]:
     head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     groups = list(GROUP_HELPERS.items()) if frame.groups else []
-    return [("", frame.header()), ("", BITS), *groups, *frame.above, (frame.name, kernel)]
+    return [
+        ("", frame.header()),
+        ("", LOOSE if frame.fp == "fast" else BITS),
+        *groups,
+        *frame.above,
+        (frame.name, kernel),
+    ]
 
 
 def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str) -> list[str]:
@@ -296,7 +323,7 @@ def _reserved() -> frozenset[str]:
     integers = [sign + base for sign in ("", "u") for base in ("char", "short", "int", "long", "longlong")]
     vectors = [f"{scalar}{count}" for scalar in (*integers, "float", "double") for count in range(1, 5)]
     vectors += [f"make_{vector}" for vector in vectors]
-    in_ops = re.findall(r"[A-Za-z_]\w*", " ".join(_ops().values()))
+    in_ops = re.findall(r"[A-Za-z_]\w*", " ".join((*_ops().values(), *APPROXIMATE.values())))
     return CXX_WORDS | {*library, *(f"{word}f" for word in library), *_BUILT_IN.split(), *vectors, *in_ops}
 
 
@@ -318,4 +345,5 @@ SPELLING = Spelling(
     groups=True,
     leave="continue",
     frame=_frame,
+    approximate=APPROXIMATE,
 )

@@ -37,7 +37,7 @@ from fusec.dtypes import (
 )
 from fusec.errors.targets import TooManyArrays
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel, Layout
+from fusec.kernel import Fp, Kernel, Layout
 
 BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
 FUNCTION = "static "
@@ -68,13 +68,14 @@ TYPES: dict[DType, str] = {
 NATIVE = frozenset({FLOAT16})
 
 
-def generate(program: Program, layout: Layout, single: bool = False) -> Kernel:
+def generate(program: Program, layout: Layout, single: bool = False, fp: Fp = "strict") -> Kernel:
     """The Metal kernel of a program for one memory layout; dispatch one thread for every element.
 
-    single: literals without suffix were read as float32, so they are not to blame for a float64.
+    single: literals without suffix were read as float32, so they are not to blame for a float64. fp: the mode
+    the passes ran in.
     Raises NoSuchTypeOnTarget for float64 and complex128, AtomicUnsupported, TooManyArrays.
     """
-    return c_family.generate(program, layout, SPELLING, single)
+    return c_family.generate(program, layout, SPELLING, single, fp)
 
 
 # --- ops ---------------------------------------------------------------------------------------------------------
@@ -91,6 +92,15 @@ def _ops() -> dict[OpKey, str]:
         ops["count_ones", dtype] = f"(int)popcount(({c_type})({{}}))"
         ops["count_leading_zeros", dtype] = f"(int)clz(({c_type})({{}}))"
     return ops
+
+
+APPROXIMATE: dict[OpKey, str] = {
+    ("divide", FLOAT32): "fast::divide({}, {})",
+    **{
+        (name, FLOAT32): f"fast::{name}({{}})"
+        for name in ("sqrt", "rsqrt", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "tanh")
+    },
+}
 
 
 def _bitcasts() -> dict[Cast, str]:
@@ -278,4 +288,5 @@ SPELLING = Spelling(
     groups=False,
     leave="return",
     frame=_frame,
+    approximate=APPROXIMATE,
 )

@@ -295,6 +295,22 @@ class UnknownTarget(UserError):
     given: str
 
 
+class UnknownFp(UserError):
+    """A floating-point mode that there is not."""
+
+    code: ClassVar[str] = "F237"
+    message: ClassVar[str] = "fp={given} is no floating-point mode"
+    hint: ClassVar[str] = "{cure}"
+    about: ClassVar[str] = (
+        'fp="strict" computes every operation as IEEE 754 says, fp="contract" may make one fma of a product and a sum, '
+        'fp="fast" may approximate as well. For instance:\n\n'
+        '    ElementwiseKernel("T x", "T y", "y = x * x + 1", fp="fasst")  # wrong\n'
+        '    ElementwiseKernel("T x", "T y", "y = x * x + 1", fp="fast")'
+    )
+    given: str
+    cure: str
+
+
 class InvalidKernelName(UserError):
     """A kernel name that is no identifier, or a keyword of a target."""
 

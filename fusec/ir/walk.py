@@ -125,6 +125,11 @@ def with_body(function: Function, body: Body) -> Function:
     return Function(function.name, function.params, function.result, body, function.text)
 
 
+def is_elementary(function: Function) -> bool:
+    """Whether fusec.math wrote the function: its arithmetic is exact as it stands, whatever a kernel allows."""
+    return function.name.startswith("fusec_")
+
+
 def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
     """Every statement, nested ones included, in textual order."""
     for stmt in body:

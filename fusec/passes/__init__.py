@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from fusec import debug
 from fusec.ir.loops import Program
-from fusec.passes import expand, fold, merge, narrow, prune, reuse, share, simplify
+from fusec.kernel import Fp
+from fusec.passes import approximate, contract, expand, fold, merge, narrow, prune, reuse, share, simplify
+from fusec.passes.approximate import Native
 
 Pass = Callable[[Program], Program]
 
@@ -22,11 +25,25 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def run(program: Program, check: bool = False) -> Program:
+def order(fp: Fp = "strict", native: Native = frozenset()) -> tuple[Pass, ...]:
+    """The passes of a floating-point mode; the other modes change arithmetic before functions are expanded."""
+    at = PASSES.index(expand.expand)
+    match fp:
+        case "strict":
+            return PASSES
+        case "contract":
+            return (*PASSES[:at], contract.contract, *PASSES[at:])
+        case "fast":
+            loose = (partial(approximate.approximate, native=native), contract.contract)
+            return (*PASSES[:at], *loose, partial(expand.expand, native=native), *PASSES[at + 1 :])
+
+
+def run(program: Program, check: bool = False, *, fp: Fp = "strict", native: Native = frozenset()) -> Program:
     """All passes in order: what remains are primitive ops, loads, stores and calls.
 
     check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 and FUSEC_DUMP do too; an
-    AssertionError then names the pass that broke it.
+    AssertionError then names the pass that broke it. fp: the floating-point mode. native: ops that a target has
+    instructions for in the mode "fast", which remain too.
     """
     watched = debug.is_wanted(3)
     check = check or watched
@@ -34,12 +51,15 @@ def run(program: Program, check: bool = False) -> Program:
         _verify(program, "the front end")
     if watched:
         _show(program, "the front end")
-    for step in PASSES:
+    is_expanded = False
+    for step in order(fp, native):
         program = step(program)
+        name = getattr(step, "func", step).__name__
+        is_expanded = is_expanded or name == expand.expand.__name__
         if check:
-            _verify(program, step.__name__, primitive=step in PASSES[PASSES.index(expand.expand) :])
+            _verify(program, name, primitive=is_expanded and not native)
         if watched:
-            _show(program, step.__name__)
+            _show(program, name)
     return program
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusec.dtypes import BOOL, DType, real_type
-from fusec.ir.expr import Apply, Expr, apply, const, convert, scalar_type
+from fusec.ir.expr import Apply, Expr, apply, const, convert, scalar_type, type_of
 from fusec.ir.loops import Call, Function, Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
 from fusec.math import callees, define
@@ -12,16 +12,19 @@ from fusec.ops import TABLE
 PLAIN_COMPLEX = frozenset({"complex", "real", "imag", "where"})  # what every code generator spells
 
 
-def expand(program: Program) -> Program:
+def expand(program: Program, native: frozenset[tuple[str, DType]] = frozenset()) -> Program:
     """Leave only primitive ops, and of complex ones only complex, real, imag and where.
 
+    native: further ops, each with the dtype of its operands, that the target spells itself.
     Requires: a verified program.
     Ensures: the functions called stand before the program's own, callees first, each once.
     """
     needed: dict[str, Function] = {}
 
     def change(expr: Expr) -> Expr:
-        return _expanded(expr, needed) if isinstance(expr, Apply) else expr
+        if not isinstance(expr, Apply) or (native and (expr.op, type_of(expr.args[0])) in native):
+            return expr
+        return _expanded(expr, needed)
 
     rewrite = rewriter(change)
     changed = with_bodies(program, lambda body: map_expressions(body, rewrite))

@@ -21,7 +21,7 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
-from fusec.ir.walk import Body, blocks, operands, rebuild, statements, with_body
+from fusec.ir.walk import Body, blocks, is_elementary, operands, rebuild, statements, with_body
 from fusec.passes.share import ON_DEMAND, declared_names
 
 WORTH = 4  # operations below which computing again reads better than another name and costs no more
@@ -46,7 +46,7 @@ def reuse_values(program: Program) -> Program:
 
 
 def _of_function(function: Function, reserved: set[str]) -> Function:
-    if function.name.startswith("fusec_"):  # elementary functions name what they share themselves
+    if is_elementary(function):  # these name what they share themselves
         return function
     names = {name for name, _ in function.params}
     return with_body(function, _Reuser(function.body, frozenset(names), reserved | names).rewritten())

@@ -16,8 +16,8 @@ from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
-from fusec.ir.walk import operands, statements
-from fusec.kernel import Kernel, Layout, Step
+from fusec.ir.walk import is_elementary, operands, statements
+from fusec.kernel import Fp, Kernel, Layout, Step
 from fusec.records import replace
 
 VECTOR_BYTES = 16  # the widest load every GPU has
@@ -25,11 +25,12 @@ HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, o
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
-def generate(program: Program, layout: Layout, spelling: Spelling, single: bool = False) -> Kernel:
+def generate(program: Program, layout: Layout, spelling: Spelling, single: bool = False, fp: Fp = "strict") -> Kernel:
     """The kernel of a program for one memory layout.
 
-    Requires: only primitive ops, and calls of the program's own functions.
-    single: literals without suffix were read as float32. Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
+    Requires: only primitive ops, and calls of the program's own functions; in the mode "fast" also ops that the
+    spelling approximates. single: literals without suffix were read as float32. fp: the mode the passes ran in.
+    Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
     """
     _check_types(program, spelling, single)
     reserved = spelling.reserved | spelling.helpers.keys() | HELPERS_BY_AXES
@@ -40,8 +41,12 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
     own = [struct for struct in structs if isinstance(struct, Struct)]
     spelling = replace(spelling, structs={struct: _struct_names(struct, names, reserved) for struct in own})
     called = {function.name: names.fresh(function.name) for function in functions}
-    printed = [_function(function, called, program, names, spelling) for function in functions]
-    frame = _kernel(program, layout, spelling, kernel_name, names, called)
+    loose = replace(spelling, ops={**spelling.ops, **spelling.approximate}) if fp == "fast" else spelling
+    printed = [
+        _function(function, called, program, names, spelling if is_elementary(function) else loose)
+        for function in functions
+    ]
+    frame = replace(_kernel(program, layout, loose, kernel_name, names, called), fp=fp)
     helpers = {**spelling.helpers, **frame.places.helpers}
     frame.above.extend(struct_texts(structs, spelling))
     texts = ["\n".join(frame.body), *printed]
@@ -58,6 +63,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
         cost=facts.cost(program),
         notes=_notes(frame),
         parts=tuple(parts),
+        fp=fp,
     )
 
 

@@ -9,9 +9,14 @@ from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.ir.expr import Struct
 from fusec.ir.loops import ArrayParam, Program, ScalarParam
-from fusec.kernel import Layout, Slot
+from fusec.kernel import Fp, Layout, Slot
 from fusec.layouts import WIDE
 from fusec.records import dataclass, field
+
+MODES: dict[Fp, str] = {
+    "contract": "// fp contract: products and sums are one fma where it says so",
+    "fast": "// fp fast: fma where it says so, float32 functions and division approximate",
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Frame:
 
     body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
-    above: structs, helper functions and functions, by name.
+    above: structs, helper functions and functions, by name. fp: the floating-point mode.
     """
 
     program: Program
@@ -45,6 +50,7 @@ class Frame:
     groups: list[Group]
     lanes: int
     above: list[Part] = field(default_factory=list)
+    fp: Fp = "strict"
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:
@@ -76,7 +82,8 @@ class Frame:
             f"// {program.name}({', '.join(inputs)}) -> ({', '.join(outputs)})",
             f"// layout {self.layout.key}{f', {self.lanes} elements at once' if self.lanes > 1 else ''}",
         ]
-        return "\n".join(lines + self._demands())
+        mode = [MODES[self.fp]] if self.fp in MODES else []
+        return "\n".join(lines + mode + self._demands())
 
     def _demands(self) -> list[str]:
         """What the arguments must be for the text to be right, as a comment line; nothing if anything will do."""

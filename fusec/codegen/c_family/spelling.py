@@ -43,8 +43,9 @@ class Spelling:
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
     atomic: template (pointer {p}, operands {0} and {1}) of an atomic update in global memory, None if there is none;
     its last argument says whether the old value is wanted. groups: a thread takes several neighbours where that pays.
-    leave: the statement that ends the work of one element. frame: the parts of a kernel. structs: those of the kernel
-    that is printed.
+    leave: the statement that ends the work of one element. frame: the parts of a kernel. approximate: templates that
+    take the place of `ops` in the user's expressions where approximations will do. structs: those of the kernel that is
+    printed.
     """
 
     target: Target
@@ -64,6 +65,7 @@ class Spelling:
     groups: bool
     leave: str
     frame: Callable[[Frame], list[Part]]
+    approximate: Mapping[OpKey, str]
     structs: Mapping[Struct, StructNames] = field(default_factory=dict)
 
     def carrier(self, dtype: DType) -> DType:

@@ -18,10 +18,13 @@ from fusec.codegen.llvm.nest import Nest, Tail
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel, Layout
+from fusec.kernel import Fp, Kernel, Layout
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""
+
+FLAGS = "reassoc nsz arcp contract afn"
+"""What the mode "fast" allows LLVM; not nnan and ninf, with which a nan or an infinity makes results undefined."""
 
 _EVERY_STEP_MASKED = 200  # operations from which a second copy of the body costs more to compile than masks cost to run
 
@@ -34,12 +37,14 @@ def generate(
     symbol: str | None = None,
     lanes: int | None = None,
     half_casts: bool = True,
+    fp: Fp = "strict",
 ) -> Kernel:
     """The kernel of a program for one memory layout.
 
     vector_bits: width of the target's vector registers; 0 for scalar code. lanes: elements of one vector step, a power
     of two, if the caller knows better (rows much shorter than the default); 1 for scalar code. half_casts: the target
     has instructions between float16 and float32, in place of which LLVM would call functions that may not be there.
+    fp: the floating-point mode the passes ran in.
     """
     width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
@@ -47,7 +52,9 @@ def generate(
     name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
     transposed = transposed_operands(program, layout) if lanes is None and vector_bits else ()
     block = block_size(program, transposed)
-    nest = Nest(program, layout, Builder(block or width, declarations, half_casts=half_casts), arguments)
+    flags = FLAGS if fp == "fast" else ""
+    builder = Builder(block or width, declarations, half_casts=half_casts, flags=flags)
+    nest = Nest(program, layout, builder, arguments)
     cost = nest.costs.of_body(program.body)
     nest.tail = _tail(cost, vector_bits, layout)
     nest.write()
@@ -57,16 +64,18 @@ def generate(
     if transposed:
         # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
         width = max(width, block) if layout.streaming else block
-        tiled = TiledNest(program, layout, Builder(width, declarations, half_casts=half_casts), arguments)
+        tiled = TiledNest(program, layout, Builder(width, declarations, half_casts=half_casts, flags=flags), arguments)
         tiled.prepare(transposed, block, f"{name}.rows")
         tiled.write()
         notes.append(f"tiles of {BAND} rows for {', '.join(transposed)}")
         functions = [_function(f"{name}.rows", nest, vector_bits, "internal "), _function(name, tiled, vector_bits)]
     else:
         functions = [_function(name, nest, vector_bits)]
-    heading = f"; {program.name} for layout {layout.key}"
+    heading = f"; {program.name} for layout {layout.key}" + ("" if fp == "strict" else f", fp {fp}")
     source = "\n".join([heading, *declarations, *functions, "!0 = !{i32 1}", ""])
-    return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes))
+    return Kernel(
+        name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes), fp=fp
+    )
 
 
 def _tail(cost: int, vector_bits: int, layout: Layout) -> Tail:

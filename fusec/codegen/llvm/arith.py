@@ -1,7 +1,7 @@
 """Primitive ops of the op table as LLVM instructions, on scalars and vectors alike.
 
 Every op is total, so operands are guarded where LLVM's instruction would be undefined. Floating-point instructions
-carry no fast-math flags.
+carry the builder's fast-math flags, none but in the mode "fast".
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def _complex_op(b: Builder, op: str, args: list[Operand], part: DType) -> Operan
 
 def _sum(b: Builder, args: list[Value], dtype: DType) -> Value:
     if dtype.is_float:
-        return b.binary("fadd", args[0], args[1])
+        return b.arithmetic("fadd", args[0], args[1])
     return _moved(b, "add", args[0], args[1]) or _moved(b, "add", args[1], args[0]) or b.binary("add", *args)
 
 
 def _difference(b: Builder, args: list[Value], dtype: DType) -> Value:
     if dtype.is_float:
-        return b.binary("fsub", args[0], args[1])
+        return b.arithmetic("fsub", args[0], args[1])
     return _moved(b, "sub", args[0], args[1]) or _mirrored(b, args[0], args[1]) or b.binary("sub", *args)
 
 
@@ -107,7 +107,7 @@ def _mirrored(b: Builder, start: Value, value: Value) -> Value | None:
 
 def _product(b: Builder, args: list[Value], dtype: DType) -> Value:
     if dtype.is_float:
-        return b.binary("fmul", args[0], args[1])
+        return b.arithmetic("fmul", args[0], args[1])
     for value, factor in (args, reversed(args)):
         linear, by = value.linear, factor.literal
         if linear is not None and not linear.hint and by is not None and by and abs(by * linear.step) < 1 << 16:
@@ -118,6 +118,14 @@ def _product(b: Builder, args: list[Value], dtype: DType) -> Value:
             base = b.let(f"mul {value.type} {linear.base}, {factor.text}")
             return Value(value.type, "", varying=True, linear=Linear(base, linear.step * by, *bounds))
     return b.binary("mul", *args)
+
+
+def _divide(b: Builder, args: list[Value], _: DType) -> Value:
+    return b.arithmetic("fdiv", args[0], args[1])
+
+
+def _root(b: Builder, args: list[Value], _: DType) -> Value:
+    return b.intrinsic("sqrt", args[0], flags=b.flags)
 
 
 def _negative(b: Builder, args: list[Value], dtype: DType) -> Value:
@@ -265,9 +273,9 @@ def _not(b: Builder, args: list[Value], _: DType) -> Value:
 
 
 _RULES: dict[str, Rule] = {
-    "add": _sum, "subtract": _difference, "multiply": _product, "divide": _plain("fdiv"),
+    "add": _sum, "subtract": _difference, "multiply": _product, "divide": _divide,
     "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
-    "fma": _intrinsic("fma"), "sqrt": _intrinsic("sqrt"), "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
+    "fma": _intrinsic("fma"), "sqrt": _root, "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
     "trunc": _intrinsic("trunc"), "rint": _intrinsic("roundeven"), "multiply_high": _multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
     "left_shift": _left_shift, "right_shift": _right_shift,

@@ -40,6 +40,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.walk import is_elementary
 
 
 def zero(kind: Type) -> Operand:
@@ -65,6 +66,8 @@ class Statements(Expressions):
         plan = analysis.function(call.function, tuple(any(part.varying for part in arg) for arg in args))
         params = {name: (kind, arg) for (name, kind), arg in zip(function.params, args, strict=True)}
         saved = self.frame, self.memo, self.lanes
+        flags = self.b.flags
+        self.b.flags = "" if is_elementary(function) else flags
         self.memo = {}
         last = plan.body[-1].stmt if plan.body else None
         if isinstance(last, Return) and _returns(plan.body) == 1:
@@ -75,6 +78,7 @@ class Statements(Expressions):
         else:
             result = self._call_with_exits(plan, params, function.result)
         self.frame, self.memo, self.lanes = saved
+        self.b.flags = flags
         return result
 
     def _call_with_exits(self, plan: Plan, params: dict[str, tuple[Type, Operand]], kind: Type | None) -> Operand:

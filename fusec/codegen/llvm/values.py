@@ -161,11 +161,13 @@ class Builder:
 
     lanes: elements of a varying value; it may change while the text grows (a scalar remainder after a vector loop).
     declarations: of the module, in order. half_casts: the target has instructions between float16 and float32.
+    flags: fast-math flags of arithmetic on floats; nothing within elementary functions.
     """
 
-    def __init__(self, lanes: int, declarations: dict[str, None], *, half_casts: bool = True) -> None:
+    def __init__(self, lanes: int, declarations: dict[str, None], *, half_casts: bool = True, flags: str = "") -> None:
         self.lanes = lanes
         self.half_casts = half_casts
+        self.flags = flags
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
@@ -286,6 +288,10 @@ class Builder:
         left, right = self.agree(left, right)
         return Value(left.type, self.let(f"{op} {self.type_of(left)} {left.text}, {right.text}"), left.varying)
 
+    def arithmetic(self, op: str, left: Value, right: Value) -> Value:
+        """An instruction on two floats, with the flags in force."""
+        return self.binary(f"{op} {self.flags}" if self.flags else op, left, right)
+
     def compare(self, op: str, left: Value, right: Value) -> Value:
         """A comparison: `op` is e.g. ``icmp slt`` or ``fcmp olt``."""
         left, right = self.agree(left, right)
@@ -299,10 +305,11 @@ class Builder:
         target = self.vector_type(llvm) if value.varying else llvm
         return Value(llvm, self.let(f"{op} {self.typed(value)} to {target}"), value.varying)
 
-    def intrinsic(self, name: str, *values: Value, extra: str = "", result: str = "") -> Value:
+    def intrinsic(self, name: str, *values: Value, extra: str = "", result: str = "", flags: str = "") -> Value:
         """A call of an overloaded intrinsic on operands of one type; `extra` is a literal last argument.
 
         result: scalar type of the result, if not that of the operands (then the name is overloaded by it as well).
+        flags: fast-math flags of the call.
         """
         args = self.agree(*values)
         first = args[0]
@@ -311,7 +318,8 @@ class Builder:
         kinds = [self.type_of(value) for value in args] + ([extra.split()[0]] if extra else [])
         self.declare(f"declare {self.type_of(target)} @llvm.{name}.{overloads}({', '.join(kinds)})")
         given = ", ".join([self.typed(value) for value in args] + ([extra] if extra else []))
-        text = self.let(f"call {self.type_of(target)} @llvm.{name}.{overloads}({given})")
+        loosely = f"{flags} " if flags else ""
+        text = self.let(f"call {loosely}{self.type_of(target)} @llvm.{name}.{overloads}({given})")
         return replace(target, text=text)
 
     def select(self, condition: Value, then: Value, orelse: Value) -> Value:
