@@ -40,7 +40,7 @@ from fusec.records import dataclass
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
-    from fusec.kernels import ElementwiseKernel
+    from fusec.planned import Planned
     from fusec.runtime.cpu.fastcall import ArgSpec, Place
 
 
@@ -61,7 +61,7 @@ class Call:
     key: object
 
 
-def read(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> Call:
+def read(kernel: Planned, args: tuple[object, ...], size: int) -> Call:
     """Sort the arguments into arrays and numbers; raises for anything else."""
     arrays: list[Array | None] = []
     found: list[DType | None] = []
@@ -92,7 +92,7 @@ def read(kernel: ElementwiseKernel, args: tuple[object, ...], size: int) -> Call
 
 
 def run(
-    kernel: ElementwiseKernel, args: tuple[object, ...], size: int, stream: object = None, block_size: int | None = None
+    kernel: Planned, args: tuple[object, ...], size: int, stream: object = None, block_size: int | None = None
 ) -> tuple[object, ...]:
     """Run a kernel on host arguments and return all outputs; `stream` and `block_size` mean something on a GPU only."""
     del stream, block_size
@@ -115,7 +115,7 @@ def run(
 # --- shapes --------------------------------------------------------------------------------------------------------
 
 
-def loop_shape(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], size: int) -> Shape:
+def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int) -> Shape:
     """The shape of the iteration space: that of the non-raw arrays, or (size,) if there is none.
 
     shapes: of the arguments, None for numbers and outputs not given.
@@ -142,7 +142,7 @@ def loop_shape(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], size: 
     return shape
 
 
-def check_outputs(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], shape: Shape, size: int) -> None:
+def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape, size: int) -> None:
     """Given outputs have the shape of the space; raw ones to allocate need `size=`."""
     for param, each in zip(kernel.out_params, shapes[kernel.nin :], strict=True):
         if each is None:
@@ -156,7 +156,7 @@ def check_outputs(kernel: ElementwiseKernel, shapes: Sequence[Shape | None], sha
 
 
 @forking.forks_wait
-def make_plan(kernel: ElementwiseKernel, call: Call) -> Plan:
+def make_plan(kernel: Planned, call: Call) -> Plan:
     """Bind types, lay out the space, compile."""
     types = kernel.signature.bind(call.dtypes)
     shapes = [None if each is None else each.shape for each in call.arrays]
@@ -167,13 +167,13 @@ def make_plan(kernel: ElementwiseKernel, call: Call) -> Plan:
     if _exceeds_cache(kernel, views):
         space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True)
         debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
-    spec = Specialisation(tuple(types.items()), call.numbers, space.layout)
+    spec = Specialisation(tuple(types.items()), call.numbers, space.layout, kernel.fp)
     executable = pipeline.executable(kernel.definition, spec)
     return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
 
 
 def _views(
-    kernel: ElementwiseKernel, call: Call, types: dict[str, DType], shape: Shape
+    kernel: Planned, call: Call, types: dict[str, DType], shape: Shape
 ) -> tuple[list[tuple[Parameter, View]], dict[str, tuple[int, ...]]]:
     """All array arguments as memory; outputs to allocate lie in the order of the inputs."""
     views: list[tuple[Parameter, View]] = []
@@ -198,7 +198,7 @@ def _strides_in_order(shape: Shape, order: tuple[int, ...], nbytes: int) -> Shap
     return tuple(strides)
 
 
-def _exceeds_cache(kernel: ElementwiseKernel, views: Sequence[tuple[Parameter, View]]) -> bool:
+def _exceeds_cache(kernel: Planned, views: Sequence[tuple[Parameter, View]]) -> bool:
     """True if the contiguous outputs are larger than the last-level cache, so that they should be written around it."""
     from fusec.runtime.cpu import machine
 
@@ -206,7 +206,7 @@ def _exceeds_cache(kernel: ElementwiseKernel, views: Sequence[tuple[Parameter, V
     return sum(view.size * view.dtype.nbytes for view in outputs) > machine.last_level_cache_bytes()
 
 
-def _allocate(kernel: ElementwiseKernel, call: Call, plan: Plan) -> None:
+def _allocate(kernel: Planned, call: Call, plan: Plan) -> None:
     """Fill in the outputs that were not given; what an element may leave unassigned starts as zero."""
     if call.given:
         return
@@ -228,7 +228,7 @@ def _allocate(kernel: ElementwiseKernel, call: Call, plan: Plan) -> None:
 # --- memory that overlaps --------------------------------------------------------------------------------------------
 
 
-def _protect(kernel: ElementwiseKernel, call: Call) -> None:
+def _protect(kernel: Planned, call: Call) -> None:
     """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
     outputs = [
         (param, array, view_of(array, dtype))
@@ -277,7 +277,7 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
 # --- the native entries --------------------------------------------------------------------------------------------
 
 
-def takes_any_shape(kernel: ElementwiseKernel, plan: Plan) -> bool:
+def takes_any_shape(kernel: Planned, plan: Plan) -> bool:
     """True if the code of a plan is for contiguous arrays of any shape; outputs beyond the cache have their own."""
     from fusec.runtime.cpu import fastcall
 
@@ -290,7 +290,7 @@ def takes_any_shape(kernel: ElementwiseKernel, plan: Plan) -> bool:
 
 
 def typed_entry(
-    kernel: ElementwiseKernel, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
+    kernel: Planned, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
 ) -> Callable[..., object]:
     """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
     from fusec.runtime.cpu import fastcall, machine
@@ -304,14 +304,15 @@ def typed_entry(
         fallback,
         kernel.name,
         limit=machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output),
-        allocates=_binds_outputs(kernel, numbers),
+        allocates=kernel.binds_outputs(plan.types, numbers),
+        given=kernel.takes_outputs,
         ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
         returns=_returns(kernel),
     )
 
 
 def placed_entry(
-    kernel: ElementwiseKernel,
+    kernel: Planned,
     plan: Plan,
     numbers: frozenset[str],
     places: tuple[Place | None, ...],
@@ -328,25 +329,33 @@ def placed_entry(
         return fallback
     known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
     arguments, returns = _specs(kernel, plan, numbers), _returns(kernel)
-    return fastcall.make(plan.executable, arguments, fallback, kernel.name, returns=returns, known=known)
+    return fastcall.make(
+        plan.executable, arguments, fallback, kernel.name, returns=returns, known=known, given=kernel.takes_outputs
+    )
 
 
-def _specs(kernel: ElementwiseKernel, plan: Plan, numbers: frozenset[str]) -> list[ArgSpec]:
+def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> list[ArgSpec]:
     from fusec.runtime.cpu.fastcall import ArgSpec
 
     return [
-        ArgSpec(param.name, plan.types[param.name], param in kernel.out_params, param.name in numbers)
+        ArgSpec(
+            param.name,
+            plan.types[param.name],
+            param in kernel.out_params,
+            param.name in numbers,
+            converts=not kernel.exact_numbers,
+        )
         for param in kernel.params
     ]
 
 
-def _returns(kernel: ElementwiseKernel) -> Literal["outputs", "tuple", "nothing"]:
+def _returns(kernel: Planned) -> Literal["outputs", "tuple", "nothing"]:
     if kernel.no_return:
         return "nothing"
     return "tuple" if kernel.return_tuple else "outputs"
 
 
-def places_of(kernel: ElementwiseKernel, plan: Plan, call: Call) -> tuple[Place | None, ...]:
+def places_of(kernel: Planned, plan: Plan, call: Call) -> tuple[Place | None, ...]:
     """How the arrays of a call lie, outputs that are to be allocated included."""
     from fusec.runtime.cpu.fastcall import Place
 
@@ -363,9 +372,3 @@ def places_of(kernel: ElementwiseKernel, plan: Plan, call: Call) -> tuple[Place 
         aligned = given is None or given.flags.aligned
         places.append(Place(view.shape, view.strides, aligned, offsets.get(param.name, 0), low, high))
     return tuple(places)
-
-
-def _binds_outputs(kernel: ElementwiseKernel, numbers: frozenset[str]) -> bool:
-    """True if input arrays alone fix the dtypes of all outputs."""
-    fixed = {param.type_name for param in kernel.in_params if param.name not in numbers}
-    return all(param.dtype is not None or param.type_name in fixed for param in kernel.out_params)

@@ -17,15 +17,15 @@ from fusec.runtime import cuda
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
-    from fusec.kernels import ElementwiseKernel
-    from fusec.pipeline import Definition
+    from fusec.pipeline import Source
+    from fusec.planned import Planned
     from fusec.runtime.cuda import DeviceArray, Module
 
 MODULES = 512  # compiled kernels kept in memory
 
 
 def run(
-    kernel: ElementwiseKernel, args: tuple[object, ...], size: int, stream: object, block_size: int | None
+    kernel: Planned, args: tuple[object, ...], size: int, stream: object, block_size: int | None
 ) -> tuple[object, ...]:
     """Enqueue a kernel on a stream of the arrays' device and return all outputs; does not wait.
 
@@ -50,7 +50,7 @@ def run(
     return tuple(outputs) if given else tuple(cuda.deliver(like, each) for each in outputs)
 
 
-def _describe(kernel: ElementwiseKernel, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
+def _describe(kernel: Planned, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
     arrays: list[DeviceArray | None] = []
     for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
         if is_number(arg) or arg is None:
@@ -69,7 +69,7 @@ def _view(array: DeviceArray) -> View:
 
 
 def _allocate(
-    kernel: ElementwiseKernel,
+    kernel: Planned,
     args: tuple[object, ...],
     arrays: Sequence[DeviceArray | None],
     types: dict[str, DType],
@@ -92,7 +92,7 @@ def _allocate(
 
 
 def _protect(
-    kernel: ElementwiseKernel, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
+    kernel: Planned, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
 ) -> list[DeviceArray | None]:
     """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
     written = [*(param.non_const for param in kernel.in_params), *(True for _ in kernel.out_params)]
@@ -111,15 +111,12 @@ def _protect(
             and not param.non_const
             and any(_disturbs(param, _view(each), *output) for output in outputs)
         ):
-            copier = type(kernel)("T x", "T y", "y = x", "copy")
-            (copy,) = run(copier, (args[position],), -1, stream, None)
+            (copy,) = run(kernel.copier(), (args[position],), -1, stream, None)
             protected[position] = cuda.describe(copy, stream)
     return protected
 
 
-def _pairs(
-    kernel: ElementwiseKernel, arrays: Sequence[DeviceArray | None]
-) -> list[tuple[Parameter, DeviceArray | None]]:
+def _pairs(kernel: Planned, arrays: Sequence[DeviceArray | None]) -> list[tuple[Parameter, DeviceArray | None]]:
     return list(zip(kernel.params, arrays, strict=True))
 
 
@@ -130,7 +127,7 @@ def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View
 
 
 def _launch(
-    kernel: ElementwiseKernel,
+    kernel: Planned,
     args: tuple[object, ...],
     arrays: Sequence[DeviceArray | None],
     types: dict[str, DType],
@@ -144,7 +141,7 @@ def _launch(
     if not space.size:
         return
     numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
-    spec = Specialisation(tuple(types.items()), numbers, space.layout)
+    spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
     kernel.remember(spec)
     module = _module(kernel.definition, spec, cuda.device(device).arch)
     arguments = arrange(module.kernel, space, kernel.params)
@@ -161,12 +158,12 @@ def _launch(
 
 
 @lru_cache(maxsize=MODULES)
-def _generated(definition: Definition, spec: Specialisation, arch: str) -> Module:
+def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
     kernel = pipeline.generate(definition, spec, "cuda")
     return cuda.compile(kernel, arch, store=cache.default_cache())
 
 
-def _module(definition: Definition, spec: Specialisation, arch: str) -> Module:
+def _module(definition: Source, spec: Specialisation, arch: str) -> Module:
     """The compiled kernel; one thread compiles, the others wait."""
     with forking.lock:
         return _generated(definition, spec, arch)

@@ -11,7 +11,7 @@ from fusec.calls import Call
 from fusec.plans import Plan
 
 if TYPE_CHECKING:
-    from fusec.kernels import ElementwiseKernel
+    from fusec.planned import Planned
 
 Callee = Callable[..., object]
 
@@ -34,7 +34,7 @@ class Entries:
         self._placed: dict[object, Callable[[Callee], Callee]] = {}
         self._settled: set[object] = set()  # keys of calls that get no entry any more
 
-    def after(self, kernel: ElementwiseKernel, plan: Plan, call: Call, again: bool) -> Callee | None:
+    def after(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> Callee | None:
         """What to call from now on, after a call that came to Python; None if that stays as it is.
 
         again: there was a call with these shapes and strides before.

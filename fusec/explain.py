@@ -5,15 +5,22 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from fusec.kernel import Kernel, Step
+from fusec.kernel import Fp, Kernel, Step
 from fusec.plans import Plan, Space
 from fusec.records import dataclass
 
 if TYPE_CHECKING:
     from fusec.calls import Call
-    from fusec.kernels import ElementwiseKernel
+    from fusec.planned import Planned
 
 _STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
+
+
+_FP: dict[Fp, str] = {
+    "strict": "strict: every operation rounds once",
+    "contract": "contract: a product and a sum are one fma",
+    "fast": "fast: approximate, and a product and a sum are one fma",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class Explanation:
         return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
 
 
-def explain(kernel: ElementwiseKernel, call: Call) -> Explanation:
+def explain(kernel: Planned, call: Call) -> Explanation:
     """Describe the plan of a call; compiles it if that has not happened."""
     plan = kernel.plan(call)
     compiled = plan.executable.kernel
@@ -48,6 +55,7 @@ def explain(kernel: ElementwiseKernel, call: Call) -> Explanation:
         *((f"'{param.name}'", _raw(plan.space, param.name)) for param, _ in plan.space.raw),
         ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
         ("code", _code(compiled)),
+        ("fp", _FP[compiled.fp]),
         *(("note", note) for note in compiled.notes),
     ]
     return Explanation(str(kernel.signature), tuple(lines), moved)
@@ -70,7 +78,7 @@ def _raw(space: Space, name: str) -> str:
     return f"raw, {ndim} axes, {'C-contiguous' if contiguous else 'strided'}"
 
 
-def _bytes(kernel: ElementwiseKernel, plan: Plan) -> list[int]:
+def _bytes(kernel: Planned, plan: Plan) -> list[int]:
     """Bytes of every array, once; an output whose former content matters counts twice."""
     counts = []
     for param, view in (*plan.space.operands, *plan.space.raw):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import calls, debug, forking, pipeline
+from fusec import calls, forking, pipeline
 from fusec.calls import Call
 from fusec.entries import Entries
-from fusec.errors import FusecError
 from fusec.errors.arguments import (
     BadBlockSize,
     BadSize,
@@ -21,13 +19,14 @@ from fusec.errors.arguments import (
     OutGivenTwice,
     ReservedParameterName,
     UnknownKeyword,
-    UnknownScalar,
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
 )
 from fusec.frontends.params import parse_params
+from fusec.kernel import Fp
 from fusec.operands import is_foreign
-from fusec.pipeline import Definition, Specialisation
+from fusec.pipeline import Definition
+from fusec.planned import Planned, briefly
 from fusec.plans import Plan
 from fusec.signature import Parameter, Signature, join
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from fusec.explain import Explanation
 
 MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
-MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 KEYWORDS = frozenset(
     """
@@ -48,26 +46,7 @@ KEYWORDS = frozenset(
 )
 
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
-
-
-def _briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Raise errors from here: the frames of fusec below would hide the user's own (FUSEC_DEBUG=1 shows them)."""
-
-    @wraps(function)
-    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        try:
-            return function(*args, **kwargs)
-        except FusecError as error:
-            if debug.level():
-                raise
-            raise error.with_traceback(None) from error.__cause__
-
-    return call
-
-
-class ElementwiseKernel:
+class ElementwiseKernel(Planned):
     """A kernel that runs a C-like operation for every element of its broadcast arguments.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,
@@ -75,11 +54,12 @@ class ElementwiseKernel:
     and used as entry point. reduce_dims: merge axes that all operands walk evenly. preamble: device functions, macros,
     structs and typedefs. no_return: calls return None. return_tuple: calls return a tuple even of one output.
     loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``, and
-    ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``.
+    ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``. fp: "strict" computes what is written; "contract" makes
+    one fma of a product and a sum, the same on every target; "fast" also approximates.
     Raises FusecError with the place in the text if a declaration or the body is not well formed.
     """
 
-    @_briefly
+    @briefly
     def __init__(
         self,
         in_params: str,
@@ -94,30 +74,31 @@ class ElementwiseKernel:
         loop_prep: str = "",
         after_loop: str = "",
         options: Sequence[str] = (),
+        fp: Fp = "strict",
     ) -> None:
         texts = {"in_params": in_params, "out_params": out_params, "operation": operation, "preamble": preamble}
         _check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
         if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
             raise InvalidKernelName(name).at()
-        self.definition = Definition(
-            in_params, out_params, operation, name, preamble, loop_prep, after_loop, tuple(options)
-        )
-        self.signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
-        for param in self.signature.params:
+        definition = Definition(in_params, out_params, operation, name, preamble, loop_prep, after_loop, tuple(options))
+        signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
+        for param in signature.params:
             if param.name in ("i", "_ind"):
                 raise ReservedParameterName(param.name).at()
-        pipeline.check(self.definition)
-        self.name = self.__name__ = name
+        pipeline.check(definition)
+        super().__init__(
+            definition,
+            signature,
+            reduce_dims=reduce_dims,
+            no_return=no_return,
+            return_tuple=return_tuple,
+            uses_index=_uses_index(definition, signature),
+            fp=pipeline.check_fp(fp),
+        )
+        self.__name__ = name
         self.operation, self.preamble = operation, preamble
-        self.in_params, self.out_params = self.signature.inputs, self.signature.outputs
-        self.params = self.signature.params
-        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
-        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
         self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
         self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
-        self._uses_index = _uses_index(self.definition, self.signature)
-        self._plans: dict[object, Plan] = {}
-        self._last: Specialisation | None = None
         self._fast: Callable[..., object] = self._from_python
         self._entries = Entries(self._from_python)
 
@@ -132,7 +113,7 @@ class ElementwiseKernel:
         """
         return self._fast(*args, **kwargs)
 
-    @_briefly
+    @briefly
     def _from_python(self, *args: object, **kwargs: object) -> object:
         if kwargs:
             return self._from_keywords(args, **kwargs)
@@ -177,80 +158,18 @@ class ElementwiseKernel:
             self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
         )
 
-    # --- plans ---------------------------------------------------------------------------------------------------
-
-    @property
-    def uses_index(self) -> bool:
-        """True if the texts may ask for the position of the element."""
-        return self._uses_index
-
-    def plan(self, call: Call) -> Plan:
-        """The plan of a call, made at the first call of its kind and remembered."""
-        found = self._plans.get(call.key)
-        again = found is not None
-        if found is None:
-            found = calls.make_plan(self, call)
-            with forking.lock:
-                if len(self._plans) >= MAX_PLANS:
-                    self._plans.clear()
-                self._plans[call.key] = found
-        self._fast = self._entries.after(self, found, call, again) or self._fast
-        self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout))
-        return found
-
-    def remember(self, spec: Specialisation) -> None:
-        """Note what was called last: source() without types shows it."""
-        self._last = spec
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        self._fast = self._entries.after(self, plan, call, again) or self._fast
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @_briefly
-    def source(
-        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
-    ) -> str:
-        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
-
-        types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
-        shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
-        """
-        pipeline.check_target(target)
-        return pipeline.text_of(self.definition, self.specialisation(types, scalars), target)
-
-    def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
-        """What source() shows: the types given, or those of the last call."""
-        if types is None and self._last is not None:
-            return self._last
-        inputs = [param.name for param in self.in_params]
-        for name in scalars:
-            if name not in inputs:
-                raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
-        bound = self.signature.bind_names(types or {})
-        arrays = [param for param in self.params if param.name not in scalars]
-        layout = pipeline.canonical_layout(
-            self.definition,
-            bound,
-            [param.name for param in arrays if not param.raw],
-            [param.name for param in arrays if param.raw],
-        )
-        return Specialisation(tuple(bound.items()), frozenset(scalars), layout)
-
-    @_briefly
+    @briefly
     def explain(self, *args: object, size: int = -1) -> Explanation:
         """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
-        with forking.lock:
-            from fusec import explain
-
         if len(args) not in (self.nin, self.nargs):
             raise self._wrong_number(len(args)).at()
-        return explain.explain(self, calls.read(self, args, size))
-
-    @property
-    def cached_codes(self) -> dict[str, str]:
-        """LLVM text by dtypes, for every combination called so far (CuPy's property of that name)."""
-        return {
-            ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items()): plan.executable.kernel.source
-            for plan in list(self._plans.values())
-        }
+        return self.explained(args, size)
 
     def __repr__(self) -> str:
         return f"<ElementwiseKernel {vars(self).get('signature', 'that was refused')}>"
@@ -262,8 +181,10 @@ class ElementwiseKernel:
 
     def __reduce__(self) -> tuple[object, ...]:
         d = self.definition
+        assert isinstance(d, Definition), "a kernel string has texts"
         state = (d.in_params, d.out_params, d.operation, d.name, self.reduce_dims, d.preamble)
-        return _restore, (type(self), state, self.no_return, self.return_tuple, d.loop_prep, d.after_loop, d.options)
+        loops = (d.loop_prep, d.after_loop, d.options)
+        return _restore, (type(self), state, self.no_return, self.return_tuple, *loops, self.fp)
 
 
 def _restore(
@@ -274,9 +195,10 @@ def _restore(
     loop_prep: str,
     after_loop: str,
     options: tuple[str, ...],
+    fp: Fp = "strict",
 ) -> ElementwiseKernel:
     """Rebuild a pickled kernel from its texts."""
-    return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options)
+    return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options, fp=fp)
 
 
 def _runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:

@@ -12,27 +12,55 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from fusec import cache, debug
+from fusec.diagnostics import did_you_mean
 from fusec.dtypes import DType
-from fusec.errors.arguments import AxisOutOfRange, UnknownTarget
+from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
 from fusec.forking import forks_wait
-from fusec.kernel import Kernel, Layout, Step
+from fusec.kernel import Fp, Kernel, Layout, Step
 from fusec.records import dataclass, replace
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
     from fusec.frontends.text import KernelText
     from fusec.ir.loops import Program
+    from fusec.passes.approximate import Native
     from fusec.runtime.cpu.engine import Executable
 
 Text = Literal["cuda", "metal", "llvm", "asm", "ir"]
+MODES: tuple[Fp, ...] = get_args(Fp)
 TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
 MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
 FORMAT = 2  # raise when the meaning of a cached kernel changes without the version changing
+
+
+class Source(Protocol):
+    """What a kernel is made of, in any language; hashable, and equal if the texts are."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Compiler options."""
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name, as JSON can write it."""
+
+    def __hash__(self) -> int:
+        """Equal for equal texts."""
+
+    def read(self) -> object:
+        """The syntax tree; raises what is wrong with the texts whatever the types."""
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The typed program; see `fusec.frontends.text.lower`."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +81,33 @@ class Definition:
         """Everything by its name."""
         return dict(vars(self))
 
+    def read(self) -> KernelText:
+        """The parsed texts."""
+        return parse(self)
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The typed program."""
+        from fusec.frontends import text
+
+        return text.lower(parse(self), types, ndims=ndims, scalars=scalars)
+
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What one compiled kernel is for: dtypes by parameter name, parameters passed by value, memory layout."""
+    """What one compiled kernel is for: dtypes by parameter name, parameters passed by value, memory layout, and what
+    its floating-point arithmetic may become.
+    """
 
     types: tuple[tuple[str, DType], ...]
     scalars: frozenset[str]
     layout: Layout
+    fp: Fp = "strict"
 
     @property
     def key(self) -> str:
         """A text that differs for different specialisations."""
         types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
-        return f"{types};{','.join(sorted(self.scalars))};{self.layout.key}"
+        return f"{types};{','.join(sorted(self.scalars))};{self.layout.key};{self.fp}"
 
 
 @lru_cache(maxsize=256)
@@ -78,39 +119,47 @@ def parse(definition: Definition) -> KernelText:
 
 
 @forks_wait
-def check(definition: Definition) -> None:
+def check(definition: Source) -> None:
     """Raise the syntax errors of a definition; one that was found good before, by any process, is not parsed again."""
     store = cache.default_cache()
     if store is None:
-        parse(definition)
+        definition.read()
         return
     key = _digest("definition", definition.texts)
     if store.get("definition", key) is None:
-        parse(definition)
+        definition.read()
         store.put("definition", key, b"", definition.name)
 
 
 def lower(
-    definition: Definition, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
+    definition: Source,
+    types: Mapping[str, DType],
+    ndims: Mapping[str, int],
+    scalars: frozenset[str],
+    fp: Fp = "strict",
+    native: Native = frozenset(),
 ) -> Program:
-    """The typed program after all passes: only primitive ops and calls are left.
+    """The typed program after all passes: only primitive ops, calls, and ops that are native to the target are left.
 
     ndims: raw array -> axes; "" -> axes of the iteration space.
     """
     from fusec import passes
-    from fusec.frontends import text
     from fusec.passes.resolve import resolve_axes
 
     raw = {name: ndim for name, ndim in ndims.items() if name}
-    return passes.run(resolve_axes(text.lower(parse(definition), types, ndims=raw, scalars=scalars), ndims))
+    program = resolve_axes(definition.lower(types, raw, scalars), ndims)
+    return passes.run(program, fp=fp, native=native)
 
 
-def program_of(definition: Definition, spec: Specialisation) -> Program:
-    """The program of one specialisation. Raises AxisOutOfRange if it names an axis that the layout has not."""
+def program_of(definition: Source, spec: Specialisation, native: Native = frozenset()) -> Program:
+    """The program of one specialisation; native: ops that the target has instructions for.
+
+    Raises AxisOutOfRange if it names an axis that the layout has not.
+    """
     from fusec.ir import axes
 
     ndims = {"": spec.layout.ndim, **{name: ndim for name, (ndim, _) in spec.layout.raw}}
-    program = lower(definition, dict(spec.types), ndims, spec.scalars)
+    program = lower(definition, dict(spec.types), ndims, spec.scalars, spec.fp, native)
     for param, needed in axes.required(program).items():
         if needed > ndims[param]:
             what = f"'{param}'" if param else "the iteration space ('_ind')"
@@ -121,9 +170,9 @@ def program_of(definition: Definition, spec: Specialisation) -> Program:
 
 
 @forks_wait
-def generate(definition: Definition, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
+def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
     """The kernel of a target."""
-    program = program_of(definition, spec)
+    program = program_of(definition, spec, _native(spec.fp, target))
     if debug.is_wanted(4):
         debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
     match target:
@@ -133,18 +182,32 @@ def generate(definition: Definition, spec: Specialisation, target: Literal["llvm
 
             host = processor()
             bits, casts = host.vector_bits, host.converts_halves
-            kernel = llvm.generate(program, spec.layout, vector_bits=bits, half_casts=casts)
+            kernel = llvm.generate(program, spec.layout, vector_bits=bits, half_casts=casts, fp=spec.fp)
         case "cuda":
             from fusec.codegen import cuda
 
-            kernel = cuda.generate(program, spec.layout)
+            kernel = cuda.generate(program, spec.layout, spec.fp)
         case "metal":
             from fusec.codegen import metal
 
-            kernel = metal.generate(program, spec.layout, "-fsingle-precision-constant" in definition.options)
+            single = "-fsingle-precision-constant" in definition.options
+            kernel = metal.generate(program, spec.layout, single, spec.fp)
     debug.show(5, f"{kernel.title} {target}", kernel.source)
     fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
     return replace(kernel, fills=fills)
+
+
+def _native(fp: Fp, target: Literal["llvm", "cuda", "metal"]) -> Native:
+    """The ops that the target approximates by instructions of its own, in the mode that wants them."""
+    if fp == "fast" and target == "cuda":
+        from fusec.codegen import cuda
+
+        return frozenset(cuda.APPROXIMATE)
+    if fp == "fast" and target == "metal":
+        from fusec.codegen import metal
+
+        return frozenset(metal.APPROXIMATE)
+    return frozenset()
 
 
 def _loops(program: Program, layout: Layout) -> str:
@@ -163,8 +226,18 @@ def check_target(target: str) -> None:
         raise UnknownTarget(target).at()
 
 
+def check_fp(fp: object) -> Fp:
+    """The floating-point mode. Raises UnknownFp for anything else."""
+    for mode in MODES:
+        if isinstance(fp, str) and fp == mode:
+            return mode
+    guess = did_you_mean(fp, MODES) if isinstance(fp, str) else ""
+    modes = "modes are " + ", ".join(map(repr, MODES[:-1])) + f" and {MODES[-1]!r}"
+    raise UnknownFp(repr(fp), f"{guess} {modes}".strip()).at()
+
+
 @forks_wait
-def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
+def text_of(definition: Source, spec: Specialisation, target: str) -> str:
     """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
     match target:
         case "cuda" | "metal" | "llvm":
@@ -182,7 +255,7 @@ def text_of(definition: Definition, spec: Specialisation, target: str) -> str:
 
 
 @forks_wait
-def executable(definition: Definition, spec: Specialisation) -> Executable:
+def executable(definition: Source, spec: Specialisation) -> Executable:
     """The machine code of one specialisation, from the disk cache if it is there and no stage is to be shown."""
     from fusec.runtime.cpu import engine
 
@@ -208,7 +281,8 @@ def executable(definition: Definition, spec: Specialisation) -> Executable:
 def _report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
     """A line about a kernel that is ready, and one about what was decided for it."""
     took = (time.perf_counter() - started) * 1e3
-    title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}"
+    mode = "" if kernel.fp == "strict" else f" fp={kernel.fp}"
+    title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}{mode}"
     debug.show(1, f"{title} {how} in {took:.1f} ms, {len(machine_code)} bytes")
     debug.show(2, f"{kernel.label}: {'; '.join(kernel.notes)}; about {kernel.cost} operations an element")
 
@@ -239,7 +313,7 @@ def _build() -> str:
 
 @forks_wait
 def canonical_layout(
-    definition: Definition, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
+    definition: Source, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
 ) -> Layout:
     """The layout shown when no call has fixed one: contiguous, with one axis or as many as the body names."""
     arrays, raw = tuple(arrays), tuple(raw)
@@ -249,7 +323,7 @@ def canonical_layout(
 
 
 def _least_axes(
-    definition: Definition, types: Mapping[str, DType], scalars: frozenset[str], names: Iterable[str]
+    definition: Source, types: Mapping[str, DType], scalars: frozenset[str], names: Iterable[str]
 ) -> dict[str, int]:
     """The smallest numbers of axes with which every axis the body names is there; 1 where none will do."""
     from fusec.ir import axes

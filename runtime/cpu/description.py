@@ -33,7 +33,8 @@ class Header(IntEnum):
     SPACE_SIZE = 18  # elements of such a call
     SPACE_NDIM = 19  # and the shape of its outputs
     SPACE_EXTENTS = 20
-    WORDS = 21
+    GIVEN = 21  # arguments of a call that gives the outputs; -1 if none may
+    WORDS = 22
 
 
 class Argument(IntEnum):

@@ -94,12 +94,13 @@ def make(
     allocates: bool = True,
     returns: Literal["outputs", "tuple", "nothing"] = "outputs",
     known: Known | None = None,
+    given: bool = True,
 ) -> Callee:
     """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
 
     limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
     have; 0 if any number will do. allocates: calls may leave out the outputs; those of `kernel.fills` never.
-    known: take only arrays that lie like these; limit and ndim mean nothing then.
+    known: take only arrays that lie like these; limit and ndim mean nothing then. given: calls may give the outputs.
     Gives `fallback` itself if kernel or interpreter do not allow a native entry.
     """
     reason = _objection(executable, args, known)
@@ -110,6 +111,7 @@ def make(
     words, keeps = _header(executable, args, limit), [fallback, executable]
     words[Header.FALLBACK] = id(fallback)
     words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
+    words[Header.GIVEN] = len(args) if given else -1
     for arg in args:
         words += _argument(executable, arg)
         allocator = _allocator(arg, known)

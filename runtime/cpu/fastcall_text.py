@@ -30,7 +30,8 @@ entry:
   %total = add i64 %inputs, %outputs
   %no.keywords = icmp eq ptr %keywords, null
   %is.bare = icmp eq i64 %nargs, %inputs
-  %is.given = icmp eq i64 %nargs, %total
+  %with.outputs = call i64 @word(ptr %description, i64 {Header.GIVEN})
+  %is.given = icmp eq i64 %nargs, %with.outputs
   %is.either = or i1 %is.bare, %is.given
   %is.plain = and i1 %no.keywords, %is.either
   br i1 %is.plain, label %begin, label %fallback

@@ -15,6 +15,7 @@ FLOORS = (
     {"choices"},
     {"doctor", "kernel_files"},
     {"kernels"},
+    {"planned"},
     {"explain", "device_calls", "entries"},
     {"calls"},
     {"pipeline", "plans"},
@@ -28,8 +29,8 @@ FLOORS = (
     {"source", "dtypes", "debug", "grammar", "version"},
     {"records", "forking"},
 )
-# parts of ElementwiseKernel, which may name it in annotations
-ONE_OBJECT = {"kernels", "explain", "device_calls", "entries", "calls"}
+# parts of what is called, which may name it in annotations
+ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "entries", "calls"}
 SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug", "forking", "records"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {

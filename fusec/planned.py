@@ -1,0 +1,154 @@
+"""A kernel as calls see it: what it was made of, its signature, and the plans of the calls so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from fusec import calls, debug, forking, pipeline
+from fusec.calls import Call
+from fusec.dtypes import DType
+from fusec.errors import FusecError
+from fusec.errors.arguments import UnknownScalar
+from fusec.kernel import Fp
+from fusec.pipeline import Definition, Source, Specialisation
+from fusec.plans import Plan
+from fusec.signature import Parameter, Signature
+
+if TYPE_CHECKING:
+    from fusec.explain import Explanation
+
+MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Raise errors from here: the frames of fusec below would hide the user's own (FUSEC_DEBUG=1 shows them)."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except FusecError as error:
+            if debug.level():
+                raise
+            raise error.with_traceback(None) from error.__cause__
+
+    return call
+
+
+class Planned:
+    """A definition and a signature, with a plan for every kind of call; what all kernels of users are made on.
+
+    reduce_dims: merge axes that all operands walk evenly. no_return: calls return None. return_tuple: calls return a
+    tuple even of one output. uses_index: the texts may ask for the position of the element. exact_numbers: the type
+    of a number has chosen the dtype of its parameter, so that no other will do. takes_outputs: calls may give the
+    outputs after the inputs. fp: the floating-point mode.
+    """
+
+    exact_numbers = False
+    takes_outputs = True
+
+    def __init__(
+        self,
+        definition: Source,
+        signature: Signature,
+        *,
+        reduce_dims: bool = True,
+        no_return: bool = False,
+        return_tuple: bool = False,
+        uses_index: bool = False,
+        fp: Fp = "strict",
+    ) -> None:
+        self.definition, self.signature = definition, signature
+        self.name = signature.name
+        self.in_params, self.out_params = signature.inputs, signature.outputs
+        self.params = signature.params
+        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
+        self.uses_index, self.fp = uses_index, fp
+        self._plans: dict[object, Plan] = {}
+        self._last: Specialisation | None = None
+
+    def plan(self, call: Call) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        found = self._plans.get(call.key)
+        again = found is not None
+        if found is None:
+            found = calls.make_plan(self, call)
+            with forking.lock:
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.clear()
+                self._plans[call.key] = found
+        self.hasten(found, call, again)
+        self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout, self.fp))
+        return found
+
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Make later calls of this kind faster; again: there was one with these shapes and strides before."""
+
+    def remember(self, spec: Specialisation) -> None:
+        """Note what was called last: source() without types shows it."""
+        self._last = spec
+
+    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
+        """True if input arrays alone fix the dtypes of all outputs; types: of a call; numbers: passed by value."""
+        del types
+        fixed = {param.type_name for param in self.in_params if param.name not in numbers}
+        return all(param.dtype is not None or param.type_name in fixed for param in self.out_params)
+
+    @staticmethod
+    def copier() -> Planned:
+        """A kernel that copies an array."""
+        source, target = Parameter("x", "T", None), Parameter("y", "T", None)
+        return Planned(Definition("T x", "T y", "y = x", "copy"), Signature("copy", (source,), (target,)))
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def source(
+        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
+
+        types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
+        shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
+        """
+        pipeline.check_target(target)
+        return pipeline.text_of(self.definition, self.specialisation(types, scalars), target)
+
+    def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
+        """What source() shows: the types given, or those of the last call."""
+        if types is None and self._last is not None:
+            return self._last
+        inputs = [param.name for param in self.in_params]
+        for name in scalars:
+            if name not in inputs:
+                raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
+        bound = self.signature.bind_names(types or {})
+        arrays = [param for param in self.params if param.name not in scalars]
+        layout = pipeline.canonical_layout(
+            self.definition,
+            bound,
+            [param.name for param in arrays if not param.raw],
+            [param.name for param in arrays if param.raw],
+        )
+        return Specialisation(tuple(bound.items()), frozenset(scalars), layout, self.fp)
+
+    def explained(self, args: tuple[object, ...], size: int = -1) -> Explanation:
+        """What fusec makes of these arguments; nothing is run."""
+        with forking.lock:
+            from fusec import explain
+
+        return explain.explain(self, calls.read(self, args, size))
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination called so far (CuPy's property of that name)."""
+        return {
+            ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items()): plan.executable.kernel.source
+            for plan in list(self._plans.values())
+        }
