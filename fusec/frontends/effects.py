@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, INT32, DType, c_common
+from fusec.dtypes import BOOL, DType, c_common
 from fusec.errors.language import ArgumentCount, BadArgument, NotSupported
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert, to
 from fusec.frontends.functions import Site, floating
 from fusec.frontends.places import Places
 from fusec.frontends.symbols import Address, Place, RawArray, Variable
-from fusec.ir.expr import Expr, apply, const, scalar_type, type_of
+from fusec.ir.expr import Expr, apply, scalar_type, type_of
 from fusec.ir.loops import Atomic, AtomicOp, If, Local
 
 ATOMICS: dict[str, AtomicOp] = {
@@ -121,22 +121,13 @@ class Effects(Places):
                 self._put(node.args[2], cosine)
                 return None
             case "modf":
-                whole = self.temporary(apply("trunc", value))
-                self._put(node.args[1], whole)
-                rest = apply("subtract", value, whole)
-                rest = apply("where", apply("isinf", value), const(0, scalar_type(value)), rest)
-                return apply("copysign", rest, value)
+                rest = self.temporary(apply("modf_fraction", value))  # before the store, which may go to x itself
+                self._put(node.args[1], apply("trunc", value))
+                return rest
             case _:
-                return self._frexp(node.args[1], value)
-
-    def _frexp(self, target: s.Expression, value: Local) -> Expr:
-        """A fraction in [0.5, 1) and a power of two; zeros, infinities and nan stay, with power 0."""
-        zero = const(0, scalar_type(value))
-        plain = apply("logical_and", apply("isfinite", value), apply("not_equal", value, zero))
-        power = apply("where", plain, apply("add", apply("ilogb", value), const(1, INT32)), const(0, INT32))
-        exponent = self.temporary(power)
-        self._put(target, exponent)
-        return apply("where", plain, apply("ldexp", value, apply("negative", exponent)), value)
+                rest = self.temporary(apply("frexp_mantissa", value))
+                self._put(node.args[1], apply("frexp_exponent", value))
+                return rest
 
     def _put(self, node: s.Expression, value: Expr) -> None:
         """Store through a pointer argument: ``&variable``, ``&x[i]`` or a pointer."""

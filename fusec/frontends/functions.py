@@ -105,18 +105,6 @@ def _extreme(integer: str, float_: str) -> Builtin:
     return Builtin(2, make)
 
 
-def _test(op: str, combine: str = "") -> Builtin:
-    """Isnan and its relatives; `combine` joins the answers for the two parts of a complex value."""
-
-    def make(site: Site, args: list[Expr]) -> Expr:
-        (value,) = floating(site, args, bool(combine))
-        if not scalar_type(value).is_complex:
-            return apply(op, value)
-        return apply(combine, apply(op, apply("real", value)), apply(op, apply("imag", value)))
-
-    return Builtin(1, make)
-
-
 def _part(which: str) -> Builtin:
     def make(site: Site, args: list[Expr]) -> Expr:
         given = dtype_of(args[0], site.span, site.name)
@@ -217,80 +205,52 @@ def _floor_divide(site: Site, args: list[Expr]) -> Expr:
     return apply("floor_divide", to(a, common), to(b, common))
 
 
-def _remainder(site: Site, args: list[Expr]) -> Expr:
-    """C's remainder: x - y * n for the integer n nearest to x / y, to even at ties; exact.
-
-    r = fmod(|x|, 2|y|) leaves r < 2|y|, and then at most two subtractions of |y| bring it to [-|y|/2, |y|/2].
-    Where 2|y| overflows, |x| is below it anyway; where |y| is tiny, doubling r is exact and halving |y| is not.
-    """
-    x, y = floating(site, args)
-    dtype = scalar_type(x)
-    size, unit = apply("absolute", x), apply("absolute", y)
-    huge = const(2.0 ** (1023 if dtype == FLOAT64 else 127), dtype)
-    tiny = const(2.0 ** (-1021 if dtype == FLOAT64 else -125), dtype)
-    twice = apply("add", unit, unit)
-    bounded = apply("less", unit, huge)
-    rest: Expr = apply("where", bounded, apply("fmod", size, twice), _nan_unless_finite(size))
-    first = _over("greater", rest, unit, tiny)
-    rest = apply("where", first, apply("subtract", rest, unit), rest)
-    second = apply("logical_and", first, _over("greater_equal", rest, unit, tiny))
-    rest = apply("where", second, apply("subtract", rest, unit), rest)
-    unordered = apply("where", apply("not_equal", y, y), y, rest)
-    return apply("where", apply("signbit", x), apply("negative", unordered), unordered)
-
-
-def _over(test: str, rest: Expr, unit: Expr, tiny: Expr) -> Expr:
-    """Whether the rest exceeds half a unit."""
-    half = apply("multiply", unit, const(0.5, scalar_type(unit)))
-    doubled = apply(test, apply("add", rest, rest), unit)
-    return apply("where", apply("less", unit, tiny), doubled, apply(test, rest, half))
-
-
-def _nan_unless_finite(value: Expr) -> Expr:
-    zero = apply("subtract", value, value)
-    return apply("add", value, zero)
-
-
 def _saturate(site: Site, args: list[Expr]) -> Expr:
     value = to(_real(site, args[0]), FLOAT32)
     zero, one = const(0, FLOAT32), const(1, FLOAT32)
     return apply("fmin", apply("fmax", value, zero), one)
 
 
-def _common(op: str) -> Builtin:
-    """An op of the Array API on real arguments in their common type."""
+def _common(op: str, reals: bool = True) -> Builtin:
+    """An op of the Array API on arguments in their common type; integers alone where the op takes nothing else."""
+    accepted = ops.TABLE[op].accepts
 
     def make(site: Site, args: list[Expr]) -> Expr:
-        common = c_promote(scalar_type(_real(site, args[0])))
-        for arg in args[1:]:
-            common = c_common(common, scalar_type(_real(site, arg)))
+        kinds = [dtype_of(_real(site, arg) if reals else arg, site.span, site.name) for arg in args]
+        common = c_promote(kinds[0])
+        for kind in kinds[1:]:
+            common = c_common(common, kind)
+        if common.kind not in accepted:
+            raise site.refuse(f"{common} values", "pass integers")
         return apply(op, *(to(arg, common) for arg in args))
 
     return Builtin(ops.TABLE[op].arity, make)
 
 
-def _clip(site: Site, args: list[Expr]) -> Expr:
-    """The Array API's clip: nan stays, and where the bounds cross the upper one counts."""
-    value, low, high = (_real(site, arg) for arg in args)
-    return _common("minimum").make(site, [_common("maximum").make(site, [value, low]), high])
+def _bit_count(op: str) -> Builtin:
+    """An op on the bits of an integer of any width, which is not promoted."""
 
+    def make(site: Site, args: list[Expr]) -> Expr:
+        given = dtype_of(_real(site, args[0]), site.span, site.name)
+        if given.is_float:
+            raise site.refuse(f"{given} values", "pass an integer")
+        return apply(op, args[0] if given.is_integer else to(args[0], INT32))
 
-def _square(site: Site, args: list[Expr]) -> Expr:
-    value = to(args[0], c_promote(dtype_of(args[0], site.span, site.name)))
-    return apply("multiply", value, value)
+    return Builtin(1, make)
 
 
 _SAME = (
     "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan"
-    " sinh cosh tanh asinh acosh atanh erf erfc erfinv erfcinv lgamma normcdf normcdfinv"
+    " sinh cosh tanh asinh acosh atanh erf erfc erfcx erfinv erfcinv lgamma normcdf normcdfinv"
     " j0 j1 y0 y1 floor ceil trunc rint round"
     " pow atan2 hypot copysign nextafter fmod fmin fmax fma".split()
 )
 _RENAMED = {
     "fabs": "absolute", "tgamma": "gamma", "cyl_bessel_i0": "i0", "cyl_bessel_i1": "i1", "nearbyint": "rint",
+    "remainder": "ieee_remainder", "logb": "logb",
 }  # fmt: skip
 # What C has no function for goes by the name of the Array API, or the one that NumPy and SciPy's users know.
-_NAMED = "sigmoid softplus logaddexp sinc i0 i1".split()
+_NAMED = "sigmoid softplus logaddexp logaddexp2 sinc gamma i0 i1 heaviside deg2rad rad2deg reciprocal spacing".split()
 _FAST = "sin cos tan exp exp10 log log2 log10 pow".split()
 
 
@@ -301,10 +261,10 @@ def _mathematics() -> dict[str, Builtin]:
     table["sqrt"], table["sqrtf"] = _math("sqrt", complex_op="sqrt_complex"), _math("sqrt", single=True)
     for name in _NAMED:
         table[name] = _math(name)
-    for name in ("sign", "minimum", "maximum"):
+    for name in ("minimum", "maximum", "clip", "gcd", "lcm"):
         table[name] = _common(name)
-    table["absolute"], table["clip"], table["square"] = Builtin(1, _absolute), Builtin(3, _clip), Builtin(1, _square)
-    table["reciprocal"] = _reciprocal("")
+    table["absolute"] = Builtin(1, _absolute)
+    table["sign"], table["square"] = _common("sign", reals=False), _common("square", reals=False)
     for name in _FAST:
         table[f"__{name}f"] = table[f"{name}f"]
     for name, op in (("lrint", "rint"), ("lround", "round")):
@@ -312,9 +272,9 @@ def _mathematics() -> dict[str, Builtin]:
             table[spelled] = _rounded(op, INT64)
     for name in ("ldexp", "scalbn", "scalbln"):
         table[name] = table[f"{name}f"] = Builtin(2, _scale)
-    for name, make in (("fdim", _positive_difference), ("remainder", _remainder)):
-        table[name] = table[f"{name}f"] = Builtin(2, make)
-    table["rcbrt"], table["ilogb"] = _reciprocal("cbrt"), _math("ilogb")
+    table["fdim"] = table["fdimf"] = Builtin(2, _positive_difference)
+    table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", FLOAT32)
+    table["ilogb"], table["ilogbf"] = _math("ilogb"), _math("ilogb", single=True)
     return table
 
 
@@ -354,6 +314,7 @@ def _integers() -> dict[str, Builtin]:
         table[f"__brev{suffix}"] = _reverse(unsigned)
     table["__mulhi"], table["__umulhi"] = _fixed("multiply_high", INT32), _fixed("multiply_high", UINT32)
     table["__mul64hi"], table["__umul64hi"] = _fixed("multiply_high", INT64), _fixed("multiply_high", UINT64)
+    table["popcount"], table["clz"] = _bit_count("count_ones"), _bit_count("count_leading_zeros")
     table["_floor_divide"] = table["floor_divide"] = Builtin(2, _floor_divide)
     return table
 
@@ -362,10 +323,10 @@ BUILTINS: dict[str, Builtin] = {
     **_mathematics(), **_intrinsics(), **_integers(),
     **dict.fromkeys(("abs", "labs", "llabs"), Builtin(1, _absolute)),
     "min": _extreme("minimum", "fmin"), "max": _extreme("maximum", "fmax"),
-    "isnan": _test("isnan", "logical_or"), "isinf": _test("isinf", "logical_or"),
-    "isfinite": _test("isfinite", "logical_and"), "signbit": _test("signbit"),
+    **{name: _math(name) for name in ("isnan", "isinf", "isfinite", "signbit")},
     "real": _part("real"), "imag": _part("imag"), "conj": _part("conj"),
-    "arg": _complex_only("arg"), "norm": _complex_only("norm"), "polar": Builtin(2, _polar),
+    "arg": _complex_only("arg"), "norm": _complex_only("norm"), "proj": _complex_only("proj"),
+    "polar": Builtin(2, _polar),
 }  # fmt: skip
 
 _THREADS = "this kernel is one element's work; elements share nothing but atomics on raw arguments"

@@ -34,8 +34,9 @@ FUNCTIONS = {
     "concat": "an elementwise kernel writes one value for each element",
     **dict.fromkeys(("sum", "prod", "mean", "any", "all"), "one element's work knows no others: loop over a raw array"),
     **{f"arc{name}": f"write a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
-    "degrees": "write x * (180 / M_PI)",
-    "radians": "write x * (M_PI / 180)",
+    "degrees": "write rad2deg(x)",
+    "radians": "write deg2rad(x)",
+    "divmod": "write floor_divide(x, y), and x - y * floor_divide(x, y) for the rest",
     "isclose": "write fabs(x - y) <= tolerance",
 }
 HALF = re.compile(r"__h(add|sub|mul|div|fma|neg|abs|eq|ne|lt|le|gt|ge|max|min)(_\w+|2\w*)?|h(exp|log|sin|cos|sqrt)\w*")

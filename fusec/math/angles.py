@@ -9,7 +9,7 @@ from fusec.math.value import Value, fma, where
 def _times(name: str, x: Value) -> Value:
     """X times a split constant, with little more than one rounding."""
     factor = constant_pair(name, x)
-    return where(abs(x) < INF, fma(x, factor.hi, x * factor.lo), x)
+    return where((abs(x) < INF) & x.ne(0.0), fma(x, factor.hi, x * factor.lo), x)  # x * lo may be 0 of the other sign
 
 
 def deg2rad(x: Value) -> Value:

@@ -93,7 +93,11 @@ def erfcx(x: Value) -> Value:
     less = quick_sum(power.hi, near.hi * -0.5 * factor)
     total = less.hi + (less.lo + fma(near.lo * -0.5, factor, power.lo))
     left = scale(total, reduced.integer + 1)
-    return where(x < 0.0, left, where(size.eq(INF), 0.0, right))
+    beyond = where(x < 0.0, left, where(size.eq(INF), 0.0, right))
+    central = two_sum(x.like(1.0), -x)
+    middle = Pair(central.hi, fma(horner("erf", x * x), -x, central.lo))
+    middle = power.scaled(power_of_two(reduced.integer)) * quick_sum(middle.hi, middle.lo)
+    return where(size < 0.5, middle.value(), beyond)
 
 
 def _erfc_limit(x: Value) -> float:

@@ -5,74 +5,174 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusec.dtypes import COMPUTE_FLOATS, DType
+from fusec.dtypes import BOOL, COMPUTE_FLOATS, FLOAT32, INT32, DType
+from fusec.ir.arithmetic import evaluate
 from fusec.ir.interpret import call
 from fusec.math import callees, define
+from fusec.ops import TABLE
 
-INF, NAN = np.inf, np.nan
+INF, NAN, PI = np.inf, np.nan, np.pi
+INT_MIN, INT_MAX = -(2.0**31), 2.0**31 - 1
+WHOLE = [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (3.0, 3.0), (-4.0, -4.0), (1e30, 1e30)]
 SPECIAL: dict[str, list[tuple[float, float]]] = {
-    # op: (argument, value) pairs
+    # op: (argument, value) pairs; nan goes to nan for all of them
     "exp": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1e5, INF), (-1e5, 0.0)],
-    "exp2": [(0.0, 1.0), (INF, INF), (-INF, 0.0), (10.0, 1024.0), (-3.0, 0.125), (1e5, INF)],
-    "exp10": [(0.0, 1.0), (INF, INF), (-INF, 0.0), (3.0, 1000.0), (1e5, INF), (-1e5, 0.0)],
-    "expm1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0), (1e-42, 1e-42)],
-    "log": [(1.0, 0.0), (0.0, -INF), (-0.0, -INF), (INF, INF), (-1.0, NAN), (-INF, NAN)],
-    "log2": [(1.0, 0.0), (8.0, 3.0), (0.125, -3.0), (0.0, -INF), (-0.0, -INF), (INF, INF), (-1.0, NAN)],
-    "log10": [(1.0, 0.0), (1000.0, 3.0), (0.0, -INF), (INF, INF), (-1.0, NAN)],
-    "log1p": [(0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (INF, INF), (-2.0, NAN), (1e-42, 1e-42)],
-    "sin": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN)],
+    "exp2": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (10.0, 1024.0), (-3.0, 0.125), (1e5, INF), (-1e5, 0.0)],
+    "exp10": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (3.0, 1000.0), (1e5, INF), (-1e5, 0.0)],
+    "expm1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1.0), (1e-42, 1e-42), (-1e-42, -1e-42), (1e5, INF)],
+    "log": [(1.0, 0.0), (0.0, -INF), (-0.0, -INF), (INF, INF), (-1.0, NAN), (-INF, NAN), (-1e-42, NAN)],
+    "log2": [(1.0, 0.0), (8.0, 3.0), (0.125, -3.0), (0.0, -INF), (-0.0, -INF), (INF, INF), (-1.0, NAN), (-INF, NAN)],
+    "log10": [(1.0, 0.0), (1000.0, 3.0), (0.0, -INF), (-0.0, -INF), (INF, INF), (-1.0, NAN), (-INF, NAN)],
+    "log1p": [(0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (INF, INF), (-2.0, NAN), (-INF, NAN), (1e-42, 1e-42)],
+    "sin": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (1e-42, 1e-42)],
     "cos": [(0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN)],
-    "tan": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN)],
+    "tan": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (1e-42, 1e-42)],
     "sinpi": [(0.0, 0.0), (-0.0, -0.0), (1.0, 0.0), (-3.0, -0.0), (0.5, 1.0), (1.5, -1.0), (1e30, 0.0), (INF, NAN)],
-    "cospi": [(0.0, 1.0), (1.0, -1.0), (0.5, 0.0), (2.5, 0.0), (1e30, 1.0), (INF, NAN)],
-    "sinc": [(0.0, 1.0), (1.0, 0.0), (7.0, 0.0), (INF, 0.0), (-INF, 0.0)],
-    "asin": [(0.0, 0.0), (-0.0, -0.0), (1.5, NAN), (-INF, NAN), (1e-42, 1e-42)],
-    "acos": [(1.0, 0.0), (1.5, NAN), (INF, NAN)],
-    "atan": [(0.0, 0.0), (-0.0, -0.0), (1e-42, 1e-42)],
-    "sinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (1e5, INF)],
+    "cospi": [(0.0, 1.0), (1.0, -1.0), (0.5, 0.0), (2.5, 0.0), (1e30, 1.0), (INF, NAN), (-INF, NAN)],
+    "sinc": [(0.0, 1.0), (-0.0, 1.0), (1.0, 0.0), (7.0, 0.0), (INF, 0.0), (-INF, 0.0)],
+    "asin": [(0.0, 0.0), (-0.0, -0.0), (1.5, NAN), (-1.5, NAN), (INF, NAN), (-INF, NAN), (1e-42, 1e-42), (1, PI / 2)],
+    "acos": [(1.0, 0.0), (1.5, NAN), (-1.5, NAN), (INF, NAN), (-INF, NAN), (0.0, PI / 2), (-1.0, PI)],
+    "atan": [(0.0, 0.0), (-0.0, -0.0), (1e-42, 1e-42), (INF, PI / 2), (-INF, -PI / 2)],
+    "sinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (1e5, INF), (-1e5, -INF), (1e-42, 1e-42)],
     "cosh": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (-1e5, INF)],
-    "tanh": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (50.0, 1.0)],
-    "asinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF)],
-    "acosh": [(1.0, 0.0), (INF, INF), (0.5, NAN), (-INF, NAN)],
-    "atanh": [(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (2.0, NAN), (INF, NAN)],
+    "tanh": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (50.0, 1.0), (-50.0, -1.0), (1e-42, 1e-42)],
+    "asinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (1e-42, 1e-42)],
+    "acosh": [(1.0, 0.0), (INF, INF), (0.5, NAN), (-1.0, NAN), (-INF, NAN)],
+    "atanh": [(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (2.0, NAN), (-2.0, NAN), (INF, NAN), (-INF, NAN)],
     "cbrt": [(0.0, 0.0), (-0.0, -0.0), (27.0, 3.0), (-8.0, -2.0), (INF, INF), (-INF, -INF)],
-    "rsqrt": [(4.0, 0.5), (0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN)],
-    "erf": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (9.0, 1.0)],
-    "erfc": [(0.0, 1.0), (INF, 0.0), (-INF, 2.0), (30.0, 0.0)],
-    "erfinv": [(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (INF, NAN)],
-    "erfcinv": [(1.0, 0.0), (0.0, INF), (2.0, -INF), (-1.0, NAN), (3.0, NAN)],
-    "normcdf": [(0.0, 0.5), (INF, 1.0), (-INF, 0.0)],
-    "normcdfinv": [(0.5, 0.0), (0.0, -INF), (1.0, INF), (-1.0, NAN), (2.0, NAN)],
-    "sigmoid": [(0.0, 0.5), (INF, 1.0), (-INF, 0.0), (-1e5, 0.0)],
+    "sqrt": [(0.0, 0.0), (-0.0, -0.0), (4.0, 2.0), (INF, INF), (-INF, NAN), (-1e-42, NAN)],
+    "rsqrt": [(4.0, 0.5), (0.0, INF), (-0.0, -INF), (INF, 0.0), (-1.0, NAN), (-INF, NAN)],
+    "erf": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (9.0, 1.0), (-9.0, -1.0)],
+    "erfc": [(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 2.0), (30.0, 0.0), (-9.0, 2.0)],
+    "erfcx": [(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, INF), (-30.0, INF), (-1e30, INF)],
+    "erfinv": [(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (-1.5, NAN), (INF, NAN), (-INF, NAN)],
+    "erfcinv": [(1.0, 0.0), (0.0, INF), (-0.0, INF), (2.0, -INF), (-1.0, NAN), (3.0, NAN), (INF, NAN), (-INF, NAN)],
+    "normcdf": [(0.0, 0.5), (-0.0, 0.5), (INF, 1.0), (-INF, 0.0), (-50.0, 0.0), (50.0, 1.0)],
+    "normcdfinv": [(0.5, 0.0), (0.0, -INF), (-0.0, -INF), (1.0, INF), (-1.0, NAN), (2.0, NAN), (INF, NAN)],
+    "sigmoid": [(0.0, 0.5), (-0.0, 0.5), (INF, 1.0), (-INF, 0.0), (-1e5, 0.0), (1e5, 1.0)],
     "softplus": [(INF, INF), (-INF, 0.0), (1000.0, 1000.0), (-1e5, 0.0)],
     "gamma": [(1.0, 1.0), (5.0, 24.0), (0.0, INF), (-0.0, -INF), (-1.0, NAN), (-INF, NAN), (INF, INF), (1e5, INF)],
-    "lgamma": [(1.0, 0.0), (2.0, 0.0), (0.0, INF), (-0.0, INF), (-3.0, INF), (INF, INF), (-INF, INF)],
-    "i0": [(0.0, 1.0), (INF, INF), (-INF, INF)],
-    "i1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF)],
-    "j0": [(0.0, 1.0), (INF, 0.0), (-INF, 0.0)],
-    "j1": [(0.0, 0.0), (-0.0, -0.0)],
-    "y0": [(0.0, -INF), (-1.0, NAN), (INF, 0.0)],
-    "y1": [(0.0, -INF), (-1.0, NAN), (INF, 0.0)],
-    "round": [(0.5, 1.0), (-0.5, -1.0), (0.25, 0.0), (-0.25, -0.0), (INF, INF)],
+    "lgamma": [(1.0, 0.0), (2.0, 0.0), (0.0, INF), (-0.0, INF), (-3.0, INF), (-1e30, INF), (INF, INF), (-INF, INF)],
+    "i0": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (1e5, INF)],
+    "i1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (-1e5, -INF)],
+    "j0": [(0.0, 1.0), (-0.0, 1.0), (INF, 0.0), (-INF, 0.0)],
+    "j1": [(0.0, 0.0), (-0.0, -0.0), (INF, 0.0)],
+    "y0": [(0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (-INF, NAN)],
+    "y1": [(0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, 0.0), (-INF, NAN)],
+    "absolute": [(0.0, 0.0), (-0.0, 0.0), (-INF, INF), (INF, INF), (-3.0, 3.0)],
+    "floor": [*WHOLE, (0.5, 0.0), (-0.5, -1.0), (2.5, 2.0)],
+    "ceil": [*WHOLE, (0.5, 1.0), (-0.5, -0.0), (-2.5, -2.0)],
+    "trunc": [*WHOLE, (0.5, 0.0), (-0.5, -0.0), (-2.5, -2.0)],
+    "rint": [*WHOLE, (0.5, 0.0), (-0.5, -0.0), (1.5, 2.0), (2.5, 2.0), (-2.5, -2.0), (0.75, 1.0)],
+    "round": [*WHOLE, (0.5, 1.0), (-0.5, -1.0), (0.25, 0.0), (-0.25, -0.0), (2.5, 3.0)],
+    "sign": [(0.0, 0.0), (-0.0, 0.0), (INF, 1.0), (-INF, -1.0), (1e-42, 1.0), (-3.0, -1.0)],
+    "square": [(0.0, 0.0), (-0.0, 0.0), (-INF, INF), (-3.0, 9.0), (1e-42, 0.0)],
+    "reciprocal": [(0.0, INF), (-0.0, -INF), (INF, 0.0), (-INF, -0.0), (-2.0, -0.5)],
+    "deg2rad": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (180.0, PI), (-90.0, -PI / 2)],
+    "rad2deg": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF)],
+    "frexp_mantissa": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (8.0, 0.5), (-3.0, -0.75), (2.0**-140, 0.5)],
+    "modf_fraction": [(0.0, 0.0), (-0.0, -0.0), (INF, 0.0), (-INF, -0.0), (2.5, 0.5), (-2.5, -0.5), (-4.0, -0.0)],
+    "logb": [(0.0, -INF), (-0.0, -INF), (INF, INF), (-INF, INF), (8.5, 3.0), (-0.75, -1.0), (2.0**-140, -140.0)],
+    "spacing": [(INF, NAN), (-INF, NAN)],  # the others depend on the format, see test_math_exact
+}
+INTEGERS: dict[str, list[tuple[float, float]]] = {
+    "frexp_exponent": [(0.0, 0), (-0.0, 0), (INF, 0), (-INF, 0), (NAN, 0), (8.0, 4), (-0.75, 0), (2.0**-140, -139)],
+    "ilogb": [(0.0, INT_MIN), (-0.0, INT_MIN), (INF, INT_MAX), (-INF, INT_MAX), (NAN, INT_MIN), (8.5, 3)],
+}
+CLASSES: dict[str, list[tuple[float, bool]]] = {
+    "isnan": [(0.0, False), (INF, False), (-INF, False), (NAN, True)],
+    "isinf": [(0.0, False), (INF, True), (-INF, True), (NAN, False), (3e38, False)],
+    "isfinite": [(0.0, True), (-0.0, True), (INF, False), (-INF, False), (NAN, False), (3e38, True), (1e-42, True)],
+    "signbit": [(0.0, False), (-0.0, True), (INF, False), (-INF, True), (3.0, False), (-3.0, True)],
 }
 
-POWERS = [
+Rows = list[tuple[float, float, float]]
+POWERS: Rows = [
     (0.0, -1.0, INF), (-0.0, -1.0, -INF), (-0.0, -2.0, INF), (0.0, 2.0, 0.0), (-0.0, 3.0, -0.0), (-1.0, INF, 1.0),
     (-1.0, -INF, 1.0), (1.0, NAN, 1.0), (NAN, 0.0, 1.0), (-2.0, 0.5, NAN), (0.5, -INF, INF), (0.5, INF, 0.0),
     (2.0, -INF, 0.0), (2.0, INF, INF), (-INF, -3.0, -0.0), (-INF, -2.0, 0.0), (-INF, 3.0, -INF), (-INF, 2.0, INF),
     (INF, -1.0, 0.0), (INF, 1.0, INF), (-2.0, 3.0, -8.0), (-2.0, 2.0, 4.0), (-2.0, -1.0, -0.5), (NAN, 1.0, NAN),
+    (0.0, -INF, INF), (-0.0, -INF, INF), (0.0, -0.5, INF), (-0.0, -0.5, INF), (0.0, INF, 0.0), (-0.0, INF, 0.0),
+    (-0.0, 2.0, 0.0), (-0.0, 0.5, 0.0), (0.0, 0.5, 0.0), (1.0, INF, 1.0), (1.0, -INF, 1.0), (1.0, 5.0, 1.0),
+    (5.0, 0.0, 1.0), (5.0, -0.0, 1.0), (INF, 0.0, 1.0), (-INF, -0.0, 1.0), (0.0, 0.0, 1.0), (-0.0, -0.0, 1.0),
+    (NAN, -0.0, 1.0), (-0.5, -INF, INF), (-0.5, INF, 0.0), (-2.0, -INF, 0.0), (-2.0, INF, INF), (2.0, NAN, NAN),
+    (-INF, -0.5, 0.0), (-INF, 0.5, INF), (-INF, -INF, 0.0), (-INF, INF, INF), (INF, -INF, 0.0), (INF, INF, INF),
+    (INF, 0.5, INF), (INF, -0.5, 0.0), (-0.0, 1.0, -0.0), (-0.0, -3.0, -INF), (-1.0, NAN, NAN), (0.0, NAN, NAN),
+    (NAN, NAN, NAN), (NAN, -1.0, NAN), (-1e-42, 1.0, -1e-42), (-3.0, 1e30, INF), (-0.5, 1e30, 0.0),
 ]  # fmt: skip
+ANGLES: Rows = [
+    (0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (0.0, -0.0, PI), (-0.0, -0.0, -PI), (0.0, -1.0, PI), (-0.0, -1.0, -PI),
+    (0.0, 1.0, 0.0), (-0.0, 1.0, -0.0), (1.0, 0.0, PI / 2), (1.0, -0.0, PI / 2), (-1.0, 0.0, -PI / 2),
+    (-1.0, -0.0, -PI / 2), (1.0, INF, 0.0), (-1.0, INF, -0.0), (1.0, -INF, PI), (-1.0, -INF, -PI), (0.0, INF, 0.0),
+    (-0.0, -INF, -PI), (INF, 1.0, PI / 2), (-INF, 1.0, -PI / 2), (INF, -1.0, PI / 2), (-INF, -0.0, -PI / 2),
+    (INF, INF, PI / 4), (INF, -INF, 3 * PI / 4), (-INF, INF, -PI / 4), (-INF, -INF, -3 * PI / 4), (NAN, 1.0, NAN),
+    (1.0, NAN, NAN), (NAN, INF, NAN), (INF, NAN, NAN), (NAN, 0.0, NAN), (0.0, NAN, NAN),
+]  # fmt: skip
+TRUNCATED: Rows = [  # C's fmod and remainder
+    (0.0, 2.0, 0.0), (-0.0, 2.0, -0.0), (0.0, -2.0, 0.0), (-0.0, INF, -0.0), (3.0, 0.0, NAN), (3.0, -0.0, NAN),
+    (0.0, 0.0, NAN), (INF, 2.0, NAN), (-INF, 2.0, NAN), (INF, INF, NAN), (3.0, INF, 3.0), (-3.0, INF, -3.0),
+    (3.0, -INF, 3.0), (NAN, 2.0, NAN), (2.0, NAN, NAN), (4.0, 2.0, 0.0), (-4.0, 2.0, -0.0), (-4.0, -2.0, -0.0),
+]  # fmt: skip
+PAIRS: dict[str, Rows] = {
+    "pow": POWERS,
+    "atan2": ANGLES,
+    "hypot": [
+        (INF, NAN, INF), (NAN, -INF, INF), (-INF, 1.0, INF), (1.0, INF, INF), (NAN, 1.0, NAN), (0.0, NAN, NAN),
+        (3.0, -4.0, 5.0), (0.0, -0.0, 0.0), (-0.0, -3.0, 3.0), (-3.0, 0.0, 3.0), (1e-42, 0.0, 1e-42),
+    ],
+    "fmod": [*TRUNCATED, (5.5, 2.0, 1.5), (-5.5, 2.0, -1.5), (5.5, -2.0, 1.5)],
+    "ieee_remainder": [*TRUNCATED, (5.5, 2.0, -0.5), (5.0, 2.0, 1.0), (7.0, 2.0, -1.0), (-5.0, 2.0, -1.0), (3.0, 2.0, -1.0)],
+    # the Array API's % and //, in which it allows what Python and NumPy do with infinities
+    "remainder": [
+        (NAN, 1.0, NAN), (1.0, NAN, NAN), (INF, -INF, NAN), (0.0, -0.0, NAN), (0.0, 2.0, 0.0), (-0.0, 2.0, 0.0),
+        (0.0, -2.0, -0.0), (-0.0, -2.0, -0.0), (2.0, 0.0, NAN), (-2.0, -0.0, NAN), (INF, 2.0, NAN), (-INF, -2.0, NAN),
+        (2.0, INF, 2.0), (2.0, -INF, -INF), (-2.0, INF, INF), (-2.0, -INF, -2.0), (-5.0, 3.0, 1.0), (5.0, -3.0, -1.0),
+        (6.0, -3.0, -0.0), (-6.0, 3.0, 0.0), (0.0, INF, 0.0), (0.0, -INF, -0.0),
+    ],
+    "floor_divide": [
+        (NAN, 1.0, NAN), (1.0, NAN, NAN), (INF, -INF, NAN), (0.0, -0.0, NAN), (0.0, 2.0, 0.0), (-0.0, 2.0, -0.0),
+        (0.0, -2.0, -0.0), (-0.0, -2.0, 0.0), (2.0, 0.0, INF), (2.0, -0.0, -INF), (-2.0, 0.0, -INF), (-2.0, -0.0, INF),
+        (INF, 2.0, NAN), (-INF, 2.0, NAN), (INF, -2.0, NAN), (2.0, INF, 0.0), (2.0, -INF, -1.0), (-2.0, INF, -1.0),
+        (-2.0, -INF, 0.0), (-5.0, 3.0, -2.0), (5.0, 3.0, 1.0), (6.0, -3.0, -2.0), (INF, 0.0, INF), (-INF, 0.0, -INF),
+    ],
+    "divide": [
+        (INF, -INF, NAN), (0.0, -0.0, NAN), (0.0, 2.0, 0.0), (-0.0, 2.0, -0.0), (0.0, -2.0, -0.0), (2.0, 0.0, INF),
+        (2.0, -0.0, -INF), (-2.0, -0.0, INF), (INF, -2.0, -INF), (2.0, -INF, -0.0), (-2.0, -INF, 0.0), (NAN, 0.0, NAN),
+    ],
+    "add": [
+        (INF, -INF, NAN), (INF, INF, INF), (-INF, 1.0, -INF), (-0.0, -0.0, -0.0), (-0.0, 0.0, 0.0), (0.0, -0.0, 0.0),
+        (0.0, 3.0, 3.0), (3.0, -3.0, 0.0), (NAN, INF, NAN),
+    ],
+    "multiply": [(INF, 0.0, NAN), (-0.0, INF, NAN), (INF, -INF, -INF), (-0.0, 3.0, -0.0), (-0.0, -3.0, 0.0)],
+    "copysign": [(3.0, -0.0, -3.0), (-3.0, 0.0, 3.0), (INF, -1.0, -INF), (0.0, -INF, -0.0), (-0.0, 2.0, 0.0)],
+    "nextafter": [
+        (-0.0, 0.0, 0.0), (0.0, -0.0, -0.0), (NAN, 1.0, NAN), (1.0, NAN, NAN), (INF, INF, INF), (2.0, 2.0, 2.0),
+        (-INF, -INF, -INF),
+    ],
+    "minimum": [(NAN, 1.0, NAN), (1.0, NAN, NAN), (0.0, -0.0, -0.0), (-0.0, 0.0, -0.0), (INF, -INF, -INF), (NAN, -INF, NAN)],
+    "maximum": [(NAN, 1.0, NAN), (1.0, NAN, NAN), (0.0, -0.0, 0.0), (-0.0, 0.0, 0.0), (INF, -INF, INF), (INF, NAN, NAN)],
+    "fmin": [(NAN, 1.0, 1.0), (1.0, NAN, 1.0), (NAN, NAN, NAN), (0.0, -0.0, -0.0), (INF, -INF, -INF), (NAN, -INF, -INF)],
+    "fmax": [(NAN, 1.0, 1.0), (1.0, NAN, 1.0), (NAN, NAN, NAN), (-0.0, 0.0, 0.0), (INF, -INF, INF), (NAN, -INF, -INF)],
+    "logaddexp": [
+        (INF, INF, INF), (INF, -INF, INF), (-INF, INF, INF), (-INF, -INF, -INF), (INF, 3.0, INF), (3.0, -INF, 3.0),
+        (NAN, INF, NAN), (INF, NAN, NAN), (-INF, NAN, NAN), (1e30, -1e30, 1e30), (-INF, -0.0, 0.0),
+    ],
+    "logaddexp2": [
+        (INF, INF, INF), (INF, -INF, INF), (-INF, INF, INF), (-INF, -INF, -INF), (3.0, 3.0, 4.0), (3.0, -INF, 3.0),
+        (NAN, INF, NAN), (INF, NAN, NAN), (-INF, NAN, NAN), (1e30, -1e30, 1e30), (3e38, 3e38, 3e38),
+    ],
+    "heaviside": [(0.0, 0.5, 0.5), (-0.0, 0.25, 0.25), (INF, 9.0, 1.0), (-INF, 9.0, 0.0), (NAN, 0.5, NAN), (0.0, NAN, NAN)],
+}  # fmt: skip
 
-ANGLES = [(0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (0.0, -0.0, np.pi), (-0.0, -0.0, -np.pi), (0.0, -1.0, np.pi)]
-ANGLES += [(1.0, 0.0, np.pi / 2), (-1.0, -0.0, -np.pi / 2), (INF, INF, np.pi / 4), (INF, -INF, 3 * np.pi / 4)]
-ANGLES += [(1.0, INF, 0.0), (-1.0, -INF, -np.pi), (-INF, 1.0, -np.pi / 2), (NAN, 1.0, NAN), (1.0, NAN, NAN)]
-
-ODD = "sin tan sinpi asin atan sinh tanh asinh atanh cbrt erf erfinv i1 j1".split()
+ODD = "sin tan deg2rad rad2deg sinpi asin atan sinh tanh asinh atanh cbrt erf erfinv i1 j1".split()
 EVEN = "cos cospi cosh sinc i0 j0".split()
 
 
 def run(op: str, *args: np.ndarray) -> np.ndarray:
     dtype: DType = next(t for t in COMPUTE_FLOATS if t.numpy == args[0].dtype)
+    row = TABLE[op]
+    if row.primitive:
+        return np.asarray(evaluate(op, args, dtype))
     function = define(op, (dtype,) * len(args))
     return call(function, list(args), callees(function))
 
@@ -83,24 +183,68 @@ def assert_identical(found: np.ndarray, wanted: np.ndarray) -> None:
     np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(wanted[numbers]))
 
 
+def columns(rows: list[tuple[float, ...]], dtype: DType) -> list[np.ndarray]:
+    with np.errstate(over="ignore"):
+        return [np.array(column, dtype.numpy) for column in zip(*rows, strict=True)]
+
+
 @pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
 @pytest.mark.parametrize("op", SPECIAL)
 def test_special_values(op: str, dtype: DType) -> None:
-    x, wanted = (np.array(column, dtype.numpy) for column in zip(*SPECIAL[op], (NAN, NAN), strict=True))
+    x, wanted = columns([*SPECIAL[op], (NAN, NAN)], dtype)
     assert_identical(run(op, x), wanted)
 
 
 @pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
-@pytest.mark.parametrize(("op", "rows"), [("pow", POWERS), ("atan2", ANGLES)])
-def test_special_values_of_two_arguments(op: str, rows: list[tuple[float, float, float]], dtype: DType) -> None:
-    x, y, wanted = (np.array(column, dtype.numpy) for column in zip(*rows, strict=True))
+@pytest.mark.parametrize("op", [*INTEGERS, *CLASSES])
+def test_special_exponents_and_classes(op: str, dtype: DType) -> None:
+    rows = {**INTEGERS, **CLASSES}[op]
+    x = np.array([row[0] for row in rows], dtype.numpy)
+    target = (INT32 if op in INTEGERS else BOOL).numpy
+    np.testing.assert_array_equal(run(op, x), np.array([row[1] for row in rows]).astype(target), strict=True)
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+@pytest.mark.parametrize("op", PAIRS)
+def test_special_values_of_two_arguments(op: str, dtype: DType) -> None:
+    x, y, wanted = columns([*PAIRS[op], (NAN, NAN, NAN)], dtype)
     assert_identical(run(op, x, y), wanted)
 
 
 @pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
-def test_hypot_prefers_infinity_to_nan(dtype: DType) -> None:
-    x, y = np.array([INF, NAN, NAN, 3.0, 0.0], dtype.numpy), np.array([NAN, -INF, 1.0, -4.0, -0.0], dtype.numpy)
-    assert_identical(run("hypot", x, y), np.array([INF, INF, NAN, 5.0, 0.0], dtype.numpy))
+def test_the_sign_of_nan_is_a_sign(dtype: DType) -> None:
+    nans = np.array([NAN, np.copysign(NAN, -1)], dtype.numpy)
+    signs = np.array([False, True])
+    np.testing.assert_array_equal(run("signbit", nans), signs)
+    np.testing.assert_array_equal(np.signbit(run("copysign", np.ones_like(nans), nans)), signs)
+    np.testing.assert_array_equal(np.signbit(run("copysign", nans[:1], np.array([-0.0], dtype.numpy))), [True])
+    np.testing.assert_array_equal(np.signbit(run("absolute", nans)), [False, False])
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+def test_fma_is_nan_where_product_or_sum_is(dtype: DType) -> None:
+    rows = [(INF, 0.0, 1.0, NAN), (0.0, -INF, NAN, NAN), (INF, 2.0, -INF, NAN), (INF, 2.0, INF, INF), (2.0, 3.0, NAN, NAN)]
+    rows += [(0.0, -1.0, 0.0, 0.0), (0.0, -1.0, -0.0, -0.0), (2.0, 3.0, -6.0, 0.0), (-0.0, 1.0, -0.0, -0.0)]
+    x, y, z, wanted = columns(rows, dtype)
+    assert_identical(run("fma", x, y, z), wanted)
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+def test_ldexp_keeps_what_has_no_exponent(dtype: DType) -> None:
+    x = np.array([0.0, -0.0, INF, -INF, NAN, 1.5], dtype.numpy)
+    function = define("ldexp", (dtype, INT32))
+    for power in (0, 5, -5, 2**31 - 1, -(2**31)):
+        found = call(function, [x, np.full(x.shape, power, np.int32)], callees(function))
+        with np.errstate(over="ignore", under="ignore"):
+            assert_identical(found, np.ldexp(x, np.int32(max(min(power, 9999), -9999))))
+
+
+@pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)
+def test_clip_keeps_nan_and_prefers_the_upper_bound(dtype: DType) -> None:
+    rows = [(NAN, 0.0, 1.0, NAN), (5.0, 0.0, 1.0, 1.0), (-5.0, 0.0, 1.0, 0.0), (0.5, 2.0, 1.0, 1.0), (0.5, NAN, 1.0, NAN)]
+    rows += [(0.5, 0.0, NAN, NAN), (INF, -INF, INF, INF), (-0.0, 0.0, 1.0, 0.0)]
+    x, low, high, wanted = columns(rows, dtype)
+    assert_identical(run("clip", x, low, high), wanted)
 
 
 @pytest.mark.parametrize("dtype", COMPUTE_FLOATS, ids=repr)

@@ -1,0 +1,88 @@
+"""Functions by the names that C, CUDA, NumPy and SciPy give them: what a call in a kernel computes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.errors import FusecError
+from fusec.frontends.functions import BUILTINS
+
+X = np.array([2.5, -3.75, 0.5, -0.25, 7.0])
+
+
+def test_a_result_and_a_pointer_to_the_argument_itself() -> None:
+    """The result is of the old value, whatever the function stores."""
+    kernel = fusec.ElementwiseKernel(
+        "T x", "T f, T w, T m, int32 e", "T y = x; int q; f = modf(y, &y); w = y; m = frexp(x, &q); e = q"
+    )
+    for found, wanted in zip(kernel(X), (*np.modf(X), *np.frexp(X)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_real_functions_by_name() -> None:
+    y = np.array([1.0, 1.0, -2.0, 3.0, 0.5])
+    wanted = {
+        "heaviside(x, y)": np.heaviside(X, y),
+        "remainder(x, y)": [math.remainder(a, b) for a, b in zip(X, y, strict=True)],
+        "remainderf(x, y)": [math.remainder(a, b) for a, b in zip(X, y, strict=True)],
+        "logb(x)": np.floor(np.log2(np.abs(X))),
+        "clip(x, 0, y)": np.clip(X, 0, y),
+        "spacing(x)": np.spacing(X),
+        "square(x)": X * X,
+        "reciprocal(x)": 1 / X,
+        "sign(x)": np.sign(X),
+        "gamma(5)": np.full(5, 24.0),
+        "popcount((char)7) + clz((short)1) + gcd(12, 18) + lcm(4, 6)": np.full(5, 3 + 15 + 6 + 12.0),
+    }
+    close = {
+        "logaddexp2(x, y)": np.logaddexp2(X, y),
+        "deg2rad(x)": np.deg2rad(X),
+        "rad2deg(x)": np.rad2deg(X),
+        "erfcx(x)": [math.exp(a * a) * math.erfc(a) for a in X],
+    }
+    outputs = [f"float64 z{at}" for at in range(len(wanted) + len(close))]
+    body = "; ".join(f"z{at} = {text}" for at, text in enumerate([*wanted, *close]))
+    found = fusec.ElementwiseKernel("float64 x, float64 y", ", ".join(outputs), body)(X, y)
+    for text, value in zip(wanted, found, strict=False):
+        np.testing.assert_array_equal(value, wanted[text], err_msg=text)
+    for text, value in zip(close, found[len(wanted) :], strict=True):
+        np.testing.assert_allclose(value, close[text], rtol=1e-14, err_msg=text)
+
+
+def test_complex_functions_by_name() -> None:
+    z = np.array([1 + 1j, -2 + 0.5j, 0.25 - 3j])
+    names = ["expm1", "log1p", "log2", "log10", "sign", "reciprocal", "square"]
+    outputs = ", ".join(f"T {name}_" for name in names)
+    kernel = fusec.ElementwiseKernel(
+        "T z", f"{outputs}, T p, bool f", "; ".join(f"{n}_ = {n}(z)" for n in names) + "; p = proj(z); f = isfinite(z)"
+    )
+    *found, projected, finite = kernel(z)
+    for name, value in zip(names, found, strict=True):
+        np.testing.assert_allclose(value, getattr(np, name)(z), rtol=1e-14)
+    np.testing.assert_array_equal(projected, z)
+    assert finite.all()
+
+
+@pytest.mark.parametrize(("call", "cure"), [("gcd(x, 2)", "pass integers"), ("popcount(x)", "pass an integer")])
+def test_functions_of_integers_refuse_floats(call: str, cure: str) -> None:
+    with pytest.raises(FusecError, match=cure):
+        fusec.ElementwiseKernel("float32 x", "float32 z", f"z = {call}")(np.zeros(1, np.float32))
+
+
+def test_functions_of_c_and_cuda_have_their_float32_names() -> None:
+    plain = (
+        "exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan sinpi cospi asin acos atan atan2 sinh cosh tanh asinh"
+    )
+    plain += (
+        " acosh atanh pow cbrt rcbrt rsqrt hypot erf erfc erfcx erfinv erfcinv lgamma tgamma normcdf normcdfinv j0 j1"
+    )
+    plain += (
+        " y0 y1 floor ceil trunc rint nearbyint round fabs fmod remainder fmin fmax fma fdim copysign nextafter ldexp"
+    )
+    plain += " scalbn logb sqrt lrint llrint lround llround"
+    plain += " ilogb"
+    assert not [name for base in plain.split() for name in (base, f"{base}f") if name not in BUILTINS]
