@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fusec.dtypes import COMPUTE_FLOATS, FLOAT32, DType
+from fusec.dtypes import COMPUTE_FLOATS, DType
 from fusec.ir.expr import Apply, Const, Expr, apply, const
 from fusec.ir.loops import Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
@@ -122,13 +122,12 @@ def _product(base: Expr, count: int) -> Expr:
     return square if count % 2 == 0 else apply("multiply", square, base)
 
 
-def power_by_logarithm(value: Apply, _: Native) -> Expr | None:
-    """``exp2(y * log2(abs(x)))`` with the sign of C's pow; the error grows with the result's exponent."""
+def power_by_logarithm(value: Apply, native: Native) -> Expr | None:
+    """``exp(y * log(abs(x)))`` with the sign of C's pow; the error grows with the size of the product."""
     base, exponent = value.args
-    if value.type != FLOAT32:
-        return None
     dtype = value.type
-    size = apply("exp2", apply("multiply", exponent, apply("log2", apply("absolute", base))))
+    exp, log = ("exp2", "log2") if ("exp2", dtype) in native else ("exp", "log")
+    size = apply(exp, apply("multiply", exponent, apply(log, apply("absolute", base))))
     half = apply("multiply", exponent, const(0.5, dtype))
     is_even = apply("equal", apply("trunc", half), half)
     is_whole = apply("equal", apply("trunc", exponent), exponent)

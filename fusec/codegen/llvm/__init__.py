@@ -17,14 +17,18 @@ from fusec.codegen.llvm.lanes import choose_lanes
 from fusec.codegen.llvm.nest import Nest, Tail
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
+from fusec.dtypes import FLOAT32
 from fusec.ir.loops import Program
 from fusec.kernel import Fp, Kernel, Layout
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""
 
-FLAGS = "reassoc nsz arcp contract afn"
-"""What the mode "fast" allows LLVM; not nnan and ninf, with which a nan or an infinity makes results undefined."""
+FLAGS = "reassoc nsz contract"
+"""What the mode "fast" allows LLVM. With nnan and ninf a nan or an infinity would make results undefined; with arcp and
+afn LLVM's division by sqrt(0) gives nan."""
+APPROXIMATE = frozenset({("rsqrt", FLOAT32)})
+"""Ops that are not primitive, and in the mode "fast" are written without fusec.math."""
 
 _EVERY_STEP_MASKED = 200  # operations from which a second copy of the body costs more to compile than masks cost to run
 
@@ -53,8 +57,12 @@ def generate(
     transposed = transposed_operands(program, layout) if lanes is None and vector_bits else ()
     block = block_size(program, transposed)
     flags = FLAGS if fp == "fast" else ""
-    builder = Builder(block or width, declarations, half_casts=half_casts, flags=flags)
-    nest = Nest(program, layout, builder, arguments)
+    estimates = fp == "fast" and vector_bits >= 512
+
+    def builder(lanes: int) -> Builder:
+        return Builder(lanes, declarations, half_casts=half_casts, flags=flags, estimates=estimates)
+
+    nest = Nest(program, layout, builder(block or width), arguments)
     cost = nest.costs.of_body(program.body)
     nest.tail = _tail(cost, vector_bits, layout)
     nest.write()
@@ -64,7 +72,7 @@ def generate(
     if transposed:
         # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
         width = max(width, block) if layout.streaming else block
-        tiled = TiledNest(program, layout, Builder(width, declarations, half_casts=half_casts, flags=flags), arguments)
+        tiled = TiledNest(program, layout, builder(width), arguments)
         tiled.prepare(transposed, block, f"{name}.rows")
         tiled.write()
         notes.append(f"tiles of {BAND} rows for {', '.join(transposed)}")

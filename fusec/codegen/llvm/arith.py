@@ -21,6 +21,7 @@ _FLOAT_COMPARE = {
 _INTEGER_COMPARE = {
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
 }  # fmt: skip
+_ESTIMATED = "reassoc nsz arcp contract afn"
 _SWAPPED = {"less": "greater", "greater": "less", "less_equal": "greater_equal", "greater_equal": "less_equal"}
 
 
@@ -124,8 +125,18 @@ def _divide(b: Builder, args: list[Value], _: DType) -> Value:
     return b.arithmetic("fdiv", args[0], args[1])
 
 
-def _root(b: Builder, args: list[Value], _: DType) -> Value:
-    return b.intrinsic("sqrt", args[0], flags=b.flags)
+def _reciprocal_root(b: Builder, args: list[Value], _: DType) -> Value:
+    """1 / sqrt(x) of float32, only in the mode "fast": LLVM makes an estimate and a step of Newton's of it.
+
+    The step makes nan of the estimates for 0 and infinity, which are good as they are.
+    """
+    x, one, zero = args[0], Value("float", "1.0"), Value("float", "0.0")
+    if not b.estimates:
+        return b.binary("fdiv", one, b.intrinsic("sqrt", x))
+    infinity = Value("float", "0x7FF0000000000000")
+    near = b.binary(f"fdiv {_ESTIMATED}", one, b.intrinsic("sqrt", x, flags=_ESTIMATED))
+    near = b.select(b.compare("fcmp oeq", x, zero), infinity, near)
+    return b.select(b.compare("fcmp oeq", x, infinity), zero, near)
 
 
 def _negative(b: Builder, args: list[Value], dtype: DType) -> Value:
@@ -273,9 +284,9 @@ def _not(b: Builder, args: list[Value], _: DType) -> Value:
 
 
 _RULES: dict[str, Rule] = {
-    "add": _sum, "subtract": _difference, "multiply": _product, "divide": _divide,
+    "add": _sum, "subtract": _difference, "multiply": _product, "divide": _divide, "rsqrt": _reciprocal_root,
     "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
-    "fma": _intrinsic("fma"), "sqrt": _root, "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
+    "fma": _intrinsic("fma"), "sqrt": _intrinsic("sqrt"), "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
     "trunc": _intrinsic("trunc"), "rint": _intrinsic("roundeven"), "multiply_high": _multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
     "left_shift": _left_shift, "right_shift": _right_shift,

@@ -161,13 +161,23 @@ class Builder:
 
     lanes: elements of a varying value; it may change while the text grows (a scalar remainder after a vector loop).
     declarations: of the module, in order. half_casts: the target has instructions between float16 and float32.
-    flags: fast-math flags of arithmetic on floats; nothing within elementary functions.
+    flags: fast-math flags of arithmetic on floats; nothing within elementary functions. estimates: the target has
+    good estimates of 1 / sqrt(x), of subnormal x too.
     """
 
-    def __init__(self, lanes: int, declarations: dict[str, None], *, half_casts: bool = True, flags: str = "") -> None:
+    def __init__(
+        self,
+        lanes: int,
+        declarations: dict[str, None],
+        *,
+        half_casts: bool = True,
+        flags: str = "",
+        estimates: bool = False,
+    ) -> None:
         self.lanes = lanes
         self.half_casts = half_casts
         self.flags = flags
+        self.estimates = estimates
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
