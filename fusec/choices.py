@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
-from fusec.records import dataclass
+from fusec.kernel import Fp
+from fusec.records import dataclass, replace
 
 if TYPE_CHECKING:
     from fusec.kernels import ElementwiseKernel
@@ -22,6 +23,7 @@ Made = TypeVar("Made")
 
 COMMENT: dict[Text, str] = {"cuda": "//", "metal": "//", "llvm": ";", "asm": "#", "ir": "#"}
 TARGETS = tuple(COMMENT)
+MODES: tuple[Fp, ...] = get_args(Fp)
 
 
 class UsageError(Exception):
@@ -30,16 +32,20 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel to print, its placeholder types, the inputs to pass by value, and the file it comes from."""
+    """A kernel to print, its placeholder types, the inputs to pass by value, the file it comes from, and the
+    floating-point mode if it is not the kernel's own.
+    """
 
     kernel: ElementwiseKernel
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
+    fp: Fp | None = None
 
     def specialisation(self) -> Specialisation:
         """What is printed; a kernel of a module that was called while this was imported shows that call."""
-        return self.kernel.specialisation(self.types if self.types or self.scalars else None, self.scalars)
+        spec = self.kernel.specialisation(self.types if self.types or self.scalars else None, self.scalars)
+        return spec if self.fp is None else replace(spec, fp=self.fp)
 
 
 def one_file(choices: list[Choice], target: Text) -> str:
@@ -76,7 +82,12 @@ def _each(choices: list[Choice], make: Callable[[Choice, Specialisation], Made])
 
 
 def from_options(options: argparse.Namespace) -> list[Choice]:
-    """The kernels asked for."""
+    """The kernels asked for, in the floating-point mode asked for."""
+    chosen = _from_options(options)
+    return chosen if options.fp is None else [replace(each, fp=options.fp) for each in chosen]
+
+
+def _from_options(options: argparse.Namespace) -> list[Choice]:
     types, scalars = _types(options.types), tuple(options.scalars)
     what = options.what
     if options.expr is not None:

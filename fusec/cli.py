@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusec.choices import TARGETS, UsageError
+from fusec.choices import MODES, TARGETS, UsageError
 from fusec.diagnostics import did_you_mean, excerpt, place
 from fusec.errors.arguments import TypesIncomplete
 from fusec.errors.base import CATALOGUE, FusecError, UserError
@@ -239,6 +239,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", choices=TARGETS, default="cuda", help="default: cuda")
     parser.add_argument("--types", default="", metavar="T=DTYPE,...", help="what placeholders stand for")
     parser.add_argument("--scalars", type=_names, default=[], metavar="NAME,...", help="inputs passed by value")
+    parser.add_argument("--fp", choices=MODES, help="floating-point mode; default: the kernel's own, else strict")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=_compile)
 

@@ -8,8 +8,8 @@
     '''
     types = { T = "float32" }   # what the placeholders are where nothing else says so
 
-Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, and `scalars`, the inputs passed by value. An error in a
-text is reported at its line and column of the file, which works for texts without escapes; TOML's '''literal'''
+Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, `fp`, and `scalars`, inputs passed by value. An error
+in a text is reported at its line and column of the file, which works for texts without escapes; TOML's '''literal'''
 strings are made for that.
 """
 
@@ -20,13 +20,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from fusec import pipeline
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError, UserError
 from fusec.errors.files import BadKernelTable, NoKernels, NotToml
 from fusec.records import dataclass
 from fusec.source import SourceFile, Span
 
-TEXTS = ("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop")
+TEXTS = ("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop", "fp")
 LISTS = ("options", "scalars")
 KEYS = (*TEXTS, *LISTS, "types")
 
@@ -73,6 +74,10 @@ def _entry(file: SourceFile, name: str, table: object) -> KernelEntry:
     for key in TEXTS[:3]:
         if key not in table:
             raise refuse(f"'{key}' is missing")
+    try:
+        pipeline.check_fp(table.get("fp", "strict"))
+    except FusecError as error:
+        raise error.error.at(_span_of_key(file, name, "fp")) from None
     types = table.get("types", {})
     if not isinstance(types, dict) or not _is_texts(list(types.values())):
         raise refuse("'types' is not a table of strings", "types")

@@ -199,15 +199,21 @@ def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "
 
 def _native(fp: Fp, target: Literal["llvm", "cuda", "metal"]) -> Native:
     """The ops that the target approximates by instructions of its own, in the mode that wants them."""
-    if fp == "fast" and target == "cuda":
-        from fusec.codegen import cuda
+    if fp != "fast":
+        return frozenset()
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
 
-        return frozenset(cuda.APPROXIMATE)
-    if fp == "fast" and target == "metal":
-        from fusec.codegen import metal
+            return llvm.APPROXIMATE
+        case "cuda":
+            from fusec.codegen import cuda
 
-        return frozenset(metal.APPROXIMATE)
-    return frozenset()
+            return frozenset(cuda.APPROXIMATE)
+        case "metal":
+            from fusec.codegen import metal
+
+            return frozenset(metal.APPROXIMATE)
 
 
 def _loops(program: Program, layout: Layout) -> str:
