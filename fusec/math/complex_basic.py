@@ -103,7 +103,7 @@ def sign(x: Value) -> Value:
 def proj(x: Value) -> Value:
     """X, but one infinity for all: inf with a zero of the imaginary part's sign."""
     endless = isinf(x)
-    return make_complex(where(endless, INF, x.real), where(endless, copy_sign(x.imag.like(0.0), x.imag), x.imag))
+    return make_complex(where(endless, INF, x.real), copy_sign(where(endless, 0.0, x.imag), x.imag))
 
 
 def isnan(x: Value) -> Value:

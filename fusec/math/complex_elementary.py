@@ -83,7 +83,7 @@ def exp(z: Value) -> Value:
     vanishing, flat = a.eq(-INF) & endless, b.eq(0.0)
     re = where(vanishing, 0.0, first * cosine * second)
     re = where(flat, _exp(a), where(a.eq(INF) & endless, INF, re))
-    im = where(vanishing, 0.0, first * sine * second)
+    im = where(vanishing, copy_sign(b.like(0.0), b), first * sine * second)
     return make_complex(re, where(flat, b, im))
 
 
@@ -121,14 +121,17 @@ def log1p(z: Value) -> Value:
     """log(1 + z), accurate near 0."""
     x = two_sum(z.real.like(1.0), z.real)
     x = Pair(x.hi, where(abs(z.real) < 2.0 ** (format_of(z.real).bias // 2), x.lo, 0.0))
-    return make_complex(_log_real(x, z.imag, log_of_size(x, z.imag).value()), _atan2(z.imag, x.hi))
+    re = _log_real(x, z.imag, log_of_size(x, z.imag).value())
+    nothing = z.real.eq(0.0) & z.imag.eq(0.0)
+    return make_complex(where(nothing, z.real, re), _atan2(z.imag, x.hi))
 
 
 def _to_base(name: str, z: Value) -> Value:
     x, factor = Pair(z.real, z.real.like(0.0)), constant_pair(name, z.real)
     angle = arg(z)
     size = _log_real(x, z.imag, (log_of_size(x, z.imag) * factor).value())
-    return make_complex(size, fma(angle, factor.hi, angle * factor.lo))
+    scaled = fma(angle, factor.hi, angle * factor.lo)
+    return make_complex(size, where(angle.eq(0.0), angle, scaled))  # angle * lo may be 0 of the other sign
 
 
 def log2(z: Value) -> Value:
@@ -149,8 +152,8 @@ def expm1(z: Value) -> Value:
     half = _sin(b * 0.5)
     grown = _real("expm1", exponential.expm1, a)
     near = where(b.eq(0.0), grown, fma(grown, _cos(b), -2.0 * half * half))
-    beyond = abs(a) > 2.0 * form.mantissa  # there 1 is nothing beside the power, or the power beside 1
-    re = where(beyond | ~(abs(b) < INF) & a.eq(-INF), where(a < 0.0, -1.0, power.real), near)
+    beyond = a > 2.0 * form.mantissa  # there 1 is nothing beside the power
+    re = where(beyond, power.real, where(a.eq(-INF), -1.0, near))
     return make_complex(re, power.imag)
 
 
@@ -206,7 +209,7 @@ def tanh(z: Value) -> Value:
     form = format_of(z.real)
     a, b = z.real, z.imag
     limit = form.pick(11.0, 22.0)
-    bounded = where(abs(a) < limit, a, copy_sign(a.like(limit), a))
+    bounded = copy_sign(where(abs(a) < limit, a, limit), a)
     tangent = _real("tan", trigonometric.tan, b)
     sine = _sinh(bounded)
     stretch = 1.0 + tangent * tangent
@@ -217,10 +220,12 @@ def tanh(z: Value) -> Value:
     far = ~(abs(a) < limit)
     half = _exp(-abs(a))
     im_far = 4.0 * _sin(b) * _cos(b) * half * half
-    im_far = where(abs(b) < INF, im_far, copy_sign(b.like(0.0), b))
+    im_far = where((abs(b) < INF) | abs(a).ne(INF), im_far, copy_sign(b.like(0.0), b))
+    lost = a.ne(a) | far & im_far.ne(im_far)
     re = where(far, copy_sign(a.like(1.0), a), re)
-    im = where(far, im_far, im)
-    return make_complex(where(a.ne(a), NAN, re), where(b.eq(0.0), b, where(a.ne(a), NAN, im)))
+    re = where(lost, NAN, where(a.eq(0.0), a, re))
+    im = where(b.eq(0.0), b, where(a.ne(a), NAN, where(far, im_far, im)))
+    return make_complex(re, im)
 
 
 def sin(z: Value) -> Value:
@@ -273,7 +278,9 @@ def asin(z: Value) -> Value:
     endless = _endless(z)
     below = where(endless, abs(z.imag), minus.real * plus.real - minus.imag * plus.imag)
     im = where(endless, INF, _asinh(minus.real * plus.imag - minus.imag * plus.real))
-    return make_complex(_atan2(z.real, below), copy_sign(im, z.imag))
+    upright = z.real.eq(0.0)
+    re = where(upright, z.real, _atan2(z.real, below))
+    return make_complex(re, copy_sign(im, z.imag))
 
 
 def acos(z: Value) -> Value:
@@ -282,6 +289,7 @@ def acos(z: Value) -> Value:
     endless = _endless(z)
     im = where(endless, INF, _asinh(plus.real * minus.imag - plus.imag * minus.real))
     re = where(endless, _atan2(abs(z.imag), z.real), 2.0 * _atan2(minus.real, plus.real))
+    re = where(z.real.eq(0.0), constant_pair("half_pi", z.real).hi, re)
     return make_complex(re, copy_sign(im, -z.imag))
 
 
@@ -297,6 +305,10 @@ def atanh(z: Value) -> Value:
     size = _hypot(x, y)
     re = where(far, where(size < INF, x / size / size, 0.0), re)
     im = where(far, copy_sign(constant_pair("half_pi", x).hi, y), im)
+    endless = abs(y).eq(INF)
+    lost = x.ne(x) & ~endless | y.ne(y) & x.ne(0.0) & x.ne(INF)
+    re = where(lost, NAN, where(y.ne(y), 0.0, re))
+    im = where(lost | y.ne(y), NAN, im)
     return make_complex(copy_sign(re, z.real), im)
 
 
