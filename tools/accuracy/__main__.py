@@ -1,0 +1,179 @@
+"""Measures the errors of the elementary functions and writes docs/accuracy.json and docs/accuracy.md.
+
+    python -m tools.accuracy                        all functions on the CPU: a sample of float32, all of float16
+    python -m tools.accuracy --exhaustive           all 2^32 float32 arguments of functions of one operand
+    python -m tools.accuracy --target cuda --exhaustive     the same on an NVIDIA device, and its bits against the CPU's
+    python -m tools.accuracy --peers                also the libraries that are installed here, at a sample
+    python -m tools.accuracy --only exp,log --dtypes float32
+    python -m tools.accuracy --page                 only write the page again
+
+Findings are kept after every function, and those of other targets stay, so that runs on several machines fill one file;
+--resume leaves out what was measured as thoroughly before and has the same definition.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusec.dtypes import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, DType
+from tools.accuracy import measure, page, peers, points, results
+from tools.accuracy.functions import ROWS, Row
+from tools.accuracy.measure import Found, joined
+from tools.accuracy.targets import Cpu, Cuda, target_named
+
+DTYPES = "float32 float64 float16 bfloat16 complex64 complex128"
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser("python -m tools.accuracy", description=__doc__, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--exhaustive", action="store_true", help="every float32 argument; else every STEP-th")
+    parser.add_argument("--step", type=int, default=61, help="for float32, odd; 61")
+    parser.add_argument("--pairs", type=int, default=1 << 26, help="float32 pairs for functions of two operands")
+    parser.add_argument("--count", type=int, default=100_000, help="float64 arguments for each range of a function")
+    parser.add_argument("--peers", action="store_true", help="measure the other libraries too")
+    parser.add_argument("--peer-step", type=int, default=1021)
+    parser.add_argument("--only", default="", help="functions, separated by commas")
+    parser.add_argument("--dtypes", default=DTYPES.replace(" ", ","))
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--out", type=Path, default=results.FILE)
+    return parser.parse_args()
+
+
+class Run:
+    """One run of the command: what is asked for, and what has been found so far."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked = asked
+        self.step = 1 if asked.exhaustive else asked.step
+        self.data = results.read(asked.out)
+        self.target: Cpu | Cuda = target_named(asked.target)
+        self.only = set(asked.only.split(",")) if asked.only else set(ROWS) | {"complex"}
+        about = results.about_this_device() if asked.target == "cuda" else results.about_this_cpu()
+        self.data["about"][asked.target] = about
+        if asked.peers:
+            self.data["about"]["peers"] = peers.installed()
+
+    def rows(self, dtype: str) -> list[Row]:
+        """Rows asked for; functions of two operands have no narrow table."""
+        most = 2 if dtype in ("float32", "float64") else 1
+        return [row for row in ROWS.values() if row.op in self.only and row.arity <= most]
+
+    def known(self, dtype: str, op: str, name: str, how: str, of: str) -> bool:
+        """Whether this was measured before."""
+        entry = self.data["errors"].get(dtype, {}).get(op, {}).get(name)
+        return bool(self.asked.resume and entry and entry["how"] == how and entry["of"] == of)
+
+    def keep(self, dtype: str, op: str, name: str, found: Found, how: str, of: str = "") -> None:
+        """Write a finding to the file, and a line to the terminal."""
+        self.data["errors"].setdefault(dtype, {}).setdefault(op, {})[name] = results.entry(found, how, of)
+        results.save(self.data, self.asked.out)
+        at = ", ".join(f"{each:.17g}" for each in found.at)
+        say(
+            f"{dtype} {op}, {name}: {found.most:.4f} ulp at ({at}), mean {found.mean:.4f}, {found.count} arguments",
+            True,
+        )
+
+    def same(self, dtype: str, op: str, left: np.ndarray, right: np.ndarray) -> None:
+        """Keep how many results of a device differ from the CPU's."""
+        unsigned = f"u{left.dtype.itemsize}"
+        nan = np.isnan(left.astype(np.float64)) & np.isnan(right.astype(np.float64))
+        differ = int(np.sum((left.view(unsigned) != right.view(unsigned)) & ~nan))
+        table = self.data["same"].setdefault(self.target.name, {}).setdefault(dtype, {})
+        table[op] = [int(left.size), differ]
+        if differ:
+            say(f"{dtype} {op}: {differ} of {left.size} results are not the CPU's", True)
+
+
+def say(text: str, whole: bool = False) -> None:
+    """A line for the terminal; one that is not whole gives way to the next."""
+    if whole or sys.stderr.isatty():
+        print(
+            f"\r{text}\033[K" if sys.stderr.isatty() else text, end="\n" if whole else "", file=sys.stderr, flush=True
+        )
+
+
+def single(run: Run) -> None:
+    """float32."""
+    for row in run.rows("float32"):
+        of = results.fingerprint(row, FLOAT32)
+        how = f"{run.asked.pairs} pairs" if row.arity == 2 else "all" if run.step == 1 else f"1/{run.step}"
+        if not run.known("float32", row.op, run.target.name, how, of):
+            swept = measure.swept_single(row, run.target, run.step, run.asked.pairs, say)
+            hard = measure.hard_single(row, run.target.evaluate, swept.at)
+            found = Found(swept.worst, swept.at, swept.worst, swept.mean, swept.measured)
+            run.keep("float32", row.op, run.target.name, joined([found, hard]), how, of)
+        if run.target.name != "cpu":
+            sample = (*points.drawn(row, FLOAT32, 1 << 18),)
+            run.same("float32", row.op, run.target.evaluate(row, *sample), Cpu().evaluate(row, *sample))
+        if run.asked.peers:
+            others = peers.evaluators(row, "float32")
+            for name, found in measure.peers_single(row, others, run.asked.peer_step).items():
+                run.keep("float32", row.op, name, found, f"1/{run.asked.peer_step}")
+
+
+def double(run: Run) -> None:
+    """float64."""
+    for row in run.rows("float64"):
+        of = results.fingerprint(row, FLOAT64)
+        evaluators = {run.target.name: run.target.evaluate}
+        if run.known("float64", row.op, run.target.name, "sample", of):
+            evaluators = {}
+        if run.asked.peers:
+            evaluators |= peers.evaluators(row, "float64")
+        if evaluators:
+            for name, found in measure.measure_double(row, evaluators, run.asked.count).items():
+                run.keep("float64", row.op, name, found, "sample", of if name == run.target.name else "")
+        if run.target.name != "cpu":
+            sample = points.drawn(row, FLOAT64, 1 << 16)
+            run.same("float64", row.op, run.target.evaluate(row, *sample), Cpu().evaluate(row, *sample))
+
+
+def narrow(run: Run, dtype: DType) -> None:
+    """float16 or bfloat16, all of it."""
+    for row in run.rows(str(dtype)):
+        of = results.fingerprint(row, dtype)
+        evaluators: dict[str, Any] = {run.target.name: run.target.evaluate}
+        if run.known(str(dtype), row.op, run.target.name, "all", of):
+            evaluators = {}
+        if run.asked.peers and dtype != BFLOAT16:
+            evaluators |= peers.evaluators(row, str(dtype))
+        if evaluators:
+            for name, found in measure.measure_narrow(row, dtype, evaluators).items():
+                run.keep(str(dtype), row.op, name, found, "all", of if name == run.target.name else "")
+        if run.target.name != "cpu":
+            everything = np.arange(1 << 16, dtype=np.uint16).view(dtype.numpy)
+            run.same(str(dtype), row.op, run.target.evaluate(row, everything), Cpu().evaluate(row, everything))
+
+
+def main() -> None:
+    """Measure what is asked for and write the page."""
+    asked = options()
+    if not asked.page:
+        begun = time.perf_counter()
+        run = Run(asked)
+        for name in asked.dtypes.split(","):
+            if name == "float32":
+                single(run)
+            elif name == "float64":
+                double(run)
+            elif not name.startswith("complex"):
+                narrow(run, BY_NAME[name])
+        results.save(run.data, asked.out)
+        say(f"{time.perf_counter() - begun:.0f} s", True)
+    page.write(asked.out)
+
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if __name__ == "__main__":
+    main()
