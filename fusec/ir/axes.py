@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusec.ir.expr import Const, Expr
-from fusec.ir.loops import At, Program, Query
+from fusec.ir.loops import At, Moved, Program, Query
 from fusec.ir.walk import expressions, operands, statements
 
 
@@ -25,5 +25,7 @@ def _mentions(program: Program) -> Iterator[tuple[str, int]]:
             case Query(param, _, Const() as axis):
                 value = int(axis.value)
                 yield param, value + 1 if value >= 0 else 1 << 30  # no array has an axis before the first
+            case Moved(_, axes):
+                yield "", max(axes) + 1
             case At(param, index) if len(index) > 1:
                 yield param, len(index)

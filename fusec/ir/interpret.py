@@ -35,6 +35,7 @@ from fusec.ir.loops import (
     Local,
     LocalArray,
     Make,
+    Moved,
     Offset,
     Program,
     Query,
@@ -138,7 +139,8 @@ class _Space:
                 raise InterpreterError(f"{param.name} has {param.ndim} axes, got an array with {array.ndim}")
             self.buffers[param.name] = ArrayBuffer(param.name, array)
             if not param.raw:
-                self.steps[param.name] = np.broadcast_to(array, self.shape).strides
+                whole = array if array.shape == self.shape else np.broadcast_to(array, self.shape)  # keeps strides of 1
+                self.steps[param.name] = whole.strides
 
     def extents(self, param: str) -> tuple[int, ...]:
         """The shape of a raw array, or of the space for ""."""
@@ -329,7 +331,7 @@ class _Run:
                 for (name, _), part in zip(kind.fields, parts, strict=True):
                     made[name] = part
                 return made
-            case Element() | At() | LocalArray() | Offset():
+            case Element() | At() | LocalArray() | Offset() | Moved():
                 return self._pointer(expr, mask, frame)
             case _:
                 raise AssertionError(f"unknown expression {expr}")
@@ -372,7 +374,7 @@ class _Run:
 
     # --- addresses and queries -----------------------------------------------------------------------------------
 
-    def _pointer(self, expr: Element | At | LocalArray | Offset, mask: Mask, frame: _Frame) -> Array:
+    def _pointer(self, expr: Element | At | LocalArray | Offset | Moved, mask: Mask, frame: _Frame) -> Array:
         match expr:
             case Element(param):
                 steps = self.space.steps[param]
@@ -380,6 +382,12 @@ class _Run:
                 for coordinate, step in zip(self.coordinates, steps, strict=True):
                     offsets += coordinate * step
                 return addresses(self.numbers[param], offsets)
+            case Moved(param, axes, distances, kind):
+                moved = np.array(self._pointer(Element(param, kind), mask, frame))
+                with np.errstate(all="ignore"):
+                    for axis, distance in zip(axes, distances, strict=True):
+                        moved["offset"] += self.value(distance, mask, frame) * np.int64(self.space.steps[param][axis])
+                return moved
             case At(param, index):
                 array = self.space.arrays[param]
                 values = [self.value(part, mask, frame) for part in index]

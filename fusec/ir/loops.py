@@ -38,6 +38,29 @@ class Element(Expr):
 
 
 @dataclass(frozen=True, eq=False)
+class Moved(Expr):
+    """The address that the current element of a non-raw array has where the position is moved along some axes.
+
+    axes: of the iteration space, each once. distances: int64, the number of positions along each; strides and
+    broadcasting are honoured. Nothing checks that the array has such an element.
+    """
+
+    param: str
+    axes: tuple[int, ...]
+    distances: tuple[Expr, ...]
+    type: Pointer
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The distances."""
+        return self.distances
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same array moved by other distances."""
+        return Moved(self.param, self.axes, children, self.type)
+
+
+@dataclass(frozen=True, eq=False)
 class At(Expr):
     """The address of an element of a raw array parameter; strides are honoured.
 

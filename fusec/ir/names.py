@@ -20,6 +20,7 @@ from fusec.ir.loops import (
     Local,
     LocalArray,
     Make,
+    Moved,
     Offset,
     Param,
     Query,
@@ -98,7 +99,7 @@ def default_type(expr: Expr, names: Names) -> Type | None:
             return result_type(row, tuple(map(scalar_type, args)), expr.type)
         case Local(name):
             return names.locals.get(name)
-        case Element(name) | At(name):
+        case Element(name) | At(name) | Moved(name):
             return Pointer(names.params[name].dtype, "global") if name in names.params else None
         case LocalArray(name):
             return Pointer(names.arrays[name], "local") if name in names.arrays else None

@@ -28,6 +28,7 @@ from fusec.ir.loops import (
     Local,
     LocalArray,
     Make,
+    Moved,
     Offset,
     Param,
     Program,
@@ -307,6 +308,8 @@ class _Parser(Tokens):
             self.expect("(")
             pointer, distance = [self.expression() for _ in self.list(")")]
             return Offset(pointer, distance, cast("Pointer", type_of(pointer)))
+        if self.accept("moved"):
+            return self.moved()
         if self.accept("true"):
             return Const(1, BOOL)
         if self.accept("false"):
@@ -354,6 +357,18 @@ class _Parser(Tokens):
         if name in self.names.arrays and not is_param:
             return LocalArray(name, Pointer(self.names.arrays[name], "local"))
         return Element(name, kind)
+
+    def moved(self) -> Expr:
+        """The rest of an element's address at another position."""
+        self.expect("(")
+        name = self.name()
+        axes, distances = [], []
+        while self.accept(","):
+            axes.append(int(self.take("number")))
+            self.expect(":")
+            distances.append(self.expression())
+        self.expect(")")
+        return Moved(name, tuple(axes), tuple(distances), Pointer(self.names.params[name].dtype, "global"))
 
     def call(self) -> Expr:
         """The rest of a call."""

@@ -36,6 +36,7 @@ from fusec.ir.loops import (
     Local,
     LocalArray,
     Make,
+    Moved,
     Offset,
     Param,
     Program,
@@ -271,6 +272,9 @@ class _Expressions:
                 return f"&{name(variable)}"
             case At(variable, index):
                 return f"&{name(variable)}[{self.texts(index)}]"
+            case Moved(variable, axes, distances):
+                moves = ", ".join(f"{axis}: {self.text(d)}" for axis, d in zip(axes, distances, strict=True))
+                return f"moved({name(variable)}, {moves})"
             case Offset(pointer, distance):
                 return f"offset({self.text(pointer)}, {self.text(distance)})"
             case Load(pointer):

@@ -26,6 +26,7 @@ from fusec.ir.loops import (
     Local,
     LocalArray,
     Make,
+    Moved,
     Offset,
     Param,
     Program,
@@ -247,7 +248,7 @@ class _Scope:
         _require(isinstance(kind, Pointer), f"{kind} is no pointer")
         assert isinstance(kind, Pointer)
         _require(not kind.const, f"{kind} is constant")
-        if isinstance(pointer, Element | At):
+        if isinstance(pointer, Element | At | Moved):
             _require(self.params[pointer.param].written, f"{pointer.param} is no output")
         return kind.element
 
@@ -287,6 +288,11 @@ class _Scope:
                 if isinstance(value, At):
                     _require(all(type_of(part) == INT64 for part in value.index), f"an index of {param} is not int64")
                     _require(len(value.index) in (1, self.params[param].ndim), f"{param} has other axes")
+            case Moved(param, axes, distances, kind):
+                self._address(param, kind, False)
+                _require(len(set(axes)) == len(axes) == len(distances), f"{param} moved along {axes}")
+                _require(min(axes, default=0) >= 0, f"{param} moved along {axes}")
+                _require(all(type_of(each) == INT64 for each in distances), f"a distance of {param} is not int64")
             case LocalArray(name, kind):
                 _require(self.arrays.get(name) == kind.element and kind.space == "local", f"{name} is no such array")
             case Offset(pointer, distance, kind):

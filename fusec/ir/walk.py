@@ -16,6 +16,8 @@ from fusec.ir.loops import (
     DeclareArray,
     Function,
     If,
+    Local,
+    LocalArray,
     Program,
     Return,
     SetField,
@@ -23,6 +25,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.records import replace
 
 Body = tuple[Stmt, ...]
 
@@ -167,3 +170,39 @@ def rewriter(change: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
         return found
 
     return rewrite
+
+
+def renamed(body: Body, suffix: str) -> tuple[Body, Callable[[Expr], Expr]]:
+    """The statements with every local that they declare renamed, and the same change for further expressions."""
+    declared = {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
+    if not declared:
+        return body, lambda expr: expr
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Local(name, kind) if name in declared:
+                return Local(name + suffix, kind)
+            case LocalArray(name, place) if name in declared:
+                return LocalArray(name + suffix, place)
+            case _:
+                return expr
+
+    rewrite = rewriter(change)
+    return _with_names(map_expressions(body, rewrite), declared, suffix), rewrite
+
+
+def _with_names(body: Body, declared: set[str], suffix: str) -> Body:
+    """The statements with other names for what they declare and assign."""
+    result: list[Stmt] = []
+    for stmt in body:
+        nested = tuple(_with_names(block, declared, suffix) for block in blocks(stmt))
+        changed = rebuild(stmt, operands(stmt), nested)
+        match changed:
+            case Declare(name) | DeclareArray(name) | Assign(name) | SetField(name) if name in declared:
+                changed = replace(changed, name=name + suffix)
+            case Atomic(result=name) | CallStatement(result=name) if name in declared:
+                changed = replace(changed, result=name + suffix)
+            case _:
+                pass
+        result.append(changed)
+    return tuple(result)

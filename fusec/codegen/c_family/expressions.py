@@ -34,7 +34,7 @@ from fusec.codegen.c_family.places import Place, Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, scalar_type, type_of
-from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Offset, Query
+from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Moved, Offset, Query
 
 _SHALLOW = 16  # levels of an expression that are printed by plain recursion
 _WRAPPING = frozenset({"add", "subtract", "multiply", "negative"})
@@ -135,7 +135,7 @@ class Expressions:
                 return Piece(f"{self.spelling.type(value.type)}{{{parts}}}", POSTFIX)
             case Apply():
                 return self._apply(value)
-            case Element() | At() | LocalArray() | Offset():
+            case Element() | At() | LocalArray() | Offset() | Moved():
                 return self.place(value).address
             case _:
                 raise AssertionError(f"cannot print {type(value).__name__}")
@@ -149,6 +149,9 @@ class Expressions:
             case At():
                 assert self.places is not None, "a function addresses an array of the kernel"
                 return self.places.at(pointer, self.index)
+            case Moved():
+                assert self.places is not None, "a function addresses an array of the kernel"
+                return self.places.moved(pointer, self.index)
             case LocalArray(name):
                 return Place(Piece(self.names[name], PRIMARY), Piece("0", PRIMARY))
             case Offset(base, distance):

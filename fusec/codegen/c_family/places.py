@@ -13,7 +13,7 @@ from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY,
 from fusec.codegen.c_family.spelling import Spelling
 from fusec.dtypes import COMPLEX128, INT64, DType
 from fusec.ir.expr import Const, Expr
-from fusec.ir.loops import ArrayParam, At, Program, Query, ScalarParam
+from fusec.ir.loops import ArrayParam, At, Moved, Program, Query, ScalarParam
 from fusec.kernel import Layout, Slot, SlotKind, Step
 
 Print = Callable[[Expr], Piece]  # prints an int64 value where C converts to it
@@ -126,17 +126,30 @@ class Places:
         """The current element of a non-raw array."""
         if param in self.grouped:
             return Place(self.grouped[param], name(self.lane))
+        return self._element(param, {})
+
+    def moved(self, place: Moved, print_index: Print) -> Place:
+        """The element at another position."""
+        return self._element(place.param, dict(zip(place.axes, map(print_index, place.distances), strict=True)))
+
+    def _element(self, param: str, distances: dict[int, Piece]) -> Place:
+        """The element of a non-raw array at the current position, moved along some axes."""
+
+        def position(axis: int) -> Piece:
+            here = name(self.coordinates[axis])
+            return infix("+", SUM, here, distances[axis]) if axis in distances else here
+
         steps = self.layout.step(param)
         base = self.use("pointer", param)
         strided = [axis for axis, step in enumerate(steps) if step is Step.ANY]
         unit = [axis for axis, step in enumerate(steps) if step is Step.UNIT]
         if strided:
-            base = moved(base, [(name(self.coordinates[axis]), self.use("stride", param, axis)) for axis in strided])
+            base = moved(base, [(position(axis), self.use("stride", param, axis)) for axis in strided])
         if not unit:
             return Place(base)
-        index = name(self.coordinates[unit[0]])
+        index = position(unit[0])
         for axis in unit[1:]:
-            index = infix("+", SUM, index, name(self.coordinates[axis]))
+            index = infix("+", SUM, index, position(axis))
         return Place(base, index)
 
     # --- elements of raw arrays ------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from fusec.ir.loops import (
     Load,
     Local,
     LocalArray,
+    Moved,
     Offset,
     Query,
     Return,
@@ -466,7 +467,7 @@ class _FunctionAnalysis:
                 return name in self.plan.varying
             case Call(function=name, args=args):
                 return self.program.function(name, tuple(self.known[arg] for arg in args)).result_varies
-            case Element() | Query():
+            case Element() | Moved() | Query():
                 if self.program.source_varies(expr):
                     return True
         return any(self.known[child] for child in expr.children)

@@ -20,6 +20,7 @@ from fusec.codegen.llvm.values import (
     Linear,
     Operand,
     Value,
+    Walk,
     constant,
     integer,
     memory_type,
@@ -38,10 +39,11 @@ from fusec.ir.loops import (
     Local,
     LocalArray,
     Make,
+    Moved,
     Offset,
     Query,
 )
-from fusec.kernel import Layout
+from fusec.kernel import Layout, Step
 from fusec.records import dataclass, field
 
 WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
@@ -341,6 +343,8 @@ class Expressions:
                 return self.moved(self.memo[pointer][0], self.memo[offset][0], scale)
             case At():
                 return self._at(expr)
+            case Moved():
+                return self._moved_element(expr)
         raise AssertionError(f"no expression of this target: {expr}")
 
     def _spacing(self, pointer: Expr, kind: Pointer) -> int:
@@ -362,8 +366,11 @@ class Expressions:
             if pointer.linear is not None:
                 base = b.let(f"{step} {pointer.linear.base}, i64 {index.text}")
                 return Value("ptr", "", varying=True, linear=Linear(base, pointer.linear.step))
-            pointers = b.typed(pointer)
-            return Value("ptr", b.let(f"getelementptr {unit}, {pointers}, i64 {index.text}"), pointer.varying)
+            pointers, walk = b.typed(pointer), pointer.walk
+            if walk is not None:
+                walk = Walk(b.let(f"{step} {walk.base}, i64 {index.text}"), walk.stride)
+            text = b.let(f"getelementptr {unit}, {pointers}, i64 {index.text}")
+            return Value("ptr", text, pointer.varying, walk=walk)
         if not pointer.varying and index.linear is not None:
             base = b.let(f"{step} {pointer.text}, i64 {index.linear.base}")
             linear = Linear(base, index.linear.step * scale)
@@ -372,6 +379,18 @@ class Expressions:
             text = b.let(f"{step} {pointer.text}, {b.typed(index)}")
             return Value("ptr", text, varying=True, linear=linear)
         return Value("ptr", b.let(f"getelementptr {unit}, {b.typed(pointer)}, {b.typed(index)}"), varying=True)
+
+    def _moved_element(self, expr: Moved) -> Value:
+        """The address of an element at another position of the iteration space."""
+        address, steps = self.around.space.element(expr.param), self.around.layout.step(expr.param)
+        for axis, distance in zip(expr.axes, expr.distances, strict=True):
+            (index,), nbytes = self.memo[distance], expr.type.element.nbytes
+            if steps[axis] is Step.UNIT:
+                address = self.moved(address, index, nbytes)
+            elif steps[axis] is Step.ANY:
+                stride = self.around.arguments.number("stride", expr.param, axis)
+                address = self.moved(address, self._int64("multiply", index, stride), 1)
+        return address
 
     def _at(self, expr: At) -> Value:
         """The address of an element of a raw array, by its position or its coordinates."""

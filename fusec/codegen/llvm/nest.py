@@ -19,7 +19,7 @@ from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Type
-from fusec.ir.loops import ArrayParam, Element, If, Load, Program, Query, ScalarParam, Stmt, While
+from fusec.ir.loops import ArrayParam, Element, If, Load, Moved, Program, Query, ScalarParam, Stmt, While
 from fusec.kernel import Layout, Step
 from fusec.records import dataclass
 
@@ -51,7 +51,7 @@ def uses_of(program: Program) -> Uses:
             continue
         seen.add(expr)
         match expr:
-            case Element(param=param):
+            case Element(param=param) | Moved(param=param):
                 elements.add(param)
             case Load(pointer=Element(param=param)):
                 loaded.add(param)
@@ -367,7 +367,7 @@ class Nest:
         if self.b.lanes == 1:
             return False
         match expr:
-            case Element(param=param):
+            case Element(param=param) | Moved(param=param):
                 return self.inner[param] is not Step.ZERO
             case Query(param="", what="index"):
                 return True

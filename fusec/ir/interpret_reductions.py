@@ -1,0 +1,187 @@
+"""The oracle of reductions: runs one in NumPy in the order that `fusec.ir.reductions` defines, see Note [Order].
+
+Stages run as programs over all elements of a chunk at once; what they accumulate is combined lane by lane and chunk by
+chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.ir.expr import Pointer, Struct, Type
+from fusec.ir.interpret import call, interpret
+from fusec.ir.loops import ArrayParam, Declare, Element, Load, Program, ScalarParam
+from fusec.ir.reductions import (
+    AXIS,
+    COVERED,
+    KEPT,
+    Accumulator,
+    Reduction,
+    chunk_of,
+    declared,
+    finish_program,
+    stage_program,
+    then_program,
+)
+
+Array = NDArray[Any]
+
+
+def interpret_reduction(
+    reduction: Reduction,
+    arrays: Mapping[str, Array],
+    scalars: Mapping[str, object],
+    shape: tuple[int, ...],
+    axis: int,
+    *,
+    is_last: bool | None = None,
+) -> None:
+    """Reduce `axis` of the walk `shape`, writing outputs in place; the whole axis, however many chunks it has.
+
+    arrays: by parameter name; those of stages broadcast to `shape`, those of `finish` to `shape` without `axis`.
+    is_last: which of the two orders holds; None takes that of the axis's place.
+    Raises InterpreterError as `interpret` does, and ValueError if the axis has no element.
+    """
+    if shape[axis] == 0:
+        raise ValueError("an axis without elements has no total")
+    last = axis == len(shape) - 1 if is_last is None else is_last
+    walk = _Walk(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
+    kept = shape[:axis] + shape[axis + 1 :]
+    chunk = shape[axis] if reduction.total is None else chunk_of(reduction.lanes, last)
+    values = [walk.chunk(start, min(start + chunk, shape[axis])) for start in range(0, shape[axis], chunk)]
+    results: dict[str, Array] = {}
+    if reduction.total is not None:
+        results = _parts(fold(np.stack(values, -1), reduction.total, reduction, is_last=last), reduction.total)
+    walk.run(finish_program(reduction), results, kept, dict(arrays))
+
+
+def fold(values: Array, accumulator: Accumulator, reduction: Reduction, *, is_last: bool) -> Array:
+    """The last axis of `values` combined, chunk after chunk until one value is left."""
+    chunk = chunk_of(reduction.lanes, is_last)
+    while values.shape[-1] > 1:
+        parts = [
+            _fold_chunk(values[..., start : start + chunk], accumulator, reduction, is_last)
+            for start in range(0, values.shape[-1], chunk)
+        ]
+        values = np.stack(parts, -1)
+    return values[..., 0]
+
+
+def _fold_chunk(values: Array, accumulator: Accumulator, reduction: Reduction, is_last: bool) -> Array:
+    """Lanes take every so many-th element, one after the other; then halves of the lanes meet."""
+    combine = {function.name: function for function in reduction.functions}[accumulator.combine]
+
+    def joined(left: Array, right: Array) -> Array:
+        """Combine with as many elements as there are on the right; the others stay."""
+        width = right.shape[-1]
+        if not width:
+            return left
+        return np.concatenate([call(combine, [left[..., :width], right], reduction.functions), left[..., width:]], -1)
+
+    lanes = reduction.lanes if is_last else 1
+    held = values[..., :lanes]
+    for start in range(lanes, values.shape[-1], lanes):
+        held = joined(held, values[..., start : start + lanes])
+    half = lanes // 2
+    while half:
+        held = joined(held[..., :half], held[..., half:])
+        half //= 2
+    return held[..., 0]
+
+
+class _Walk:
+    """One reduction over given arrays."""
+
+    def __init__(
+        self,
+        reduction: Reduction,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, object],
+        shape: tuple[int, ...],
+        axis: int,
+        is_last: bool,
+    ) -> None:
+        self.reduction, self.arrays, self.scalars = reduction, arrays, scalars
+        self.shape, self.axis, self.is_last = shape, axis, is_last
+
+    def chunk(self, start: int, stop: int) -> Array:
+        """All stages over some elements of the axis; returns their value for the total."""
+        axis, reduction = self.axis, self.reduction
+        outer, inner = self.shape[:axis], self.shape[axis + 1 :]
+        here, kept = (*outer, stop - start, *inner), (*outer, *inner)
+        part = (*(slice(None),) * axis, slice(start, stop))
+        given = {
+            param.name: array if param.raw else _along(array, self.shape)[part]
+            for param in reduction.arrays
+            for array in [self.arrays[param.name]]
+            if param.raw or _broadcasts(array, self.shape)
+        }
+        results: dict[str, Array] = {}
+        value = np.zeros(kept)
+        for number, stage in enumerate(reduction.stages):
+            along = {name: np.expand_dims(each, axis) for name, each in results.items()}
+            found = self.run(stage_program(reduction, number), along, here, given)
+            if stage.accumulator is not None:
+                elements = np.moveaxis(_whole(found, stage.accumulator.type), axis, -1)
+                total = fold(elements, stage.accumulator, reduction, is_last=self.is_last)
+                results |= _parts(total, stage.accumulator)
+            covered = {COVERED: np.array(stop - start, np.int64)}
+            found = self.run(then_program(reduction, number), results | covered, kept, {})
+            names = [name for name, _ in declared(stage.then)]
+            results |= dict(zip(names, found, strict=False))
+            if number == len(reduction.stages) - 1 and reduction.total is not None:
+                value = _whole(found[len(names) :], reduction.total.type)
+        return value
+
+    def run(
+        self, program: Program, results: Mapping[str, Array], shape: tuple[int, ...], arrays: dict[str, Array]
+    ) -> list[Array]:
+        """Run a part of the reduction, results of earlier parts as arrays in place of scalars; what it keeps."""
+        taken = [param for param in program.params if isinstance(param, ScalarParam) and param.name in results]
+        params = [param for param in program.params if param not in taken]
+        loads = []
+        for param in taken:
+            pointer = Element(f"{param.name}_of", Pointer(param.dtype, "global"))
+            loads.append(Declare(param.name, param.dtype, Load(pointer, param.dtype)))
+            params.append(ArrayParam(pointer.param, param.dtype))
+        changed = Program(program.name, tuple(params), (*loads, *program.body), program.functions, program.source)
+        kept = [param for param in program.arrays if param.name.startswith(KEPT)]
+        outputs = {param.name: np.zeros(shape, param.dtype.numpy) for param in kept}
+        given = {f"{param.name}_of": np.broadcast_to(results[param.name], shape) for param in taken}
+        scalars = {param.name: self.scalars[param.name] for param in params if isinstance(param, ScalarParam)}
+        own = {param.name: arrays[param.name] for param in program.arrays if param.name in arrays}
+        interpret(changed, {**own, **outputs, **given}, scalars, shape)
+        return list(outputs.values())
+
+
+def _broadcasts(array: Array, shape: tuple[int, ...]) -> bool:
+    """Whether an array lies along the walk; an output of the totals need not."""
+    trailing = zip(reversed(array.shape), reversed(shape), strict=False)
+    return array.ndim <= len(shape) and all(extent in (1, limit) for extent, limit in trailing)
+
+
+def _along(array: Array, shape: tuple[int, ...]) -> Array:
+    """The array over the walk; one of the walk's own shape stays writable."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
+def _parts(value: Array, accumulator: Accumulator) -> dict[str, Array]:
+    """The parts of an accumulated value, by the names of their locals."""
+    if isinstance(accumulator.type, Struct):
+        names = [name for name, _ in accumulator.type.fields]
+        return {part: value[name] for (part, _), name in zip(accumulator.parts, names, strict=True)}
+    return {accumulator.name: value}
+
+
+def _whole(parts: list[Array], kind: Type) -> Array:
+    """The value whose parts these are: a structured array for a struct."""
+    if not isinstance(kind, Struct):
+        return parts[0]
+    made = np.zeros(parts[0].shape, [(name, dtype.numpy) for name, dtype in kind.fields])
+    for (name, _), part in zip(kind.fields, parts, strict=True):
+        made[name] = part
+    return made

@@ -1,0 +1,248 @@
+"""The reductions IR: what is accumulated along one axis, in stages, and what is made of the total.
+
+Note [Order]. The order of operations is part of the meaning, so that every target gives the same bits. It depends on
+the number of elements and on which axis of the walk is reduced, on nothing else:
+
+* Along the last axis of the walk (the innermost in memory), elements are taken in chunks of ROUNDS * L, where L is
+  `lanes` of the reduction: as many accumulators as fill 32 threads with 16 bytes each. Lane l adds the elements l,
+  l + L, l + 2 L, ... of the chunk one after the other; then the lanes are combined by halves: l with l + L/2, then with
+  l + L/4, down to l + 1, where both exist.
+* Along any other axis (the lanes of a machine lie along another), elements are taken in chunks of ROUNDS, one after the
+  other.
+* The results of chunks are reduced as elements of a new array, by the same two rules, until one is left.
+
+A last axis of at most SHORT elements is walked as another one if there is any other. `combine(a, b)` always has the
+earlier elements, or the lower lane, on its left. No identity takes part, unless there are no elements at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusec.dtypes import INT64, DType
+from fusec.ir.expr import Expr, Pointer, Struct, Type, type_of
+from fusec.ir.loops import (
+    ArrayParam,
+    At,
+    Call,
+    Declare,
+    Element,
+    Field,
+    Function,
+    Local,
+    Make,
+    Moved,
+    Param,
+    Program,
+    Query,
+    ScalarParam,
+    Stmt,
+    Store,
+)
+from fusec.ir.walk import expressions, operands, statements
+from fusec.records import dataclass, field
+from fusec.source import SourceFile
+
+ROUNDS = 64  # elements that a lane takes one after the other
+THREADS = 32  # that share the lanes of a chunk: a warp, a SIMD group
+LANE_BYTES = 16  # of accumulators held by each of them: one vector load
+SHORT = 32  # elements of a last axis that are not worth sharing
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """A running value.
+
+    name: what its result is called afterwards: a local of that name; of a struct, one local for each field, see
+    `parts`. value: of one element. combine: the function of two such values.
+    """
+
+    name: str
+    type: Type
+    value: Expr
+    combine: str
+
+    @property
+    def parts(self) -> tuple[tuple[str, DType], ...]:
+        """The locals that hold the result, with their dtypes."""
+        if isinstance(self.type, Struct):
+            return tuple((f"{self.name}_{name}", dtype) for name, dtype in self.type.fields)
+        assert isinstance(self.type, DType), "an accumulator is a scalar or a struct"
+        return ((self.name, self.type),)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One walk along the axis.
+
+    body: what happens for each element; it sees the results of earlier stages. accumulator: None if the walk only
+    stores elements. then: what follows once, after the walk; locals that it declares are seen by later stages.
+    """
+
+    body: tuple[Stmt, ...]
+    accumulator: Accumulator | None
+    then: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One kernel that reduces.
+
+    params: arrays that bodies of stages address walk along the axis; those that `finish` addresses have one element
+    for each chunk (one in all, if the chunk is the whole axis). total: the value of one chunk, over the results of the
+    stages, and how chunks combine; None if every chunk is for itself. finish: what follows once for every total.
+    functions: callees before callers. source: the text that lines refer to.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    stages: tuple[Stage, ...]
+    total: Accumulator | None
+    finish: tuple[Stmt, ...]
+    functions: tuple[Function, ...] = ()
+    source: SourceFile | None = field(default=None, compare=False)
+
+    @property
+    def arrays(self) -> tuple[ArrayParam, ...]:
+        """The array parameters in order."""
+        return tuple(param for param in self.params if isinstance(param, ArrayParam))
+
+    @property
+    def accumulators(self) -> tuple[Accumulator, ...]:
+        """Those of all stages, then the total."""
+        found = [*(stage.accumulator for stage in self.stages), self.total]
+        return tuple(each for each in found if each is not None)
+
+    @property
+    def lanes(self) -> int:
+        """Accumulators of a chunk along the last axis, by the widest part of any: a power of two from 32 to 512."""
+        widths = [dtype.nbytes for each in self.accumulators for _, dtype in each.parts]
+        return THREADS * max(1, LANE_BYTES // max(widths, default=4))
+
+
+def chunk_of(lanes: int, is_last: bool) -> int:
+    """Elements of a chunk along the last axis of the walk, or along another."""
+    return ROUNDS * lanes if is_last else ROUNDS
+
+
+AXIS = "_axis"
+"""A scalar parameter (int64): the extent of the axis that is reduced, for programs that walk it themselves."""
+
+COVERED = "_covered"
+"""A local (int64) of `then` and of the total's value: the number of elements of this chunk."""
+
+REDUCED = "_reduced"
+"""A scalar parameter (int64): the number of elements that make one total, over all axes that are reduced."""
+
+
+# --- parts of a reduction as programs --------------------------------------------------------------------------
+#
+# What passes, interpreter and checker know of programs, they thereby know of reductions. Values that a part hands on
+# are stored to outputs of their own, `KEPT` and a number, so that nothing takes them for dead.
+
+KEPT = "_kept"
+
+
+def stage_program(reduction: Reduction, number: int) -> Program:
+    """What a stage does for one element; stores the parts of the accumulated value."""
+    stage = reduction.stages[number]
+    values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
+    return _keeping(reduction, (*reduction.params, *_scalars(visible(reduction, number))), stage.body, values)
+
+
+def then_program(reduction: Reduction, number: int) -> Program:
+    """What follows a stage; stores the locals it declares, and after the last stage the parts of the total."""
+    stage = reduction.stages[number]
+    seen = [*visible(reduction, number), *results_of(stage), (COVERED, INT64)]
+    values: tuple[Expr, ...] = tuple(Local(name, dtype) for name, dtype in declared(stage.then))
+    if number == len(reduction.stages) - 1 and reduction.total is not None:
+        values += parts_of(reduction.total.value)
+    scalars = tuple(param for param in reduction.params if isinstance(param, ScalarParam))
+    return _keeping(reduction, (*scalars, *_scalars(seen)), stage.then, values)
+
+
+def combine_program(reduction: Reduction, accumulator: Accumulator) -> Program:
+    """The combination of two accumulators: of scalars ``a_x`` and ``b_x`` for every part x."""
+    sides = []
+    for side in "ab":
+        locals_ = tuple(Local(f"{side}_{name}", dtype) for name, dtype in accumulator.parts)
+        sides.append(whole_of(locals_, accumulator.type))
+    scalars = [(f"{side}_{name}", dtype) for side in "ab" for name, dtype in accumulator.parts]
+    called = Call(accumulator.combine, tuple(sides), accumulator.type)
+    return _keeping(reduction, _scalars(scalars), (), parts_of(called))
+
+
+def finish_program(reduction: Reduction) -> Program:
+    """What is made of a total."""
+    total = () if reduction.total is None else reduction.total.parts
+    return _keeping(reduction, (*reduction.params, *_scalars(total)), reduction.finish, ())
+
+
+def visible(reduction: Reduction, number: int) -> list[tuple[str, DType]]:
+    """The locals that earlier stages leave to a stage, with their dtypes."""
+    found: list[tuple[str, DType]] = []
+    for stage in reduction.stages[:number]:
+        found += [*results_of(stage), *declared(stage.then)]
+    return found
+
+
+def results_of(stage: Stage) -> tuple[tuple[str, DType], ...]:
+    """The locals that hold what a stage has accumulated."""
+    return () if stage.accumulator is None else stage.accumulator.parts
+
+
+def declared(body: tuple[Stmt, ...]) -> list[tuple[str, DType]]:
+    """The scalar locals that statements declare at their top."""
+    pairs = [(stmt.name, stmt.type) for stmt in body if isinstance(stmt, Declare)]
+    return [(name, kind) for name, kind in pairs if isinstance(kind, DType)]
+
+
+def parts_of(value: Expr) -> tuple[Expr, ...]:
+    """The scalars that make a value: itself, or the fields of a struct."""
+    kind = type_of(value)
+    if not isinstance(kind, Struct):
+        return (value,)
+    if isinstance(value, Make):
+        return value.fields
+    return tuple(Field(value, name, dtype) for name, dtype in kind.fields)
+
+
+def whole_of(parts: tuple[Expr, ...], kind: Type) -> Expr:
+    """The value that scalars make: the inverse of `parts_of`."""
+    return Make(parts, kind) if isinstance(kind, Struct) else parts[0]
+
+
+def split_kept(program: Program) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    """The statements of such a program but for the stores of what it hands on, and these values in order."""
+    body, values = [], []
+    for stmt in program.body:
+        if isinstance(stmt, Store) and isinstance(stmt.pointer, Element) and stmt.pointer.param.startswith(KEPT):
+            values.append(stmt.value)
+        else:
+            body.append(stmt)
+    return tuple(body), tuple(values)
+
+
+def _scalars(pairs: Iterable[tuple[str, DType]]) -> tuple[Param, ...]:
+    return tuple(ScalarParam(name, dtype) for name, dtype in pairs)
+
+
+def _keeping(
+    reduction: Reduction, params: tuple[Param, ...], body: tuple[Stmt, ...], values: tuple[Expr, ...]
+) -> Program:
+    outputs, stores = [], []
+    for number, value in enumerate(values):
+        dtype = type_of(value)
+        assert isinstance(dtype, DType), "a part is a scalar"
+        outputs.append(ArrayParam(f"{KEPT}{number}", dtype, written=True, read=False))
+        stores.append(Store(Element(f"{KEPT}{number}", Pointer(dtype, "global")), value))
+    used = addressed(body, values)
+    inside = tuple(param for param in params if isinstance(param, ScalarParam) or param.name in used)
+    functions, source = reduction.functions, reduction.source
+    return Program(reduction.name, (*inside, *outputs), (*body, *stores), functions, source)
+
+
+def addressed(body: tuple[Stmt, ...], values: Iterable[Expr] = ()) -> set[str]:
+    """Names of the arrays that statements and values address or ask about."""
+    roots = [*values, *(root for stmt in statements(body) for root in operands(stmt))]
+    return {expr.param for expr in expressions(roots) if isinstance(expr, Element | Moved | At | Query)}

@@ -1,0 +1,55 @@
+"""Phases: a reduction of many chunks as several kernels, whose partial results lie in arrays between them."""
+
+from __future__ import annotations
+
+from fusec.ir.expr import Pointer
+from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt, Store
+from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, whole_of
+from fusec.records import replace
+
+PARTIAL = "_partial"  # and a number: an array of one part of the chunks' results, as output
+GIVEN = "_given"  # the same as input
+
+
+def first_phase(reduction: Reduction) -> Reduction:
+    """The stages, which leave the result of each chunk in arrays `PARTIAL`, one for each part of the total."""
+    assert reduction.total is not None, "a reduction whose chunks do not combine has one phase"
+    return _storing(reduction, reduction.total)
+
+
+def next_phase(reduction: Reduction, *, is_last: bool) -> Reduction:
+    """What combines the results of chunks, read from arrays `GIVEN`; the last one finishes, others store again."""
+    total = reduction.total
+    assert total is not None, "a reduction whose chunks do not combine has one phase"
+    inputs = tuple(ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
+    loads, values = [], []
+    for param in inputs:
+        pointer = Element(param.name, Pointer(param.dtype, "global", const=True))
+        loads.append(Declare(f"{param.name}_here", param.dtype, Load(pointer, param.dtype)))
+        values.append(Local(f"{param.name}_here", param.dtype))
+    merged = Accumulator(f"{total.name}_merged", total.type, whole_of(tuple(values), total.type), total.combine)
+    results = tuple(Local(name, dtype) for name, dtype in merged.parts)
+    over = replace(total, value=whole_of(results, total.type))
+    scalars = tuple(param for param in reduction.params if isinstance(param, ScalarParam))
+    outputs = _outputs(reduction)
+    stages = (Stage(tuple(loads), merged),)
+    if is_last:
+        return replace(reduction, params=(*scalars, *inputs, *outputs), stages=stages, total=over)
+    return _storing(replace(reduction, params=(*scalars, *inputs), stages=stages, total=over), over)
+
+
+def _outputs(reduction: Reduction) -> tuple[Param, ...]:
+    """The arrays that only `finish` addresses."""
+    used = addressed(reduction.finish)
+    return tuple(param for param in reduction.arrays if param.name in used)
+
+
+def _storing(reduction: Reduction, total: Accumulator) -> Reduction:
+    """The reduction with its totals stored as they are."""
+    gone = _outputs(reduction)
+    outputs, stores = [], list[Stmt]()
+    for at, (name, dtype) in enumerate(total.parts):
+        outputs.append(ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False))
+        stores.append(Store(Element(f"{PARTIAL}{at}", Pointer(dtype, "global")), Local(name, dtype)))
+    params = (*(param for param in reduction.params if param not in gone), *outputs)
+    return replace(reduction, params=params, finish=tuple(stores))
