@@ -1,5 +1,5 @@
-// Lets the CUDA C that fusec emits be compiled as C++17 and run on a CPU, one thread after the other.
-// Kernels without barriers only. What the hardware defines and C++ does not (saturating conversions) is defined here as
+// Lets the CUDA C that fusec emits be compiled as C++17 and run on a CPU: one thread after the other, or, with HOST_FIBERS
+// defined, as block programs with barriers (fibers_cuda.hpp). What the hardware defines and C++ does not (saturating conversions) is defined here as
 // the PTX manual has it; everything else a sanitizer may complain about.
 #pragma once
 #include <cmath>
@@ -9,6 +9,10 @@
 
 #define __global__
 #define __device__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __constant__ static
+#define __align__(n) alignas(n)
 #define __launch_bounds__(...)
 
 namespace host {
@@ -36,6 +40,20 @@ void call(void (*kernel)(Params...), void** arguments, std::index_sequence<At...
 }
 }  // namespace host
 
+#ifdef HOST_FIBERS
+#include "fibers_cuda.hpp"
+
+namespace host {
+template <class... Params> void call(void (*kernel)(Params...), void** arguments) {
+    call(kernel, arguments, std::index_sequence_for<Params...>());
+}
+}  // namespace host
+// Not inlined, so that no access of an update is watched but the update itself.
+#define HOST_ATOMIC __attribute__((noinline, no_sanitize("thread"), unused)) static
+#define HOST_TOUCH(at) fiber_atomic(at, sizeof *at, __builtin_return_address(0))
+#else
+#define HOST_ATOMIC static inline
+#define HOST_TOUCH(at)
 static host::dim threadIdx, blockIdx, blockDim, gridDim;
 
 namespace host {
@@ -53,6 +71,7 @@ void launch(void (*kernel)(Params...), unsigned blocks, unsigned threads, int or
     }
 }
 }  // namespace host
+#endif
 
 static inline int __float_as_int(float x) { return host::bits<int>(x); }
 static inline unsigned __float_as_uint(float x) { return host::bits<unsigned>(x); }
@@ -89,12 +108,14 @@ static inline unsigned long long __umul64hi(unsigned long long a, unsigned long 
 
 // Atomics exist only for the types the hardware has; threads run one by one, so plain updates are indivisible.
 #define HOST_UPDATE(name, T, value) \
-    static inline T name(T* at, T x) { const T old = *at; *at = (value); return old; }
+    HOST_ATOMIC T name(T* at, T x) { HOST_TOUCH(at); const T old = *at; *at = (value); return old; }
 #define HOST_WHOLE(T, U) \
     HOST_UPDATE(atomicAdd, T, (T)((U)old + (U)x)) HOST_UPDATE(atomicAnd, T, old & x) HOST_UPDATE(atomicOr, T, old | x) \
     HOST_UPDATE(atomicXor, T, old ^ x) HOST_UPDATE(atomicExch, T, x) HOST_UPDATE(atomicMin, T, x < old ? x : old) \
     HOST_UPDATE(atomicMax, T, x > old ? x : old) \
-    static inline T atomicCAS(T* at, T expected, T x) { const T old = *at; if (old == expected) *at = x; return old; }
+    HOST_ATOMIC T atomicCAS(T* at, T expected, T x) { \
+        HOST_TOUCH(at); const T old = *at; if (old == expected) *at = x; return old; \
+    }
 HOST_WHOLE(int, unsigned)
 HOST_WHOLE(unsigned, unsigned)
 HOST_WHOLE(unsigned long long, unsigned long long)
@@ -105,5 +126,7 @@ HOST_UPDATE(atomicMax, long long, x > old ? x : old)
 HOST_UPDATE(atomicAdd, float, old + x)
 HOST_UPDATE(atomicAdd, double, old + x)
 HOST_UPDATE(atomicExch, float, x)
+HOST_UPDATE(atomicInc, unsigned, old >= x ? 0 : old + 1)
+HOST_UPDATE(atomicDec, unsigned, !old || old > x ? x : old - 1)
 #undef HOST_UPDATE
 #undef HOST_WHOLE

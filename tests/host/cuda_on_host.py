@@ -1,25 +1,31 @@
-"""Runs emitted CUDA C on the CPU: many kernels in one translation unit, compiled by g++ with cuda_on_host.hpp."""
+"""Runs emitted CUDA C on the CPU: many kernels in one translation unit, compiled by g++ with cuda_on_host.hpp.
+
+Element-wise kernels (`CudaOnHost`) run in a plain loop over threads. Block programs, which have barriers, shared memory
+or warp functions, run as fibers under watch: `run_blocks` for one text, `BlockPrograms` for many in one compilation.
+"""
 
 import ctypes
 import re
-import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import fibers
 import numpy as np
 from arguments import encode
-from guarded import Guarded, in_child
+from fibers import GXX, Argument, Buffer, Extent, Launch, Programs
+from guarded import Guarded, KernelFault, in_child
 
 from fusec.ir.loops import Program
 from fusec.kernel import Kernel
 
-HERE = Path(__file__).parent
-GXX = shutil.which("g++")
 FLAGS = ("-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-w")
 OPTIMISED = ("-O1",)
 SANITIZED = ("-O0", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 ORDERS = (0, 1, 2)  # as cuda_on_host.hpp numbers them
+SHARED_LIMIT = 48 << 10  # bytes a block may have without asking the driver for more
+NEEDS_BLOCKS = re.compile(r"\b(__shared__|__syncthreads\w*|__syncwarp|__\w+_sync|__threadfence|__activemask)\b")
 
 _ENTRY = 'extern "C" __global__ void'
 _ASM = (  # the only inline assembly that is emitted
@@ -29,22 +35,168 @@ _ASM = (  # the only inline assembly that is emitted
         r"\1 = host::narrow(\2);",
     ),
 )
+_HEAD = re.compile(
+    r'(?:extern\s+"C"\s+)?__global__\s+(?:__launch_bounds__\s*\(([^)]*)\)\s*)?void\s+'
+    r"(?:__launch_bounds__\s*\(([^)]*)\)\s*)?(\w+)\s*\("
+)
+_ALIGN = r"(?:(?:alignas|__align__)\s*\((\w+)\)\s*)?"
+_SHARED = re.compile(
+    rf"{_ALIGN}(?:extern\s+)?__shared__\s+{_ALIGN}([\w\s:]+?)\s*\b(\w+)\s*((?:\[[^\]]*\]\s*)*);", re.ASCII
+)
+# What compiled device text may call: the runtime, what the compiler itself calls, and operations that are exact.
+_CALLABLE = re.compile(
+    r"(__start_|__stop_)?fiber_\w+|__tsan_\w+|__ubsan_\w+|mem(cpy|set|move)|_GLOBAL_OFFSET_TABLE_|__\w+[shdt]f\w*"
+    r"|__(u|)(div|mod)ti3|(fma|sqrt|floor|ceil|trunc|rint|nearbyint|fabs|copysign|ldexp|nextafter)f?"
+)
+
+
+def _in_cpp(source: str) -> str:
+    for pattern, replacement in _ASM:
+        source = pattern.sub(replacement, source)
+    return source
 
 
 def translation_unit(kernels: Sequence[Kernel]) -> str:
     """The kernels as C++, each in a namespace of its own, with an entry ``kernel_N`` for each."""
-    parts = [f'#include "{HERE / "cuda_on_host.hpp"}"']
+    parts = [f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
     for number, kernel in enumerate(kernels):
         assert kernel.source.count(_ENTRY) == 1, "a source has one kernel"
-        text = kernel.source.replace(_ENTRY, "void")
-        for pattern, replacement in _ASM:
-            text = pattern.sub(replacement, text)
+        text = _in_cpp(kernel.source.replace(_ENTRY, "void"))
         parts.append(f'namespace emitted_{number} {{\n#line 1 "{kernel.name}.cu"\n{text}}}')
         parts.append(
             f'extern "C" void kernel_{number}(unsigned blocks, unsigned threads, int order, void** arguments) {{\n'
             f"    host::launch(emitted_{number}::{kernel.name}, blocks, threads, order, arguments);\n}}"
         )
     return "\n".join(parts)
+
+
+def _block_entry(name: str, space: str, own: str, common: str) -> str:
+    lists = [f"__{edge}_{section}" for section in (own, common) for edge in ("start", "stop")]
+    return "\n".join(
+        [
+            *(f'extern "C" fiber_variable {each}[] __attribute__((weak, visibility("hidden")));' for each in lists),
+            f'extern "C" const char* blocks_{name}(HOST_BLOCKS) {{',
+            f"    const auto body = [](void** arguments) {{ host::call({space}::{name}, arguments); }};",
+            f"    const fiber_program program = {{body, {', '.join(lists)}}};",
+            "    return fiber_run(&program, grid, block, dynamic, limit, order, poison, arguments);\n}",
+        ]
+    )
+
+
+def block_unit(sources: Sequence[str]) -> str:
+    """Texts as C++, each in a namespace of its own, with an entry ``blocks_NAME`` for every kernel in them."""
+    parts = ["#define HOST_FIBERS", f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
+    for number, source in enumerate(sources):
+        heads = [(found.start(), found[3]) for found in _HEAD.finditer(source)]
+
+        def section(at: int, number: int = number, heads: list[tuple[int, str]] = heads) -> str:
+            return f"fiber_list_{number}_{sum(start <= at for start, _ in heads)}"
+
+        def variable(found: re.Match[str]) -> str:
+            kind, name, extents = found[3], found[4], re.sub(r"\s", "", found[5])
+            lines = "\n" * found[0].count("\n")
+            return fibers.placed(name, kind, extents, found[1] or found[2] or "1", section(found.start())) + lines
+
+        text = _in_cpp(_SHARED.sub(variable, source))
+        assert "__shared__" not in re.sub(r"//.*", "", text), (
+            "cannot read a declaration of shared memory; declare one at a time"
+        )
+        text = re.sub(r'extern\s+"C"\s+(?=__global__)', "", text)
+        text = re.sub(r"^[ \t]*#[ \t]*include\b", "//", text, flags=re.MULTILINE)
+        name = heads[0][1] if heads else "device"
+        parts.append(f'namespace emitted_{number} {{\n#line 1 "{name}.cu"\n{text}\n}}')
+        parts += [
+            _block_entry(entry, f"emitted_{number}", section(start), f"fiber_list_{number}_0") for start, entry in heads
+        ]
+    return "\n".join(parts)
+
+
+def _refuse_foreign_calls(compiled: Path, sources: Sequence[str]) -> None:
+    listed = subprocess.run(["nm", "-u", "-C", str(compiled)], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        name = line.split(maxsplit=1)[1]
+        if _CALLABLE.fullmatch(name):
+            continue
+        plain = re.sub(r"\(.*", "", name)
+        places = [
+            f"{_HEAD.search(source)[3]}.cu:{source[: found.start()].count(chr(10)) + 1}"  # type: ignore[index]
+            for source in sources
+            for found in re.finditer(rf"\b{re.escape(plain)}\b", source)
+        ]
+        raise KernelFault(f"forbidden function: the text calls {name} at {', '.join(places) or 'an unknown place'}")
+
+
+class BlockPrograms(Programs):
+    """CUDA texts with block programs, compiled together for the CPU; names of entries must differ.
+
+    shared_limit: bytes of shared memory that a block may have.
+    Raises KernelFault if the text calls a function that it must not, AssertionError if it does not compile.
+    """
+
+    def __init__(self, sources: Sequence[str], folder: Path, shared_limit: int = SHARED_LIMIT) -> None:
+        assert GXX is not None, "g++ is missing"
+        self._bounds = {found[3]: found[1] or found[2] for source in sources for found in _HEAD.finditer(source)}
+        library, compiled, text = (folder / f"blocks.{ending}" for ending in ("so", "o", "cpp"))
+        text.write_text(block_unit(sources))
+        flags = [flag for flag in FLAGS if flag != "-shared"]
+        command = [
+            GXX,
+            *flags,
+            *OPTIMISED,
+            "-g1",
+            "-gdwarf-4",
+            "-fno-exceptions",
+            *fibers.SANITIZED,
+            "-c",
+            str(text),
+            "-o",
+            str(compiled),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:4000]
+        _refuse_foreign_calls(compiled, sources)
+        rest = [str(compiled), str(fibers.runtime()), f"-Wl,-rpath,{fibers.runtime().parent}", "-o", str(library)]
+        subprocess.run([GXX, "-shared", *rest], check=True)
+        super().__init__(library, shared_limit)
+
+    def _call(self, launch: Launch, guarded: Mapping[str, Guarded], order: int, poison: int) -> Callable[[], None]:
+        bound, (x, y, z) = self._bounds[launch.entry], fibers.three(launch.block)
+        if bound and x * y * z > int(bound.split(",")[0]):
+            raise KernelFault(f"{launch.entry}: a block of {x * y * z} threads exceeds __launch_bounds__({bound})")
+        return super()._call(launch, guarded, order, poison)
+
+    def encoded(self, value: Argument, guarded: Mapping[str, Guarded]) -> tuple[int, object]:
+        match value:
+            case str():
+                return fibers.stored(guarded[value].address.to_bytes(8, "little"))
+            case bytes():
+                return fibers.stored(value)
+            case _:
+                return fibers.stored(value.tobytes())
+
+
+def run_blocks(
+    source: str,
+    entry: str,
+    grid: Extent,
+    block: Extent,
+    args: Sequence[Buffer | np.generic | bytes],
+    shared: int = 0,
+    orders: Sequence[int] = fibers.ORDERS,
+    unordered: Sequence[int] = (),
+) -> list[np.ndarray]:
+    """Compile a text and run one launch of it in every order; copies of the buffers among `args`, as it left them.
+
+    args: arrays, `fibers.Output` and `fibers.Workspace`, NumPy scalars, and bytes of structs, in the kernel's order.
+    shared: bytes of dynamic shared memory. unordered: positions of arguments that may depend on the order of threads.
+    Raises KernelFault with all that `fibers` finds. Use `BlockPrograms` for several texts, or for several launches.
+    """
+    buffers = {f"argument {at}": each for at, each in enumerate(args) if not isinstance(each, np.generic | bytes)}
+    named = [each if isinstance(each, np.generic | bytes) else f"argument {at}" for at, each in enumerate(args)]
+    with tempfile.TemporaryDirectory() as folder:
+        programs = BlockPrograms([source], Path(folder))
+        launch = Launch(entry, grid, block, named, shared)
+        return list(programs.run(launch, buffers, orders, [f"argument {at}" for at in unordered]).values())
 
 
 class CudaOnHost:
