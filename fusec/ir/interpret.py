@@ -59,7 +59,8 @@ def interpret(
 ) -> None:
     """Run the program for every element of the iteration space `shape`, writing outputs in place.
 
-    arrays: by parameter name; those that are not raw broadcast to `shape`. scalars: converted to the parameter's dtype.
+    arrays: by parameter name; those that are not raw broadcast to `shape`, or go on beyond it. scalars: converted to
+    the parameter's dtype.
     Raises InterpreterError for arguments of a wrong dtype and for accesses out of bounds.
     """
     space = _Space(program, arrays, shape)
@@ -139,12 +140,22 @@ class _Space:
                 raise InterpreterError(f"{param.name} has {param.ndim} axes, got an array with {array.ndim}")
             self.buffers[param.name] = ArrayBuffer(param.name, array)
             if not param.raw:
-                whole = array if array.shape == self.shape else np.broadcast_to(array, self.shape)  # keeps strides of 1
-                self.steps[param.name] = whole.strides
+                self.steps[param.name] = _steps(array, self.shape)
 
     def extents(self, param: str) -> tuple[int, ...]:
         """The shape of a raw array, or of the space for ""."""
         return self.arrays[param].shape if param else self.shape
+
+
+def _steps(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides along the space; an array that goes on beyond it keeps its own, since addresses may be moved there."""
+    if array.ndim != len(shape):
+        return np.broadcast_to(array, shape).strides
+    pairs = list(zip(array.shape, shape, array.strides, strict=True))
+    assert all(extent >= here or extent == 1 for extent, here, _ in pairs), (
+        f"{array.shape} does not broadcast to {shape}"
+    )
+    return tuple(0 if extent == 1 < here else stride for extent, here, stride in pairs)
 
 
 @dataclass

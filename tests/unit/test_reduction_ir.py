@@ -136,11 +136,8 @@ def in_phases(reduction, given, shape, axis, outputs):
         for param in program.arrays:
             if param.written:
                 made[param.name] = np.zeros(space, param.dtype.numpy)
-        # one element of an input for each chunk: the program goes on from there by the array's own strides
-        views = {}
-        for name, array in given.items():
-            whole = np.broadcast_to(array, (*shape[:axis], extent, *shape[axis + 1 :]))
-            views[name] = whole[(*(slice(None),) * axis, slice(0, chunks))]
+        whole = (*shape[:axis], extent, *shape[axis + 1 :])  # the program goes on beyond its space from there
+        views = {name: np.broadcast_to(array, whole) for name, array in given.items()}
         interpret(program, {**views, **made}, {AXIS: extent}, space)
         if chunks == 1:
             return {name: np.squeeze(value, axis) for name, value in made.items()}
