@@ -88,7 +88,7 @@ def round_(x: Value) -> Value:
     """The nearest integer, halves away from zero."""
     whole = trunc(x)
     away = where(abs(x - whole) >= 0.5, copy_sign(x.like(1.0), x), 0.0)  # the difference is exact
-    return where(abs(x) < INF, copy_sign(whole + away, x), x)
+    return copy_sign(where(abs(x) < INF, whole + away, x), x)
 
 
 def nextafter(x: Value, y: Value) -> Value:

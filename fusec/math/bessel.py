@@ -47,9 +47,8 @@ def i1(x: Value) -> Value:
     """
     form = format_of(x)
     size = abs(x)
-    near = copy_sign(_modified(1, size), x)
-    near = where(size < 2.0 ** -(form.mantissa // 2 + 2), x * 0.5, near)
-    return where(size < INF, near, x)
+    near = where(size < 2.0 ** -(form.mantissa // 2 + 2), size * 0.5, _modified(1, size))
+    return copy_sign(where(size < INF, near, size), x)
 
 
 def _near(order: int, x: Value) -> Pair:

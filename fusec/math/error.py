@@ -83,7 +83,7 @@ def erfcx(x: Value) -> Value:
     rest = fma(-quotient, great, head.hi) + head.lo
     far = quotient + fma(quotient, series, rest / great)
     right = where(size > limit, far, near.value())
-    bottom = form.pick(9.5, 26.7)  # there the left side overflows
+    bottom = form.pick(9.39, 26.63)  # there the left side overflows; beyond, the factor's exponent would
     square_of = where(size > bottom, bottom, size)
     square = two_product(square_of, square_of)
     reduced = reduce(Pair(square.hi, square.lo))

@@ -12,7 +12,7 @@ from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of
 from fusec.math.hyperbolic import log_of_pair
 from fusec.math.logarithm import log_pair
 from fusec.math.pairs import Pair, choose, pair_sqrt, quick_sum, two_product
-from fusec.math.value import Value, where
+from fusec.math.value import Value, fma, where
 
 
 def _ratio(w: Pair) -> Pair:
@@ -49,9 +49,13 @@ def erfinv(x: Value) -> Value:
     central = _negated_log1p(-square)
     outer = -log_of_pair(quick_sum(one, -usable) * quick_sum(one, usable), zero)
     w = choose(usable < 0.5, central, outer)
-    near = (_ratio(w) * usable).value()
+    ratio = _ratio(w)
+    form = format_of(x)
+    small, up = size < form.tiny * 16.0, 2.0 ** (form.mantissa + 1)  # where the second product would be subnormal
+    scaled = where(small, usable * up, usable)
+    near = fma(ratio.hi, scaled, ratio.lo * scaled) * where(small, x.like(1.0 / up), 1.0)
     near = where(size < 1.0, near, where(size.eq(1.0), x.like(INF), NAN))
-    return where(x.ne(x), x, copy_sign(near, x))
+    return copy_sign(near, x)
 
 
 def _negated_log1p(x: Pair) -> Pair:

@@ -102,7 +102,10 @@ def with_sign(magnitude: Value, sign: Value) -> Value:
 
 
 def copy_sign(magnitude: Value, sign: Value) -> Value:
-    """The magnitude of one float with the sign bit of another."""
+    """The magnitude of one float with the sign bit of another.
+
+    Applied after choices: LLVM 22 mistakes where(c, copy_sign(y, x), x) on AVX-512 (its issue 157929, VPTERNLOG).
+    """
     return with_sign(abs(magnitude), sign)
 
 

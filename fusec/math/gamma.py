@@ -64,7 +64,7 @@ def gamma(x: Value) -> Value:
     bounded = where(size > limit, limit, size)
     one = x.like(1.0)
     # left of 1/2: gamma(x) = pi / (sin(pi x) gamma(1 - x)), with 1 - x = 1 + size or 1 - size
-    reflected = two_sum(one, -where(size > limit, copy_sign(x.like(limit), x), x))
+    reflected = two_sum(one, -copy_sign(bounded, x))
     z = choose(negative, reflected, Pair(bounded, x.like(0.0)))
     parts = _stirling(z)
     reduced = reduce(parts.logarithm)

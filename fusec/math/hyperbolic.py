@@ -87,8 +87,7 @@ def asinh(x: Value) -> Value:
     zero = x.like(0.0)
     argument = choose(great, Pair(size, zero), root + bounded)
     large = log_of_pair(argument, where(great, x.like(1.0), 0.0)).value()
-    result = copy_sign(where(size > 0.5, large, small), x)
-    return where(size < INF, result, x)
+    return copy_sign(where(size < INF, where(size > 0.5, large, small), size), x)
 
 
 def acosh(x: Value) -> Value:
@@ -125,4 +124,4 @@ def atanh(x: Value) -> Value:
     ratio = quick_sum(one, bounded) / quick_sum(one, -bounded)
     large = log_of_pair(ratio, x.like(0.0)).value() * 0.5
     limited = where(size < 1.0, large, where(size.eq(1.0), x.like(INF), NAN))
-    return where(x.ne(x), x, copy_sign(where(size > 0.5, limited, small), x))
+    return copy_sign(where(size > 0.5, limited, small), x)

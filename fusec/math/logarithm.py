@@ -165,9 +165,9 @@ def logaddexp(x: Value, y: Value) -> Value:
 def logaddexp2(x: Value, y: Value) -> Value:
     """log2(2^x + 2^y), as logaddexp."""
     gap = _distance(x, y)
-    form = format_of(x)
-    bounded = where(gap.hi < -2.0 * form.bias, -2.0 * form.bias, gap.hi)  # the product of an infinity would be nan
-    rest = _log1p_of_exp(Pair(bounded, gap.lo) * constant_pair("ln2", x))
+    least = -2.0 * format_of(x).bias
+    bounded = choose(gap.hi < least, Pair(x.like(least), x.like(0.0)), gap)  # the product of an infinity would be nan
+    rest = _log1p_of_exp(bounded * constant_pair("ln2", x))
     return _added(x, y, rest * constant_pair("log2e", x))
 
 

@@ -40,7 +40,7 @@ def _power_limits(x: Value, y: Value, result: Value) -> Value:
     result = where(abs(y).eq(INF), where(size.eq(1.0), 1.0, endless), result)
     whole, half = trunc(y).eq(y), y * 0.5
     odd = whole & trunc(half).ne(half) & (abs(y) < INF)
-    result = where(odd, flip_sign(result, x), result)
+    result = flip_sign(result, where(odd, x, 0.0))
     result = where((x < 0.0) & ~whole & (size < INF), NAN, result)
     result = where(x.ne(x) | y.ne(y), NAN, result)
     return where(x.eq(1.0) | y.eq(0.0), 1.0, result)
@@ -86,7 +86,7 @@ def cbrt(x: Value) -> Value:
     residue = fma(-square.lo, guess, fma(-square.hi, guess, m))
     root = fma(residue * inverse * inverse, 1.0 / 3.0, guess)
     scaled = root * power_of_two(third) * where(small, x.like(2.0 ** -(up // 3)), 1.0)
-    return where((size > 0.0) & (size < INF), copy_sign(scaled, x), x)
+    return copy_sign(where((size > 0.0) & (size < INF), scaled, size), x)
 
 
 def hypot(x: Value, y: Value) -> Value:

@@ -37,7 +37,7 @@ def atan(x: Value) -> Value:
     size = abs(x)
     bounded = where(size > 2.0 ** (2 * form.mantissa), 2.0 ** (2 * form.mantissa), size)  # where it is pi / 2
     near = _atan_ratio(bounded, x.like(1.0))
-    return where(x.ne(x) | (size < form.tiny), x, copy_sign(near, x))
+    return copy_sign(where(x.ne(x) | (size < form.tiny), size, near), x)
 
 
 def atan2(y: Value, x: Value) -> Value:
@@ -104,8 +104,8 @@ def asin(x: Value) -> Value:
     head = quick_sum(half.hi, -twice)
     beyond = head.hi + (head.lo + (half.lo - (fma(tail, twice, root.lo + root.lo))))
     near = fma(tail, argument, argument)
-    result = copy_sign(where(large, beyond, near), x)
-    return where(size < form.tiny, x, where(size > 1.0, NAN, result))
+    result = where(size < form.tiny, size, where(size > 1.0, NAN, where(large, beyond, near)))
+    return copy_sign(result, x)
 
 
 def _half_angle(size: Value) -> tuple[Pair, Value]:
