@@ -107,8 +107,10 @@ def power_as_products(value: Apply, _: Native) -> Expr | None:
     number = float(exponent.value)
     if abs(number) == 0.5:
         return apply("sqrt", base) if number > 0 else apply("rsqrt", base)
-    if not number.is_integer() or not 0 < abs(number) <= LONGEST_POWER:
+    if not number.is_integer() or abs(number) > LONGEST_POWER:
         return None
+    if number == 0:
+        return const(1, value.type)
     power = _product(base, int(abs(number)))
     return power if number > 0 else apply("divide", const(1, value.type), power)
 
