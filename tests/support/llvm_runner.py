@@ -111,11 +111,12 @@ def run(
     scalars: Mapping[str, object],
     shape: Sequence[int],
     cuts: Sequence[int] = (),
+    positions: int | None = None,
 ) -> None:
-    """Run the kernel over all positions, in ranges parted at `cuts`."""
+    """Run the kernel over all positions (as many as `shape` has, if it is not said), in ranges parted at `cuts`."""
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address_of(kernel))
     values = [words(slot, program, arrays, scalars, shape) & (1 << 64) - 1 for slot in kernel.slots]
     slots = (ctypes.c_uint64 * max(1, len(values)))(*values)
-    edges = [0, *cuts, int(np.prod(shape))]
+    edges = [0, *cuts, int(np.prod(shape)) if positions is None else positions]
     for low, high in itertools.pairwise(edges):
         function(low, high, ctypes.addressof(slots))

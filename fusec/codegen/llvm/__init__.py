@@ -13,12 +13,14 @@ what remains, 3 to 25 ms by the number of operations and registers.
 from __future__ import annotations
 
 from fusec.codegen.llvm.arguments import Arguments
-from fusec.codegen.llvm.lanes import choose_lanes
+from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
+from fusec.codegen.llvm.row import RowNest, whole_program
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.dtypes import FLOAT32
 from fusec.ir.loops import Program
+from fusec.ir.reductions import Reduction
 from fusec.kernel import Fp, Kernel, Layout
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
@@ -84,6 +86,37 @@ def generate(
     return Kernel(
         name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes), fp=fp
     )
+
+
+def generate_reduction(
+    reduction: Reduction,
+    layout: Layout,
+    *,
+    vector_bits: int = 512,
+    symbol: str | None = None,
+    half_casts: bool = True,
+    fp: Fp = "strict",
+) -> Kernel:
+    """The kernel that reduces the last axis of a layout; its positions are the chunks of `fusec.ir.reductions`.
+
+    The extent of the last axis is a slot of its own beside the others; of arrays that are stored after a chunk, the
+    last axis counts chunks. Other arguments are those of `generate`.
+    """
+    program = whole_program(reduction)
+    width = max(1, min(vector_bits // hot_bits(program), reduction.lanes))
+    name, arguments, declarations = symbol or f"fusec.{reduction.name}", Arguments(), dict[str, None]()
+    flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
+    builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates)
+    nest = RowNest(reduction, layout, builder, arguments)
+    cost = nest.costs.of_body(program.body)
+    nest.tail = "masked" if vector_bits >= 512 else "scalar"
+    nest.write()
+    notes = (f"{reduction.lanes} accumulators in vectors of {width}",)
+    heading = f"; {reduction.name} along the last axis, for layout {layout.key}" + (
+        "" if fp == "strict" else f", fp {fp}"
+    )
+    source = "\n".join([heading, *declarations, _function(name, nest, vector_bits), "!0 = !{i32 1}", ""])
+    return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=notes, fp=fp)
 
 
 def _tail(cost: int, vector_bits: int, layout: Layout) -> Tail:

@@ -1,0 +1,446 @@
+"""Reductions along the last axis: a chunk of a row at a time, its lanes in vectors, as `fusec.ir.reductions` orders it.
+
+A position of the kernel is one chunk. Its elements come in rounds of L, one for each lane; the lanes lie in memory
+between the three steps of a chunk: whole rounds, what is left of a round, and the halves that meet. Whole rounds of
+short bodies keep all lanes in registers meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.divergence import Analysis, Plan
+from fusec.codegen.llvm.expr import Frame, Surroundings
+from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.nest import Nest, Row, Site
+from fusec.codegen.llvm.stmt import Statements
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.dtypes import INT64
+from fusec.ir.expr import Expr, Type
+from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
+from fusec.ir.reductions import (
+    COVERED,
+    Accumulator,
+    Reduction,
+    Stage,
+    chunk_of,
+    declared,
+    parts_of,
+)
+from fusec.kernel import Layout
+
+_UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
+_HALVES = 96  # the same of the halves that meet
+
+Known = dict[str, tuple[Type, Operand]]
+
+
+def whole_program(reduction: Reduction) -> Program:
+    """All that a reduction does for one element, in one body: for questions about costs, types and arrays."""
+    body: list[Stmt] = []
+    for stage in reduction.stages:
+        body += stage.body
+        values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
+        body += [Declare("", value.type, value) for value in values]  # type: ignore[attr-defined]
+        body += stage.then
+    return Program(reduction.name, reduction.params, (*body, *reduction.finish), reduction.functions, reduction.source)
+
+
+class Part(Statements):
+    """Writes one part of a reduction."""
+
+    def part(self, plan: Plan, known: Known, values: Sequence[Expr]) -> list[Operand]:
+        """Statements, then the values that they lead to."""
+        self._open(Frame(plan, self.b.label("end")), known)
+        if self._block(plan.body):
+            self.b.jump(self.frame.end)
+        self.b.place(self.frame.end)
+        self.memo = {}
+        return [self.value(value) for value in values]
+
+    def combined(self, accumulator: Accumulator, left: Operand, right: Operand) -> Operand:
+        """Two accumulators combined."""
+        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
+        return self.call(Call(accumulator.combine, sides, accumulator.type), [left, right])
+
+
+class Held:
+    """The lanes of an accumulator in memory: V vectors of W lanes for each part; bools as bytes."""
+
+    def __init__(self, b: Builder, kind: Type, lanes: int) -> None:
+        self.b, self.lanes = b, lanes
+        self.types = part_types(kind)
+        self.slots = []
+        for llvm in self.types:
+            vector = f"<{lanes} x {_stored(llvm)}>"
+            slot = b.alloca(vector, 64)
+            b.allocas.append(f"  store {vector} zeroinitializer, ptr {slot}, align 64")
+            self.slots.append(slot)
+
+    def read(self, lane: str) -> Operand:
+        """As many lanes as a vector has, from a lane on; one with one lane."""
+        b, found = self.b, []
+        for llvm, slot in zip(self.types, self.slots, strict=True):
+            stored = _stored(llvm)
+            at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
+            varying = b.lanes > 1
+            vector = b.vector_type(stored) if varying else stored
+            value = Value(stored, b.let(f"load {vector}, ptr {at}, align {_align(stored)}"), varying)
+            found.append(b.compare("icmp ne", value, integer(0, "i8")) if llvm == "i1" else value)
+        return tuple(found)
+
+    def write(self, lane: str, parts: Operand) -> None:
+        """The opposite."""
+        b = self.b
+        for llvm, slot, part in zip(self.types, self.slots, parts, strict=True):
+            stored = _stored(llvm)
+            at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
+            value = b.spread(part)
+            value = b.cast("zext", value, "i8") if llvm == "i1" else value
+            b.line(f"store {b.typed(value)}, ptr {at}, align {_align(stored)}")
+
+
+def _stored(llvm: str) -> str:
+    return "i8" if llvm == "i1" else llvm
+
+
+def _align(llvm: str) -> int:
+    return {"float": 4, "double": 8, "ptr": 8}.get(llvm) or int(llvm[1:]) // 8
+
+
+class RowNest(Nest):
+    """Writes the loops of a kernel that reduces the last axis of its layout.
+
+    The axis's extent is a slot; positions count its chunks. What `finish` stores has one element for each chunk.
+    """
+
+    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+        super().__init__(whole_program(reduction), layout, builder, arguments)
+        self.reduction = reduction
+        self.lanes = reduction.lanes  # L
+        self.chunk = chunk_of(self.lanes, True) if reduction.total is not None else 0
+        self.held: dict[str, Held] = {}
+        self.count = self.chunks = integer(0)
+        assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
+
+    def write(self) -> None:
+        """All text from the end of the entry block to the return."""
+        b = self.b
+        self.count = self.arguments.number("extent", "", self.layout.ndim - 1)
+        self.chunks = integer(1)
+        if self.chunk:
+            self.chunks = b.binary("udiv", b.binary("add", self.count, integer(self.chunk - 1)), integer(self.chunk))
+        for each in self.reduction.accumulators[: len(self.reduction.stages)]:
+            self.held[each.name] = Held(b, each.type, self.lanes)
+        super().write()
+
+    def _extent(self, axis: int) -> Value:
+        return self.chunks if axis == self.layout.ndim - 1 else super()._extent(axis)
+
+    def _row(self, row: Row, start: str, end: str) -> None:
+        """The chunks of a row, one after the other."""
+        self._loop(start, 1, lambda chunk: self._chunk(row, chunk), end)
+
+    # --- one chunk -----------------------------------------------------------------------------------------------
+
+    def _chunk(self, row: Row, chunk: str) -> None:
+        b = self.b
+        base, count = integer(0), self.count
+        if self.chunk:
+            base = b.binary("mul", Value("i64", chunk), integer(self.chunk))
+            count = b.intrinsic("umin", b.binary("sub", self.count, base), integer(self.chunk))
+        known: Known = {COVERED: (INT64, (count,))}
+        for param in self.program.params:
+            if isinstance(param, ScalarParam):
+                known[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
+        for stage in self.reduction.stages:
+            if stage.accumulator is None:
+                self._store_elements(stage, row, base, count, known)
+            else:
+                parts = self._accumulate(stage, row, base, count, known)
+                for (name, dtype), part in zip(
+                    stage.accumulator.parts, _regrouped(stage.accumulator, parts), strict=True
+                ):
+                    known[name] = (dtype, part)
+            self._once(row, chunk, stage.then, known, declared(stage.then))
+        total = self.reduction.total
+        if total is not None:
+            values = self._once(row, chunk, (), known, [], parts_of(total.value))
+            for (name, dtype), value in zip(total.parts, values, strict=True):
+                known[name] = (dtype, value)
+        self._once(row, chunk, self.reduction.finish, known, [])
+
+    def _once(
+        self,
+        row: Row,
+        chunk: str,
+        body: tuple[Stmt, ...],
+        known: Known,
+        names: Sequence[tuple[str, Type]],
+        values: Sequence[Expr] = (),
+    ) -> list[Operand]:
+        """Statements that run once for the chunk; what they declare becomes known. Returns the values after them."""
+        if not body and not values:
+            return []
+        wanted = (*(Local(name, kind) for name, kind in names), *values)
+        width, self.b.lanes = self.b.lanes, 1
+        found = self._part(Site(self, row, chunk), Lanes(), body, known, wanted)
+        self.b.lanes = width
+        known |= {name: (kind, value) for (name, kind), value in zip(names, found, strict=False)}
+        return found[len(names) :]
+
+    def _part(
+        self, site: Site, lanes: Lanes, body: tuple[Stmt, ...], known: Known, values: Sequence[Expr]
+    ) -> list[Operand]:
+        analysis = Analysis(self.program.functions, self._source_varies, self.b.lanes)
+        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
+        return Part(around, lanes).part(analysis.body(body, known), known, values)
+
+    def _combined(self, row: Row, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
+        analysis = Analysis(self.program.functions, self._source_varies, self.b.lanes)
+        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, Site(self, row, "0"))
+        return Part(around, lanes).combined(accumulator, left, right)
+
+    def _store_elements(self, stage: Stage, row: Row, base: Value, count: Value, known: Known) -> None:
+        """A walk without accumulators."""
+        b = self.b
+        end = b.binary("add", base, count)
+
+        def body(site: Site, lanes: Lanes) -> None:
+            self._part(site, lanes, stage.body, known, ())
+
+        self._walk_part(row, base, count, end, body)
+
+    def _walk_part(self, row: Row, start: Value, count: Value, end: Value, body: Callable[[Site, Lanes], None]) -> None:
+        """Some elements in order, in vectors, the last ones under a mask or one by one; there may be none."""
+        b, width = self.b, self.width
+        if width == 1:
+            self._repeat(start, 1, end, lambda at: body(Site(self, row, at), Lanes()))
+            return
+        whole = b.binary("and", count, integer(-width))
+        middle = b.binary("add", start, whole)
+        self._repeat(start, width, middle, lambda at: body(Site(self, row, at), Lanes()))
+        if self.tail == "scalar":
+            b.lanes = 1
+            self._repeat(middle, 1, end, lambda at: body(Site(self, row, at), Lanes()))
+            b.lanes = width
+            return
+        rest = b.binary("sub", end, middle)
+        some, after = b.label("some"), b.label("after")
+        b.fork(b.compare("icmp ne", rest, integer(0)), some, after)
+        b.place(some)
+        body(Site(self, row, middle.text), self._first_lanes(rest.text))
+        b.jump(after)
+        b.place(after)
+
+    def _repeat(self, start: Value, step: int, end: Value, body: Callable[[str], None]) -> None:
+        """A loop that may run no round at all."""
+        b = self.b
+        inside, after = b.label("repeat"), b.label("after")
+        b.fork(b.compare("icmp slt", start, end), inside, after)
+        b.place(inside)
+        self._loop(start.text, step, body, end.text)
+        b.jump(after)
+        b.place(after)
+
+    # --- accumulating --------------------------------------------------------------------------------------------
+
+    def _accumulate(self, stage: Stage, row: Row, base: Value, count: Value, known: Known) -> Operand:
+        """The value of a chunk: whole rounds, the rest of one, and the halves."""
+        b, accumulator = self.b, stage.accumulator
+        assert accumulator is not None, "a stage that accumulates"
+        held = self.held[accumulator.name]
+        rounds = b.binary("udiv", count, integer(self.lanes))
+        body_cost = self.costs.of_body((*stage.body, Declare("", accumulator.type, accumulator.value)))
+        vectors = self.lanes // self.width
+
+        def values(site: Site, lanes: Lanes) -> Operand:
+            return _flat(self._part(site, lanes, stage.body, known, parts_of(accumulator.value)))
+
+        if (body_cost + self._cost(accumulator)) * vectors <= _UNROLLED:
+            self._rounds_in_registers(accumulator, row, base, rounds, values)
+        else:
+            self._rounds_in_memory(accumulator, row, base, rounds, values)
+        done = b.binary("mul", rounds, integer(self.lanes))
+        rest = b.binary("sub", count, done)
+        is_first = b.compare("icmp eq", rounds, integer(0))
+        start = b.binary("add", base, done)
+
+        def one_more(site: Site, lanes: Lanes) -> None:
+            lane = b.let(f"sub i64 {site.position}, {start.text}")
+            before, value = held.read(lane), values(site, lanes)
+            merged = self._combined(row, accumulator, before, value, lanes)
+            merged = b.select_parts(is_first, value, merged)
+            if lanes.mask is not None:
+                merged = b.select_parts(lanes.mask, merged, before)
+            held.write(lane, merged)
+
+        self._walk_part(row, start, rest, b.binary("add", base, count), one_more)
+        return self._halves(accumulator, row, count, is_first)
+
+    def _cost(self, accumulator: Accumulator) -> int:
+        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
+        return self.costs.of(Call(accumulator.combine, sides, accumulator.type))
+
+    def _rounds_in_registers(
+        self,
+        accumulator: Accumulator,
+        row: Row,
+        base: Value,
+        rounds: Value,
+        values: Callable[[Site, Lanes], Operand],
+    ) -> None:
+        """Whole rounds with all lanes in variables of their own, which end in memory."""
+        b, held, width = self.b, self.held[accumulator.name], self.width
+        starts = range(0, self.lanes, width)
+        slots = [[b.alloca(b.vector_type(llvm) if width > 1 else llvm) for llvm in held.types] for _ in starts]
+        first, after = b.label("first"), b.label("after")
+        b.fork(b.compare("icmp ne", rounds, integer(0)), first, after)
+        b.place(first)
+        for lane, mine in zip(starts, slots, strict=True):
+            at = b.binary("add", base, integer(lane))
+            self._put(mine, values(Site(self, row, at.text), Lanes()))
+
+        def one_round(number: str) -> None:
+            begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
+            for lane, mine in zip(starts, slots, strict=True):
+                at = b.binary("add", begin, integer(lane))
+                value = values(Site(self, row, at.text), Lanes())
+                before = self._get(mine, held.types)
+                self._put(mine, self._combined(row, accumulator, before, value, Lanes()))
+
+        self._repeat(integer(1), 1, rounds, one_round)
+        for lane, mine in zip(starts, slots, strict=True):
+            held.write(str(lane), self._get(mine, held.types))
+        b.jump(after)
+        b.place(after)
+
+    def _put(self, slots: Sequence[str], parts: Operand) -> None:
+        for slot, part in zip(slots, parts, strict=True):
+            self.b.write_slot(slot, part, varying=self.width > 1)
+
+    def _get(self, slots: Sequence[str], types: Sequence[str]) -> Operand:
+        pairs = zip(slots, types, strict=True)
+        return tuple(self.b.read_slot(slot, llvm, varying=self.width > 1) for slot, llvm in pairs)
+
+    def _rounds_in_memory(
+        self,
+        accumulator: Accumulator,
+        row: Row,
+        base: Value,
+        rounds: Value,
+        values: Callable[[Site, Lanes], Operand],
+    ) -> None:
+        """Whole rounds of a long body: one copy of it, the lanes in memory."""
+        b, held = self.b, self.held[accumulator.name]
+
+        def one_round(number: str) -> None:
+            begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
+            is_first = b.compare("icmp eq", Value("i64", number), integer(0))
+
+            def one_vector(lane: str) -> None:
+                at = b.binary("add", begin, Value("i64", lane))
+                value = values(Site(self, row, at.text), Lanes())
+                merged = self._combined(row, accumulator, held.read(lane), value, Lanes())
+                held.write(lane, b.select_parts(is_first, value, merged))
+
+            self._loop("0", self.width, one_vector, str(self.lanes))
+
+        self._repeat(integer(0), 1, rounds, one_round)
+
+    # --- halves --------------------------------------------------------------------------------------------------
+
+    def _halves(self, accumulator: Accumulator, row: Row, count: Value, is_short: Value) -> Operand:
+        """Lanes meet by halves; those that no element reached take no part."""
+        b, types = self.b, self.held[accumulator.name].types
+        results = [b.alloca(llvm) for llvm in types]
+        whole, short, done = b.label("whole"), b.label("short"), b.label("met")
+        b.fork(is_short, short, whole)
+        for label, limit in ((whole, None), (short, count)):
+            b.place(label)
+            found = self._meet(accumulator, row, limit)
+            for slot, part in zip(results, found, strict=True):
+                b.line(f"store {part.type} {part.text}, ptr {slot}")
+            b.jump(done)
+        b.place(done)
+        return tuple(b.read_slot(slot, llvm, varying=False) for slot, llvm in zip(results, types, strict=True))
+
+    def _meet(self, accumulator: Accumulator, row: Row, count: Value | None) -> Operand:
+        """The halves of all lanes, or of the first `count` of them."""
+        b, held, width = self.b, self.held[accumulator.name], self.width
+
+        def pair(left: Operand, right: Operand, first: Value, half: Value) -> Operand:
+            """Lanes from `first` on with those `half` further, where these are there."""
+            if count is None:
+                return self._combined(row, accumulator, left, right, Lanes())
+            reached = b.binary("sub", count, b.binary("add", first, half))
+            if b.lanes == 1:
+                there = b.compare("icmp sgt", reached, integer(0))
+            else:
+                numbers = Value("i64", b.iota("i64"), varying=True)
+                there = b.compare("icmp slt", numbers, reached)
+            return b.select_parts(there, self._combined(row, accumulator, left, right, Lanes()), left)
+
+        if self._cost(accumulator) * (self.lanes // width) <= _HALVES:
+            parts = [held.read(str(lane)) for lane in range(0, self.lanes, width)]
+            while len(parts) > 1:
+                half = len(parts) // 2
+                parts = [
+                    pair(parts[at], parts[at + half], integer(at * width), integer(half * width)) for at in range(half)
+                ]
+            value = parts[0]
+        else:
+            self._meet_in_memory(held, pair)
+            value = held.read("0")
+        half = width // 2
+        while half:
+            further = tuple(_shifted(b, b.spread(part), half) for part in value)
+            value = tuple(map(b.spread, pair(value, further, integer(0), integer(half))))
+            half //= 2
+        if width == 1:
+            return value
+        return tuple(Value(part.type, b.let(f"extractelement {b.typed(part)}, i64 0")) for part in value)
+
+    def _meet_in_memory(self, held: Held, pair: Callable[[Operand, Operand, Value, Value], Operand]) -> None:
+        """Halves of more than one vector, as a loop."""
+        b = self.b
+        if self.lanes == self.width:
+            return
+        slot, again, after = b.alloca("i64"), b.label("halve"), b.label("after")
+        b.line(f"store i64 {self.lanes // 2}, ptr {slot}")
+        b.jump(again)
+        b.place(again)
+        half = Value("i64", b.let(f"load i64, ptr {slot}"))
+
+        def one_vector(lane: str) -> None:
+            far = b.binary("add", Value("i64", lane), half)
+            held.write(lane, pair(held.read(lane), held.read(far.text), Value("i64", lane), half))
+
+        self._loop("0", self.width, one_vector, half.text)
+        following = b.binary("lshr", half, integer(1))
+        b.line(f"store i64 {following.text}, ptr {slot}")
+        b.fork(b.compare("icmp sge", following, integer(self.width)), again, after)
+        b.place(after)
+
+
+def _shifted(b: Builder, value: Value, distance: int) -> Value:
+    """Lane l becomes lane l + distance of the value; the upper ones stay."""
+    order = ", ".join(f"i32 {min(lane + distance, b.lanes - 1)}" for lane in range(b.lanes))
+    vector = b.vector_type(value.type)
+    text = b.let(f"shufflevector {vector} {value.text}, {vector} poison, <{b.lanes} x i32> <{order}>")
+    return Value(value.type, text, varying=True)
+
+
+def _flat(values: Sequence[Operand]) -> Operand:
+    return tuple(part for value in values for part in value)
+
+
+def _regrouped(accumulator: Accumulator, parts: Operand) -> list[Operand]:
+    """The operands of the accumulator's parts: complex ones have two."""
+    found, at = [], 0
+    for _, dtype in accumulator.parts:
+        width = len(part_types(dtype))
+        found.append(parts[at : at + width])
+        at += width
+    return found

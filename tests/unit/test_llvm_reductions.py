@@ -1,0 +1,114 @@
+"""Reductions along the last axis on the CPU: the bits of the oracle, for every width of vectors and way to part it."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fusec import passes
+from fusec.codegen.llvm import generate_reduction
+from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.passes.expand import expand
+from fusec.passes.phases import first_phase
+from fusec.passes.reductions import run_on_reduction
+from tests.support import reduction_examples as examples
+from tests.support.llvm_runner import fresh_symbol, layout_of, run
+
+EXAMPLES = {
+    "sum": (examples.simple("add", FLOAT32), {"x": "f4"}, {"z": "f4"}),
+    "sum64": (examples.simple("add", FLOAT64), {"x": "f8"}, {"z": "f8"}),
+    "small": (examples.simple("add", INT8, INT64), {"x": "i1"}, {"z": "i8"}),
+    "dot": (examples.dot(FLOAT64), {"x": "f8", "y": "f8"}, {"z": "f8"}),
+    "extremes": (examples.extremes(FLOAT32), {"x": "f4"}, {"low": "f4", "high": "f4"}),
+    "argmin": (examples.argmin(FLOAT32), {"x": "f4", "at": "i8"}, {"value": "f4", "where": "i8"}),
+    "spread": (examples.spread(), {"x": "f4"}, {"z": "f8"}),
+}
+COUNTS = (1, 2, 15, 16, 17, 33, 63, 64, 65, 100, 127, 128, 129, 200, 256, 1000, 4095, 4096)
+
+
+def values(names, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    made = {name: (rng.integers(-50, 50, shape) * rng.choice([1, 0.37], shape)) for name in names}
+    if "at" in made:
+        made["at"] = np.broadcast_to(np.arange(shape[-1]), shape)
+    return {name: made[name].astype(dtype) for name, dtype in names.items()}
+
+
+def kernel_of(reduction, layout, bits):
+    program = run_on_reduction(reduction, lambda each: passes.run(each, check=True))
+    return generate_reduction(program, layout, vector_bits=bits, symbol=fresh_symbol(reduction.name))
+
+
+@pytest.mark.parametrize("bits", [512, 256, 128, 0])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_rows_give_the_bits_of_the_oracle(name, bits):
+    reduction, names, outputs = EXAMPLES[name]
+    expanded = run_on_reduction(reduction, expand)
+    kernel = None
+    for count in COUNTS:
+        shape = (3, count)
+        given = values(names, shape, count)
+        expected, found = ({o: np.zeros((3, 1), d) for o, d in outputs.items()} for _ in range(2))
+        views = {o: each[:, 0] for o, each in expected.items()}
+        interpret_reduction(expanded, {**given, **views}, {}, shape, 1)
+        if kernel is None:
+            arrays = {**values(names, (3, 50)), **found}
+            kernel = kernel_of(reduction, layout_of(reduction, arrays, (3, 50)), bits)
+        run(kernel, reduction, {**given, **found}, {}, shape, cuts=(1,), positions=3)
+        for output in outputs:
+            assert expected[output].tobytes() == found[output].tobytes(), (output, count)
+
+
+@pytest.mark.parametrize("name", ["sum", "argmin", "spread"])
+@pytest.mark.parametrize("count", [8191, 8192, 8193, 20000])
+def test_chunks_of_long_rows_are_those_of_the_oracle(name, count):
+    reduction, names, _ = EXAMPLES[name]
+    first = first_phase(reduction)
+    expanded = run_on_reduction(first, expand)
+    chunk = 64 * reduction.lanes
+    chunks = -(-count // chunk)
+    given = values(names, (2, count))
+    parts = {param.name: param.dtype.numpy for param in first.arrays if param.written}
+    expected, found = ({part: np.zeros((2, chunks), dtype) for part, dtype in parts.items()} for _ in range(2))
+    for number in range(chunks):
+        here = {each: array[:, number * chunk : (number + 1) * chunk] for each, array in given.items()}
+        views = {part: each[:, number] for part, each in expected.items()}
+        interpret_reduction(expanded, {**here, **views}, {}, here["x"].shape, 1)
+    kernel = kernel_of(first, layout_of(first, {**given, **found}, (2, count)), 512)
+    for low, high in itertools.pairwise([0, 1, chunks, 2 * chunks - 1, 2 * chunks]):
+        run(kernel, first, {**given, **found}, {}, (2, count), cuts=(low,), positions=high)
+    for part in parts:
+        assert expected[part].tobytes() == found[part].tobytes()
+
+
+@pytest.mark.parametrize("bits", [512, 128])
+def test_strides_and_broadcast_operands(bits):
+    reduction = examples.dot(FLOAT64)
+    expanded = run_on_reduction(reduction, expand)
+    rng = np.random.default_rng(3)
+    wide = rng.normal(size=(4, 2000))
+    for given in (
+        {"x": wide[:, ::-2], "y": wide[::-1, :1000]},
+        {"x": rng.normal(size=(4, 1)), "y": wide[:, 1000:]},
+        {"x": rng.normal(size=(4, 1)), "y": rng.normal(size=(1, 1))},
+        {"x": np.asfortranarray(wide[:, :1000]), "y": wide[:1, :1000]},
+    ):
+        shape = (4, 1000)
+        expected, found = np.zeros((4, 1)), np.zeros((4, 1))
+        interpret_reduction(expanded, {**given, "z": expected[:, 0]}, {}, shape, 1)
+        kernel = kernel_of(reduction, layout_of(reduction, {**given, "z": found}, shape), bits)
+        run(kernel, reduction, {**given, "z": found}, {}, shape, positions=4)
+        assert expected.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("bits", [512, 256, 0])
+@pytest.mark.parametrize("count", [1, 17, 128, 1000])
+def test_softmax_is_one_kernel(bits, count):
+    reduction = examples.softmax()
+    x = np.random.default_rng(count).normal(size=(5, count)).astype("f4")
+    expected, found = np.zeros_like(x), np.zeros_like(x)
+    interpret_reduction(run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, x.shape, 1)
+    kernel = kernel_of(reduction, layout_of(reduction, {"x": x, "y": found}, x.shape), bits)
+    run(kernel, reduction, {"x": x, "y": found}, {}, x.shape, cuts=(2,), positions=5)
+    assert expected.tobytes() == found.tobytes()
