@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fusec import cache, calls, forking, layouts, pipeline
+from fusec import cache, calls, device_plans, forking, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.layouts import Shape, View
 from fusec.operands import is_number, is_same_memory, may_overlap, memory_order
 from fusec.pipeline import Specialisation
-from fusec.plans import arrange, make_space
+from fusec.plans import Arguments, Space, arrange, make_space
+from fusec.records import dataclass
 from fusec.runtime import cuda
 from fusec.signature import Parameter
 
@@ -40,12 +42,16 @@ def run(
     calls.check_outputs(kernel, shapes, shape, size)
     given = len(args) > kernel.nin
     outputs = list(args[kernel.nin :])
+    described = arrays
     if given or any(param.non_const for param in kernel.in_params):
         arrays = _protect(kernel, args, arrays, handle)
+    is_usual = size == -1 and block_size is None and all(map(operator.is_, described, arrays))
     if not given:
         outputs = _allocate(kernel, args, arrays, types, shape, device, handle)
         arrays[kernel.nin :] = [cuda.describe(each, handle) for each in outputs]
-    _launch(kernel, args, arrays, types, shape, (handle, device, block_size), given)
+    done = _launch(kernel, args, arrays, types, shape, (handle, device, block_size), given)
+    if done is not None and is_usual:
+        _remember(kernel, args, arrays, done, (handle, device))
     like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
     return tuple(outputs) if given else tuple(cuda.deliver(like, each) for each in outputs)
 
@@ -134,12 +140,13 @@ def _launch(
     shape: Shape,
     where: tuple[int, int, int | None],
     given: bool,
-) -> None:
+) -> Launched | None:
+    """Enqueue; what a repeated call can use again, None if it would have more to do than to launch."""
     stream, device, block_size = where
     views = [(param, _view(each)) for param, each in _pairs(kernel, arrays) if each is not None]
     space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
     if not space.size:
-        return
+        return None
     numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
     spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
     kernel.remember(spec)
@@ -149,12 +156,57 @@ def _launch(
     words = arguments.fill(addresses, args, kernel.params, kernel.name)
     present = [each for each in arrays if each is not None]
     cuda.acquire(present, stream, device)
-    if not given:
-        for param, each in _pairs(kernel, arrays)[kernel.nin :]:
-            if each is not None and (param.raw or param.name in module.kernel.fills):
-                cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
+    cleared = [] if given else [param.raw or param.name in module.kernel.fills for param in kernel.out_params]
+    for is_cleared, each in zip(cleared, arrays[kernel.nin :], strict=False):
+        if each is not None and is_cleared:
+            cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
     cuda.launch(module, words, space.size, stream, block_size, device=device)
     cuda.release([each for each in arrays[kernel.nin :] if each is not None], stream, device)
+    return None if any(cleared) else Launched(module, arguments, space, spec)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What was launched, but for addresses and numbers."""
+
+    module: Module
+    arguments: Arguments
+    space: Space
+    spec: Specialisation
+
+
+def _remember(
+    kernel: Planned,
+    args: tuple[object, ...],
+    arrays: Sequence[DeviceArray | None],
+    done: Launched,
+    where: tuple[int, int],
+) -> None:
+    """Let later calls of this kind take the short way, if the library of all the arrays has one."""
+    stream, device = where
+    given = [arg for arg, each in zip(args, arrays, strict=False) if each is not None]
+    source = cuda.source_of(given[0])
+    if source is None or any(type(each) is not source.kind for each in given) or source.stream(device) != stream:
+        return
+    views = [None if each is None else _view(each) for each in arrays]
+    written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+    ready = device_plans.Ready(
+        launcher=cuda.Launcher(done.module, done.space.size, device),
+        template=tuple(done.arguments.template),
+        pointers=done.arguments.pointers,
+        scalars=tuple(
+            (slot, argument, device_plans.encoder_of(dtype, half, kernel.params[argument].name, kernel.name))
+            for slot, argument, dtype, half in done.arguments.scalars
+        ),
+        makers=tuple(
+            source.maker(view.shape, layouts.order_in_memory(view), view.dtype, device)
+            for view in views[len(args) :]
+            if view is not None
+        ),
+        pairs=device_plans.pairs_of(views, written, [param.raw for param in kernel.params], len(args)),
+        specialisation=done.spec,
+    )
+    kernel.repeat(args, device, source, ready)
 
 
 @lru_cache(maxsize=MODULES)

@@ -31,7 +31,9 @@ from fusec.plans import Plan
 from fusec.signature import Parameter, Signature, join
 
 if TYPE_CHECKING:
+    from fusec.device_plans import Ready, Repeated
     from fusec.explain import Explanation
+    from fusec.runtime import cuda
 
 MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
 
@@ -101,6 +103,7 @@ class ElementwiseKernel(Planned):
         self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
         self._fast: Callable[..., object] = self._from_python
         self._entries = Entries(self._from_python)
+        self._repeated: Repeated | None = None
 
     # --- calling -------------------------------------------------------------------------------------------------
 
@@ -160,7 +163,21 @@ class ElementwiseKernel(Planned):
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
-        self._fast = self._entries.after(self, plan, call, again) or self._fast
+        entry = self._entries.after(self, plan, call, again)
+        if entry is not None and self._repeated is not None:
+            self._repeated.fallback = entry
+        elif entry is not None:
+            self._fast = entry
+
+    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Put what repeats calls on devices before everything else."""
+        with forking.lock:
+            from fusec.device_plans import Repeated
+
+            if self._repeated is None:
+                self._repeated = Repeated(self, self._fast)
+                self._fast = self._repeated.call
+        self._repeated.add(args, device, source, ready)
 
     # --- looking inside ------------------------------------------------------------------------------------------
 

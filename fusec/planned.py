@@ -17,7 +17,9 @@ from fusec.plans import Plan
 from fusec.signature import Parameter, Signature
 
 if TYPE_CHECKING:
+    from fusec.device_plans import Ready
     from fusec.explain import Explanation
+    from fusec.runtime import cuda
 
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
@@ -89,6 +91,9 @@ class Planned:
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Make later calls of this kind faster; again: there was one with these shapes and strides before."""
+
+    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Take the short way in later calls on a device with arguments like these."""
 
     def remember(self, spec: Specialisation) -> None:
         """Note what was called last: source() without types shows it."""

@@ -26,15 +26,19 @@ from fusec.runtime.cuda.arrays import (
 )
 from fusec.runtime.cuda.driver import current_ordinal, device
 from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
-from fusec.runtime.cuda.launching import encode, launch
+from fusec.runtime.cuda.launching import Launcher, encode, launch
 from fusec.runtime.cuda.memory import CudaArray, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
+from fusec.runtime.cuda.sources import VECTOR_BYTES, Source, source_of
 from fusec.runtime.cuda.streams import handle, synchronise
 
 __all__ = [
+    "VECTOR_BYTES",
     "CudaArray",
     "DeviceArray",
+    "Launcher",
     "Module",
+    "Source",
     "acquire",
     "allocate",
     "check_writable",
@@ -52,6 +56,7 @@ __all__ = [
     "launch",
     "release",
     "same_device",
+    "source_of",
     "stream_for",
     "synchronise",
 ]

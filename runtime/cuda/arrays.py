@@ -66,6 +66,8 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
     reason = "it offers neither __dlpack__ nor __cuda_array_interface__"
     if kind in dlpack.ON_DEVICE:
         try:
+            if getattr(value, "is_neg", bool)():  # of a PyTorch tensor
+                raise BufferError("its negative bit is set, which DLPack does not carry: call .resolve_neg()")
             capsule = _capsule(value, stream)
             return _from_dlpack(value, capsule, dlpack.read(capsule))
         except FusecError:

@@ -40,10 +40,10 @@ def stream_for(values: Iterable[object], stream: object = None) -> int:
     for value in values:
         match library_of(value):
             case "cupy":
-                return streams.handle(_module("cupy").cuda.get_current_stream(value.device.id))  # type: ignore[attr-defined]
+                return streams.handle(module("cupy").cuda.get_current_stream(value.device.id))  # type: ignore[attr-defined]
             case "torch":
                 if getattr(value, "is_cuda", False):
-                    return streams.handle(_module("torch").cuda.current_stream(value.device))  # type: ignore[attr-defined]
+                    return streams.handle(module("torch").cuda.current_stream(value.device))  # type: ignore[attr-defined]
             case "numba" | "jax" | "fusec":
                 continue
     return streams.LEGACY
@@ -69,12 +69,12 @@ def allocate(
     library = library_of(like)
     match library:
         case "cupy":
-            cupy = _module("cupy")
+            cupy = module("cupy")
             with cupy.cuda.Device(device), _on_stream(cupy.cuda, stream, device):
                 packed = cupy.empty(tuple(extents[axis] for axis in axes), dtype.numpy)
             return packed.transpose(tuple(axes.index(axis) for axis in range(len(axes))))
         case "torch":
-            torch = _module("torch")
+            torch = module("torch")
             steps = tuple(stride // dtype.nbytes for stride in strides)
             with _on_stream(torch.cuda, stream, device):
                 return torch.empty_strided(extents, steps, dtype=getattr(torch, dtype.name), device=f"cuda:{device}")
@@ -91,14 +91,14 @@ def allocate(
 def deliver(like: object, array: object) -> object:
     """The array as `like`'s library shows it to the user, after the launch that writes it was enqueued."""
     if library_of(like) == "jax" and isinstance(array, CudaArray):
-        return _module("jax").dlpack.from_dlpack(array)
+        return module("jax").dlpack.from_dlpack(array)
     return array
 
 
-def _module(name: str) -> Any:
+def module(name: str) -> Any:
     """A library that must be loaded, since an array of it was given."""
-    module: ModuleType = sys.modules[name]
-    return module
+    found: ModuleType = sys.modules[name]
+    return found
 
 
 def _on_stream(cuda: Any, stream: int, device: int) -> AbstractContextManager[object]:

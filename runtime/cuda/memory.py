@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -199,6 +199,11 @@ def _buffer(nbytes: int, device: int, stream: int) -> Any:
         raise DeviceMemoryExhausted(device, nbytes, str(reason)).at() from reason
     finally:
         driver.leave(entered)
+
+
+def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:
+    """A function that takes that much memory from the pool, for use on `stream`, while the device is current."""
+    return partial(_pool(device).allocate, max(nbytes, 1), stream=cuda_core().Stream.from_handle(stream))
 
 
 def _span(shape: Sequence[int], strides: Sequence[int], nbytes: int) -> int:

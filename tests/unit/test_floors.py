@@ -17,6 +17,7 @@ FLOORS = (
     {"kernels"},
     {"planned"},
     {"explain", "device_calls", "entries"},
+    {"device_plans"},
     {"calls"},
     {"pipeline", "plans"},
     {"frontends", "codegen", "runtime", "cache"},
@@ -30,7 +31,7 @@ FLOORS = (
     {"records", "forking"},
 )
 # parts of what is called, which may name it in annotations
-ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "entries", "calls"}
+ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "device_plans", "entries", "calls"}
 SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug", "forking", "records"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {

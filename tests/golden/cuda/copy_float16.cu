@@ -8,11 +8,19 @@ template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16
     T v[K];
 };
 
+// the bytes of a group; copied as words, so that small elements do not take a register each
+template <int N> struct alignas(N < 16 ? N : 16) fusec_words {
+    unsigned w[N / 4];
+};
+
 // the first `count` of K neighbours; the last of them stands for those beyond
 template <int K, class T> static __device__ fusec_group<T, K> fusec_load(const T* from, int count) {
-    if (count == K) return *(const fusec_group<T, K>*)from;
     fusec_group<T, K> group;
-    for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+    if (count == K) {
+        *(fusec_words<sizeof(T) * K>*)&group = *(const fusec_words<sizeof(T) * K>*)from;
+    } else {
+        for (int k = 0; k < K; ++k) group.v[k] = from[k < count ? k : count - 1];
+    }
     return group;
 }
 

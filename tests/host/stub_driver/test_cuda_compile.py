@@ -190,12 +190,15 @@ def test_a_missing_driver_is_an_error_with_the_cure(monkeypatch):
 @pytest.mark.parametrize("lanes", [1, 4, 8])
 @pytest.mark.parametrize("block", [1, 96, 1024])
 @pytest.mark.parametrize("size", [1, 2, 1023, 10**6, 2**31, 2**45])
-def test_grids_cover_small_sizes_and_stay_bounded_for_large_ones(size, block, lanes):
-    grid = launching.grid_size(size, lanes, block, H200)
-    most = H200.multiprocessors * (2048 // block) * launching.WAVES
-    assert 1 <= grid <= min(most, launching.MAX_GRID)
-    assert grid == most or grid * block * lanes >= size  # capped, or enough without striding
-    assert (grid - 1) * block * lanes < size  # no block without work
+@pytest.mark.parametrize("wide", [False, True])
+def test_grids_cover_the_elements_without_striding_where_positions_cannot_wrap(size, block, lanes, wide):
+    kernel = Kernel("k", "cuda", (), "", Layout(1, wide=wide), lanes=lanes)
+    grid = launching.grid_size(kernel, size, block)
+    step = grid * block * lanes
+    assert 1 <= grid <= launching.MAX_GRID
+    assert step >= size or grid == launching.MAX_GRID or (not wide and step + block * lanes > 1 << 31)
+    assert step - block * lanes < size  # no block without work
+    assert wide or size >= 1 << 31 or size - 1 + step < 1 << 32  # the last position of a loop
 
 
 @pytest.mark.parametrize("value", [0.1, 1e300, -np.inf, np.nan, 65520.0, 1e-46, 7])

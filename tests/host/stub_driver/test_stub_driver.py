@@ -45,7 +45,7 @@ def test_the_runtime_works_end_to_end_on_the_stand_in(driver):
     assert "skipped" not in printed
 
 
-FEW = "layouts or block_size or device or streams or chain or several_outputs or (scalars and 128) or atomics"
+FEW = "repeated or layouts or block_size or device or streams or chain or several_outputs or (scalars and 128) or atomics"
 
 
 def test_device_tests_of_layouts_and_streams_pass_on_the_stand_in(driver):

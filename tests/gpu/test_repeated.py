@@ -1,0 +1,212 @@
+"""Repeated calls take a shorter way through fusec; nothing else about them differs from first calls."""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.runtime import cuda
+
+AXPY = ("T x, T y, T a", "T z", "z = a * x + y", "axpy")
+
+
+def own(values):
+    return cuda.from_numpy(values)
+
+
+def torch(values):
+    library = pytest.importorskip("torch")
+    return library.from_numpy(np.ascontiguousarray(values)).cuda()
+
+
+def cupy(values):
+    return pytest.importorskip("cupy").asarray(values)
+
+
+def back(array):
+    if isinstance(array, cuda.CudaArray):
+        return array.numpy()
+    return array.cpu().numpy() if "torch" in type(array).__module__ else array.get()
+
+
+LIBRARIES = [own, pytest.param(torch, marks=pytest.mark.hardware), pytest.param(cupy, marks=pytest.mark.hardware)]
+
+
+def is_repeated(kernel, *args):
+    """Whether a call with these arguments takes the short way."""
+    gone_on = []
+    repeated = kernel._repeated
+    if repeated is None:
+        return False
+    way, repeated.fallback = repeated.fallback, lambda *args, **kwargs: gone_on.append(args)
+    try:
+        repeated.call(*args)
+    finally:
+        repeated.fallback = way
+    return not gone_on
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_later_calls_see_new_values_addresses_and_numbers(make):
+    kernel = fusec.ElementwiseKernel(*AXPY)
+    rng = np.random.default_rng(0)
+    for number in (2.0, -0.5, 1e-3, 3):
+        x, y = rng.standard_normal((2, 5, 100)).astype("f4")
+        there = make(x), make(y)
+        np.testing.assert_array_equal(back(kernel(*there, number)), kernel(x, y, number))
+        z = make(np.zeros_like(x))
+        assert kernel(*there, number, z) is z
+        np.testing.assert_array_equal(back(z), kernel(x, y, number))
+        z = make(np.zeros_like(x))
+        assert kernel(*there, number, out=z) is z
+        np.testing.assert_array_equal(back(z), kernel(x, y, number))
+    assert is_repeated(kernel, *there, 2.0)
+    assert is_repeated(kernel, *there, 2.0, z)
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_results_of_repeated_calls_are_laid_out_like_the_first(make):
+    kernel = fusec.ElementwiseKernel(*AXPY)
+    x = np.arange(24, dtype="f4").reshape(2, 3, 4)
+    turned = make(x).transpose(0, 2) if make is torch else make(x).transpose(2, 1, 0) if make is cupy else make(x)
+    first, second = kernel(turned, turned, 1.0), kernel(turned, turned, 1.0)
+    strides = (lambda a: a.stride()) if make is torch else (lambda a: a.strides)
+    assert strides(first) == strides(second) == strides(turned)
+    assert tuple(first.shape) == tuple(second.shape)
+    np.testing.assert_array_equal(back(first), back(second))
+
+
+def test_a_call_whose_output_meets_an_input_is_as_if_the_input_were_copied():
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x + 1", "shift")
+    block = cuda.from_numpy(np.arange(100, dtype="f4"))
+
+    def part(first):
+        class Part:
+            __cuda_array_interface__ = {
+                **block.__cuda_array_interface__,
+                "shape": (96,),
+                "strides": None,
+                "data": (block.pointer + 4 * first, False),
+            }
+
+        return Part()
+
+    kernel(part(0), part(4))
+    expected = np.arange(100, dtype="f4")
+    expected[4:] = expected[:96] + 1
+    np.testing.assert_array_equal(block.numpy(), expected)
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("library", [torch, cupy])
+def test_repeated_calls_in_place_and_with_overlap(library):
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x + 1", "shift")
+    block = library(np.arange(4096, dtype="f4"))
+    apart = library(np.zeros(2048, "f4"))
+    for _ in range(2):
+        kernel(block[:2048], apart)  # the kind of call is known from here on
+    np.testing.assert_array_equal(back(apart), np.arange(1, 2049))
+    expected = np.arange(4096, dtype="f4")
+    for start in (1024, 4, 0, 2048):
+        kernel(block[:2048], block[start : start + 2048])
+        expected[start : start + 2048] = expected[:2048] + np.float32(1)
+        np.testing.assert_array_equal(back(block), expected)
+
+
+@pytest.mark.hardware
+@pytest.mark.parametrize("library", [torch, cupy])
+def test_alignment_is_looked_at_in_every_call(library):
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x * 2", "twice")
+    block = library(np.arange(1000, dtype="f4"))
+    for start in (0, 0, 1, 1, 2, 4, 3):
+        np.testing.assert_array_equal(back(kernel(block[start : start + 900])), np.arange(start, start + 900) * 2)
+
+
+@pytest.mark.hardware
+def test_tensors_that_are_more_than_their_memory_stay_refused():
+    library = pytest.importorskip("torch")
+    kernel = fusec.ElementwiseKernel("T x", "T z", "z = x + (T)1", "more")
+    x = library.ones(8, device="cuda")
+    for _ in range(2):
+        kernel(x)
+    with pytest.raises(TypeError, match=r"requires? grad"):
+        kernel(library.ones(8, device="cuda", requires_grad=True))
+    turned = library.ones(8, device="cuda", dtype=library.complex64).conj()
+    with pytest.raises(TypeError, match="conj"):
+        kernel(turned)
+    negative = turned.imag
+    assert negative.is_neg()
+    with pytest.raises(TypeError, match="neg"):
+        kernel(negative)
+
+
+@pytest.mark.hardware
+def test_repeated_calls_follow_the_stream_that_is_current():
+    library = pytest.importorskip("torch")
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x + 1", "step")
+    x = library.zeros(1 << 22, device="cuda")
+    side = library.cuda.Stream()
+    for turn in range(40):
+        stream = (library.cuda.default_stream(), side)[turn % 2]
+        stream.wait_stream((side, library.cuda.default_stream())[turn % 2])
+        with library.cuda.stream(stream):
+            kernel(x, x)
+    side.synchronize()
+    assert library.all(x == 40)
+
+
+def test_arrays_used_on_another_stream_are_waited_for():
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x + 1", "step")
+    from cuda.core import Device
+
+    device = Device(0)
+    device.set_current()
+    stream = device.create_stream()
+    x = np.zeros(1 << 20, "f4")
+    there = cuda.from_numpy(x)
+    for _ in range(10):
+        there = kernel(kernel(kernel(there)), stream=stream)
+    np.testing.assert_array_equal(there.numpy(), 30)
+
+
+def test_threads_may_repeat_the_same_kind_of_call():
+    kernel = fusec.ElementwiseKernel("float32 x, float32 a", "float32 z", "z = x * a", "scale")
+    x = cuda.from_numpy(np.arange(1000, dtype="f4"))
+    kernel(x, 1.0)
+    wrong = []
+
+    def run(number):
+        for _ in range(50):
+            expected = np.arange(1000, dtype="f4") * np.float32(number)
+            wrong.extend(number for _ in range(not np.array_equal(kernel(x, number).numpy(), expected)))
+
+    threads = [threading.Thread(target=run, args=(float(number),)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_kernels_used_on_both_sides_keep_their_native_entries():
+    kernel = fusec.ElementwiseKernel("float32 x", "float32 z", "z = x + 1", "both")
+    x = np.arange(100, dtype="f4")
+    for _ in range(4):
+        np.testing.assert_array_equal(kernel(x), x + 1)
+        np.testing.assert_array_equal(kernel(cuda.from_numpy(x)).numpy(), x + 1)
+    assert kernel._repeated.fallback is not kernel._from_python
+
+
+def test_calls_of_other_kinds_take_the_long_way():
+    kernel = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + y", "kinds")
+    x = cuda.from_numpy(np.ones(8, "f4"))
+    kernel(x, x)
+    assert is_repeated(kernel, x, x)
+    assert not is_repeated(kernel, x, 1.0)
+    assert not is_repeated(kernel, x)
+    assert not is_repeated(kernel, np.ones(8, "f4"), x)
+    with pytest.raises(TypeError, match="Wrong number of arguments"):
+        kernel(x)
+    assert sys.getrefcount(x) < 10
