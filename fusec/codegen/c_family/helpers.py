@@ -63,6 +63,11 @@ _NAMES = {dtype.name: dtype for dtype in (*INTEGERS, FLOAT32, FLOAT64, COMPLEX64
 _DTYPE = re.compile(f"<({'|'.join(_NAMES)})>")
 
 
+# Note [Wide counts]: where a shift is chosen by its count, the NVPTX part of LLVM takes the shift alone, since those of
+# PTX clamp; but they see only the low 32 bits of a count of 64 (llvm-project #201165, and NVRTC 13.4 for sm_100 and
+# later). So it is the shifted value that is chosen, not the result.
+
+
 def integer_helpers(words: Words) -> dict[str, str]:
     """Division, remainder, shifts and absolute value for all operands, as the op table defines them."""
     helpers: dict[str, str] = {}
@@ -82,8 +87,11 @@ def integer_helpers(words: Words) -> dict[str, str]:
         add("modulo", pair, remainder, "a % b, with the sign of a; 0 if b is 0")
         outside = f"count < 0 || count >= {bits}" if signed else f"count >= {bits}"
         left = f"return {outside} ? 0 : (<{dtype}>)((<{ring}>)a << count);"
-        add("left_shift", count, left, "a << count as an endless register would")
         right = f"a >> ({outside} ? {bits - 1} : count)" if signed else f"{outside} ? 0 : a >> count"
+        if bits == 64:  # see Note [Wide counts]
+            left = f"return (<{dtype}>)((<{ring}>)({outside} ? 0 : a) << (count & 63));"
+            right = right if signed else f"({outside} ? 0 : a) >> (count & 63)"
+        add("left_shift", count, left, "a << count as an endless register would")
         add("right_shift", count, f"return {right};", "a >> count as an endless register would")
         if signed:
             negated = f"return a < 0 ? (<{dtype}>)(0 - (<{ring}>)a) : a;"
