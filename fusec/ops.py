@@ -64,6 +64,11 @@ def _defined(names: str, arity: int, accepts: Kinds = FLOAT, result: Result = "s
     return [Op(name, arity, accepts, result, primitive=False) for name in names.split()]
 
 
+def _exact(names: str, arity: int, accepts: Kinds, result: Result = "same") -> list[Op]:
+    """Defined ops whose results are NumPy's, who has them under the same name."""
+    return [Op(name, arity, accepts, result, primitive=False, reference=name) for name in names.split()]
+
+
 TABLE = _table(
     # --- primitive: arithmetic -------------------------------------------------------------------------------
     Op("add", 2, NUMERIC, reference="add", commutes=True),
@@ -113,23 +118,24 @@ TABLE = _table(
     *_defined("sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh", 1, FLOATING),
     *_defined("exp2 exp10 sinpi cospi sinc deg2rad rad2deg cbrt rsqrt erf erfc erfcx erfinv erfcinv", 1),
     *_defined("lgamma gamma sigmoid softplus i0 i1 j0 j1 y0 y1 normcdf normcdfinv", 1),
-    *_defined("atan2 hypot copysign nextafter logaddexp logaddexp2 heaviside", 2),
+    *_defined("atan2 hypot logaddexp logaddexp2", 2),
+    *_exact("copysign nextafter heaviside fmod", 2, FLOAT),
     Op("ldexp", 2, FLOAT, primitive=False, second=INTEGER),
     *_defined("pow", 2, NUMERIC),
-    *_defined("gcd lcm", 2, INTEGER),
-    *_defined("fmod ieee_remainder", 2, FLOAT),
-    *_defined("floor_divide remainder", 2, REAL),
-    *_defined("minimum maximum fmin fmax", 2, REAL),
-    *_defined("clip", 3, REAL),
-    *_defined("square", 1, NUMERIC),
-    *_defined("reciprocal", 1, FLOATING),
-    *_defined("round", 1, FLOAT),  # C's round: half away from zero
-    *_defined("sign", 1, NUMERIC),
-    *_defined("signbit", 1, FLOAT, "bool"),
-    *_defined("isnan isinf isfinite", 1, FLOATING, "bool"),
-    *_defined("frexp_mantissa modf_fraction logb spacing", 1),  # modf's other result is trunc
+    *_exact("gcd lcm", 2, INTEGER),
+    *_defined("ieee_remainder", 2),
+    *_exact("floor_divide remainder minimum maximum fmin fmax", 2, REAL),
+    *_exact("clip", 3, REAL),
+    *_exact("square sign", 1, NUMERIC),
+    *_exact("reciprocal", 1, FLOATING),
+    *_defined("round", 1),  # C's round: half away from zero
+    *_exact("signbit", 1, FLOAT, "bool"),
+    *_exact("isnan isinf isfinite", 1, FLOATING, "bool"),
+    *_exact("spacing", 1, FLOAT),
+    *_defined("frexp_mantissa modf_fraction logb", 1),  # modf's other result is trunc
     *_defined("frexp_exponent ilogb", 1, FLOAT, "int32"),
-    *_defined("conj proj", 1, COMPLEX),
+    *_exact("conj", 1, COMPLEX),
+    *_defined("proj", 1, COMPLEX),
     *_defined("abs_complex arg norm", 1, COMPLEX, "real"),
     *_defined("sqrt_complex rint_complex", 1, COMPLEX),
 )

@@ -1,7 +1,8 @@
 """Complex functions at zeros, infinities and nan, as C99's Annex G and the Array API list them, and at branch cuts.
 
-A row reads `a b -> re im`. Arguments: a number, or a class of numbers: F finite, N finite but not 0, P positive; | joins
-several. Results: a number or constant; ± before it where its sign is free; cis for infinity or 0 times (cos b, sin b).
+A row reads `a b -> re im`. Arguments: a number, or a class of numbers: F finite, N finite but not 0, P positive;
+| joins several. Results: a number or constant; ± before it where its sign is free; cis for infinity or 0 times (cos b,
+sin b).
 """
 
 from __future__ import annotations
