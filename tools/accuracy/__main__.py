@@ -3,7 +3,7 @@
     python -m tools.accuracy                        all functions on the CPU: a sample of float32, all of float16
     python -m tools.accuracy --exhaustive           all 2^32 float32 arguments of functions of one operand
     python -m tools.accuracy --target cuda --exhaustive     the same on an NVIDIA device, and its bits against the CPU's
-    python -m tools.accuracy --peers                also the libraries that are installed here, at a sample
+    python -m tools.accuracy --target peers         the other libraries that are installed here, at a sample
     python -m tools.accuracy --only exp,log --dtypes float32
     python -m tools.accuracy --page                 only write the page again
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fusec.dtypes import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, DType
-from tools.accuracy import measure, page, peers, points, results
+from tools.accuracy import complexes, measure, page, peers, points, results
 from tools.accuracy.functions import ROWS, Row
 from tools.accuracy.measure import Found, joined
 from tools.accuracy.targets import Cpu, Cuda, target_named
@@ -35,13 +35,12 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser("python -m tools.accuracy", description=__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--target", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--target", choices=("cpu", "cuda", "peers"), default="cpu")
     parser.add_argument("--exhaustive", action="store_true", help="every float32 argument; else every STEP-th")
     parser.add_argument("--step", type=int, default=61, help="for float32, odd; 61")
     parser.add_argument("--pairs", type=int, default=1 << 26, help="float32 pairs for functions of two operands")
     parser.add_argument("--count", type=int, default=100_000, help="float64 arguments for each range of a function")
-    parser.add_argument("--peers", action="store_true", help="measure the other libraries too")
-    parser.add_argument("--peer-step", type=int, default=1021)
+    parser.add_argument("--peer-step", type=int, default=1021, help="as --step, for peers; 1021")
     parser.add_argument("--only", default="", help="functions, separated by commas")
     parser.add_argument("--dtypes", default=DTYPES.replace(" ", ","))
     parser.add_argument("--resume", action="store_true")
@@ -57,12 +56,10 @@ class Run:
         self.asked = asked
         self.step = 1 if asked.exhaustive else asked.step
         self.data = results.read(asked.out)
-        self.target: Cpu | Cuda = target_named(asked.target)
+        self.target: Cpu | Cuda | None = None if asked.target == "peers" else target_named(asked.target)
         self.only = set(asked.only.split(",")) if asked.only else set(ROWS) | {"complex"}
-        about = results.about_this_device() if asked.target == "cuda" else results.about_this_cpu()
-        self.data["about"][asked.target] = about
-        if asked.peers:
-            self.data["about"]["peers"] = peers.installed()
+        about: dict[str, Any] = {"cpu": results.about_this_cpu, "cuda": results.about_this_device}
+        results.update(asked.out, ("about", asked.target), about.get(asked.target, peers.installed)())
 
     def rows(self, dtype: str) -> list[Row]:
         """Rows asked for; functions of two operands have no narrow table."""
@@ -76,23 +73,23 @@ class Run:
 
     def keep(self, dtype: str, op: str, name: str, found: Found, how: str, of: str = "") -> None:
         """Write a finding to the file, and a line to the terminal."""
-        self.data["errors"].setdefault(dtype, {}).setdefault(op, {})[name] = results.entry(found, how, of)
-        results.save(self.data, self.asked.out)
+        results.update(self.asked.out, ("errors", dtype, op, name), results.entry(found, how, of))
         at = ", ".join(f"{each:.17g}" for each in found.at)
         say(
             f"{dtype} {op}, {name}: {found.most:.4f} ulp at ({at}), mean {found.mean:.4f}, {found.count} arguments",
             True,
         )
 
-    def same(self, dtype: str, op: str, left: np.ndarray, right: np.ndarray) -> None:
+    def compare(self, row: Row, dtype: DType, sample: tuple[np.ndarray, ...]) -> None:
         """Keep how many results of a device differ from the CPU's."""
+        assert self.target is not None, "peers need not agree"
+        left, right = self.target.evaluate(row, *sample), Cpu().evaluate(row, *sample)
         unsigned = f"u{left.dtype.itemsize}"
         nan = np.isnan(left.astype(np.float64)) & np.isnan(right.astype(np.float64))
         differ = int(np.sum((left.view(unsigned) != right.view(unsigned)) & ~nan))
-        table = self.data["same"].setdefault(self.target.name, {}).setdefault(dtype, {})
-        table[op] = [int(left.size), differ]
+        results.update(self.asked.out, ("same", self.target.name, str(dtype), row.op), [int(left.size), differ])
         if differ:
-            say(f"{dtype} {op}: {differ} of {left.size} results are not the CPU's", True)
+            say(f"{dtype} {row.op}: {differ} of {left.size} results are not the CPU's", True)
 
 
 def say(text: str, whole: bool = False) -> None:
@@ -103,57 +100,79 @@ def say(text: str, whole: bool = False) -> None:
         )
 
 
-def single(run: Run) -> None:
+def single(run: Run, target: Cpu | Cuda) -> None:
     """float32."""
     for row in run.rows("float32"):
         of = results.fingerprint(row, FLOAT32)
         how = f"{run.asked.pairs} pairs" if row.arity == 2 else "all" if run.step == 1 else f"1/{run.step}"
-        if not run.known("float32", row.op, run.target.name, how, of):
-            swept = measure.swept_single(row, run.target, run.step, run.asked.pairs, say)
-            hard = measure.hard_single(row, run.target.evaluate, swept.at)
+        if not run.known("float32", row.op, target.name, how, of):
+            swept = measure.swept_single(row, target, run.step, run.asked.pairs, say)
+            hard = measure.hard_single(row, target.evaluate, swept.at)
             found = Found(swept.worst, swept.at, swept.worst, swept.mean, swept.measured)
-            run.keep("float32", row.op, run.target.name, joined([found, hard]), how, of)
-        if run.target.name != "cpu":
-            sample = (*points.drawn(row, FLOAT32, 1 << 18),)
-            run.same("float32", row.op, run.target.evaluate(row, *sample), Cpu().evaluate(row, *sample))
-        if run.asked.peers:
-            others = peers.evaluators(row, "float32")
-            for name, found in measure.peers_single(row, others, run.asked.peer_step).items():
-                run.keep("float32", row.op, name, found, f"1/{run.asked.peer_step}")
+            run.keep("float32", row.op, target.name, joined([found, hard]), how, of)
+        if target.name != "cpu":
+            run.compare(row, FLOAT32, points.drawn(row, FLOAT32, 1 << 18))
 
 
-def double(run: Run) -> None:
+def double(run: Run, target: Cpu | Cuda) -> None:
     """float64."""
     for row in run.rows("float64"):
         of = results.fingerprint(row, FLOAT64)
-        evaluators = {run.target.name: run.target.evaluate}
-        if run.known("float64", row.op, run.target.name, "sample", of):
-            evaluators = {}
-        if run.asked.peers:
-            evaluators |= peers.evaluators(row, "float64")
-        if evaluators:
-            for name, found in measure.measure_double(row, evaluators, run.asked.count).items():
-                run.keep("float64", row.op, name, found, "sample", of if name == run.target.name else "")
-        if run.target.name != "cpu":
-            sample = points.drawn(row, FLOAT64, 1 << 16)
-            run.same("float64", row.op, run.target.evaluate(row, *sample), Cpu().evaluate(row, *sample))
+        if not run.known("float64", row.op, target.name, "sample", of):
+            found = measure.measure_double(row, {target.name: target.evaluate}, run.asked.count)[target.name]
+            run.keep("float64", row.op, target.name, found, "sample", of)
+        if target.name != "cpu":
+            run.compare(row, FLOAT64, points.drawn(row, FLOAT64, 1 << 16))
 
 
-def narrow(run: Run, dtype: DType) -> None:
+def narrow(run: Run, target: Cpu | Cuda, dtype: DType) -> None:
     """float16 or bfloat16, all of it."""
     for row in run.rows(str(dtype)):
         of = results.fingerprint(row, dtype)
-        evaluators: dict[str, Any] = {run.target.name: run.target.evaluate}
-        if run.known(str(dtype), row.op, run.target.name, "all", of):
-            evaluators = {}
-        if run.asked.peers and dtype != BFLOAT16:
-            evaluators |= peers.evaluators(row, str(dtype))
-        if evaluators:
-            for name, found in measure.measure_narrow(row, dtype, evaluators).items():
-                run.keep(str(dtype), row.op, name, found, "all", of if name == run.target.name else "")
-        if run.target.name != "cpu":
-            everything = np.arange(1 << 16, dtype=np.uint16).view(dtype.numpy)
-            run.same(str(dtype), row.op, run.target.evaluate(row, everything), Cpu().evaluate(row, everything))
+        if not run.known(str(dtype), row.op, target.name, "all", of):
+            found = measure.measure_narrow(row, dtype, {target.name: target.evaluate})[target.name]
+            run.keep(str(dtype), row.op, target.name, found, "all", of)
+        if target.name != "cpu":
+            run.compare(row, dtype, (np.arange(1 << 16, dtype=np.uint16).view(dtype.numpy),))
+
+
+def others(run: Run, dtype: DType) -> None:
+    """The peers, at points where fusec is measured too."""
+    for row in run.rows(str(dtype)):
+        evaluators = peers.evaluators(row, str(dtype))
+        if not evaluators:
+            continue
+        if dtype == FLOAT32:
+            found = measure.peers_single(row, evaluators, run.asked.peer_step)
+        elif dtype == FLOAT64:
+            found = measure.measure_double(row, evaluators, run.asked.count)
+        else:
+            found = measure.measure_narrow(row, dtype, evaluators)
+        for name, each in found.items():
+            run.keep(str(dtype), row.op, name, each, f"1/{run.asked.peer_step}" if dtype == FLOAT32 else "sample")
+
+
+def measure_one(run: Run, dtype: DType) -> None:
+    """All that is asked for in one dtype."""
+    target = run.target
+    if target is None:
+        if not dtype.is_complex and dtype != BFLOAT16:
+            others(run, dtype)
+    elif dtype.is_complex:
+        complex_parts(run, dtype)
+    elif dtype == FLOAT32:
+        single(run, target)
+    elif dtype == FLOAT64:
+        double(run, target)
+    else:
+        narrow(run, target, dtype)
+
+
+def complex_parts(run: Run, dtype: DType) -> None:
+    """complex64 or complex128, on the CPU: other targets run the same code, and the real functions show it."""
+    if isinstance(run.target, Cpu):
+        for op, found in complexes.all_of(dtype, max(run.asked.count // 400, 20), run.only).items():
+            run.keep(str(dtype), op, "cpu", found, "sample")
 
 
 def main() -> None:
@@ -163,13 +182,7 @@ def main() -> None:
         begun = time.perf_counter()
         run = Run(asked)
         for name in asked.dtypes.split(","):
-            if name == "float32":
-                single(run)
-            elif name == "float64":
-                double(run)
-            elif not name.startswith("complex"):
-                narrow(run, BY_NAME[name])
-        results.save(run.data, asked.out)
+            measure_one(run, BY_NAME[name])
         say(f"{time.perf_counter() - begun:.0f} s", True)
     page.write(asked.out)
 

@@ -56,9 +56,9 @@ def unit_at(row: Row, arguments: tuple[np.ndarray, ...], exact: np.ndarray) -> n
     """The row's unit at some points."""
     if not row.unit:
         return None
-    x, y = (arguments * 2)[:2]
-    kernel = _unit_kernel(row.unit)
-    return kernel(x.astype(np.float64), y.astype(np.float64), exact)  # type: ignore[return-value]
+    with np.errstate(invalid="ignore"):  # nan that signals
+        x, y = (each.astype(np.float64) for each in (arguments * 2)[:2])
+    return _unit_kernel(row.unit)(x, y, exact)  # type: ignore[return-value]
 
 
 @cache

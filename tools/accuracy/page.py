@@ -19,28 +19,30 @@ INTRODUCTION = """\
 
 Made by `python -m tools.accuracy` from measurements in [accuracy.json](accuracy.json); not written by hand.
 
-The error of a result is its distance from the exact value in *ulp*: units of the last place that a float next to the exact
-value has. Correct rounding means at most 0.5 ulp. Below the least normal number the unit is that of subnormals, and what
-overflows counts as the power of two after the greatest float. Where the exact value is nan the result must be nan; one nan
-without the other would show as an infinite error.
+The error of a result is its distance from the exact value in *ulp*: units of the last place that a float next to the
+exact value has. Correct rounding means at most 0.5 ulp. Below the least normal number the unit is that of subnormals,
+and what overflows counts as the power of two after the greatest float. Where the exact value is nan the result must
+be nan; one nan without the other would show as an infinite error.
 
-- **float32**, one operand: by a kernel that steps through bit patterns and compares each result with the function's float64
-  value, whose own error is below 2^-28 of a float32's last place (see the float64 table). The worst argument, and some thousand
-  chosen because they are hard, are judged with 40 digits (mpmath).
+- **float32**, one operand: by a kernel that steps through bit patterns and compares each result with the function's
+  float64 value, whose own error is below 2^-28 of a float32's last place (see the float64 table). The worst argument,
+  and some thousand chosen because they are hard, are judged with 40 digits (mpmath).
 - **float32**, two operands: random pairs, a quarter of them any bits, the others where the function is hard.
-- **float64**: random arguments, in ranges and in exponents, and hard ones: near the ends of ranges, about constants where methods
-  change, and for sin, cos and tan the floats closest to multiples of pi / 2, up to 6381956970095103 * 2^797. The exact values have
-  64 digits of C's long double where there is such a function, with 40 decimal digits for the worst, or 40 digits throughout.
-- **float16**, **bfloat16**: all of them. They compute in float32 and round once, so that more than 0.5 ulp means that an error of
-  float32 moved a result across the middle of two floats.
+- **float64**: random arguments, in ranges and in exponents, and hard ones: near the ends of ranges, about constants
+  where methods change, and for sin, cos and tan the floats closest to multiples of pi / 2, up to 6381956970095103 *
+  2^797. The exact values have 64 digits of C's long double where there is such a function, with 40 decimal digits for
+  the worst, or 40 digits throughout.
+- **float16**, **bfloat16**: all of them. They compute in float32 and round once, so that more than 0.5 ulp means that
+  an error of float32 moved a result across the middle of two floats.
 
-*all*: each of the 2^32 float32 numbers was tried. *1/n*: every n-th bit pattern. Functions that IEEE 754 or C define exactly are not
-here: the tests compare them with NumPy by bits.
+*all*: each of the 2^32 float32 numbers was tried. *1/n*: every n-th bit pattern. Functions that IEEE 754 or C define
+exactly are not here: the tests compare them with NumPy by bits.
 """
 
 NOTES = """\
-A peer's number is its greatest error among normal arguments with normal results; † marks one that errs more, or more than four
-ulp more, at subnormal numbers (some flush them to zero) or at the ends of the range. A dash: it lacks the function in that dtype.
+A peer's number is its greatest error among normal arguments with normal results; † marks one that errs more, or more
+than four ulp more, at subnormal numbers (some flush them to zero) or at the ends of the range. A dash: it lacks the
+function in that dtype.
 """
 
 
@@ -129,20 +131,31 @@ def _count(number: int) -> str:
 
 def _exceptions(table: dict[str, Any]) -> Iterator[str]:
     """Functions whose promise is not one unit of the result."""
+    reasons: dict[tuple[float, str], list[str]] = {}
     for row in ROWS.values():
         if row.reason:
-            yield f"- **{row.op}**: at most {row.bound:g} ulp, {row.reason}."
+            reasons.setdefault((row.bound, row.reason), []).append(row.op)
+    for (bound, reason), ops in reasons.items():
+        yield f"- **{', '.join(ops)}**: at most {bound:g} ulp, {reason}."
     over = [
         f"{op} in {dtype} ({_ulp(found[name]['most'])} ulp on {TITLES[name]})"
         for dtype, rows in sorted(table.items())
         for op, found in rows.items()
         for name in ("cpu", "cuda")
-        if op in ROWS and name in found and float(found[name]["most"]) > ROWS[op].bound
+        if not dtype.startswith("complex") and name in found and float(found[name]["most"]) > ROWS[op].bound
     ]
     yield f"- Beyond the promise: {', '.join(over)}." if over else "- Nothing that was measured is beyond these bounds."
 
 
+COMPLEX_NOTE = """\
+Two errors of each: *in norm*, the distance from the exact value in last places of its absolute value; *by parts*,
+that of the worse part in last places of this part, which no bound holds for where the part is small beside the other.
+Random numbers of moderate and of any size, near 1, -1, i and -i, and near the axes.
+"""
+
+
 def _complex_table(table: dict[str, Any]) -> Iterator[str]:
+    yield COMPLEX_NOTE
     yield "| function | in norm | by parts | worst argument, in norm | tried |"
     yield "|---|---:|---:|---:|---:|"
     for op in COMPLEX:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from fusec.dtypes import BY_NAME
 from tools.accuracy.functions import Row
 
 Function = Callable[..., Any]
 SAME = "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh".split()
 INVERSES = {f"a{name}": f"arc{name}" for name in "sin cos tan sinh cosh tanh".split()}
-NARROW = ("numpy", "torch", "jax")
 
 
 @cache
@@ -32,24 +32,27 @@ def installed() -> dict[str, str]:
 
 def evaluators(row: Row, dtype: str) -> dict[str, Callable[..., np.ndarray]]:
     """Peers that have the function in this dtype."""
-    sources: dict[str, Callable[[], dict[str, Function]]] = {"numpy": _numpy, "jax": _jax, "torch": _torch}
-    if dtype not in ("float16", "bfloat16"):
-        sources["numba"] = _numba
+    sources = {"numpy": _numpy, "jax": _jax, "torch": _torch, "numba": _numba}
     found = {}
     for name, source in sources.items():
-        if name not in installed() or (dtype == "bfloat16" and name in ("numpy", "torch")):
-            continue
-        function = source().get(row.op)
-        if function is not None and not (name == "numpy" and dtype == "float16" and row.op in _scipy()):
+        function = source().get(row.op) if name in installed() else None
+        if function is not None and _accepts(function, row.arity, dtype):
             found[name] = _of_row(function)
     return found
 
 
+def _accepts(function: Function, arity: int, dtype: str) -> bool:
+    """Whether a peer's function takes this dtype and gives it back."""
+    one = BY_NAME[dtype].numpy.type(0.5)
+    try:
+        return bool(np.asarray(function(*[np.array([one] * 4)] * arity)).dtype == one.dtype)
+    except (NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False
+
+
 def _of_row(function: Function) -> Callable[..., np.ndarray]:
     def evaluate(_: Row, *arguments: np.ndarray) -> np.ndarray:
-        result = np.asarray(function(*arguments))
-        assert result.dtype == arguments[0].dtype, f"a result of {result.dtype} for {arguments[0].dtype}"
-        return result
+        return np.asarray(function(*arguments))
 
     return evaluate
 

@@ -109,9 +109,9 @@ def _pairs(row: Row, dtype: DType, count: int, random: np.random.Generator) -> t
         near = 1 + random.uniform(-0.5, 0.5, count) * np.exp2(-random.uniform(0, 40, count))
         left = [random.uniform(0, 9, count), base, near]
         right = [random.uniform(-30, 30, count)]
-        right += [
-            random.uniform(bottom - 2, top + 2, count) / np.log2(each.astype(dtype.numpy)) for each in (base, near)
-        ]
+        with np.errstate(divide="ignore"):
+            logarithms = [np.log2(each.astype(dtype.numpy)) for each in (base, near)]
+            right += [random.uniform(bottom - 2, top + 2, count) / each for each in logarithms]
     if row.op in ("logaddexp", "logaddexp2"):
         mid = random.uniform(-120, 120, count)
         low = -random.uniform(0, 3, count) * np.exp2(-random.uniform(0, 20, count))

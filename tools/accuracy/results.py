@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import platform
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,25 @@ FOLDER = Path(__file__).parents[2] / "docs"
 FILE = FOLDER / "accuracy.json"
 
 
-def load(path: Path) -> dict[str, Any]:
-    """The file's contents, or those of an empty one."""
-    empty = {"about": {}, "errors": {}, "same": {}}
-    return json.loads(path.read_text()) if path.exists() else empty
+def read(path: Path) -> dict[str, Any]:
+    """The file's contents: findings by dtype, function and implementation; of no file, empty ones."""
+    data: dict[str, Any] = {"about": {}, "same": {}, "errors": []}
+    if path.exists():
+        data = json.loads(path.read_text())
+    table: dict[str, Any] = {}
+    for dtype, op, name, found in data["errors"]:
+        table.setdefault(dtype, {}).setdefault(op, {})[name] = found
+    return {**data, "errors": table}
+
+
+def update(path: Path, parts: tuple[str, ...], value: object) -> None:
+    """Set one thing in the file, and leave what other runs may have written meanwhile."""
+    data = read(path)
+    place = data
+    for part in parts[:-1]:
+        place = place.setdefault(part, {})
+    place[parts[-1]] = value
+    save(data, path)
 
 
 def save(data: dict[str, Any], path: Path) -> None:
@@ -33,22 +49,12 @@ def save(data: dict[str, Any], path: Path) -> None:
     lines = []
     for dtype, rows in sorted(data["errors"].items()):
         for op, found in sorted(rows.items()):
-            for name, entry in sorted(found.items()):
-                lines.append(json.dumps([dtype, op, name, entry], sort_keys=True))
-    body = {"about": data["about"], "same": data["same"]}
-    text = json.dumps(body, indent=1, sort_keys=True)[:-2]
-    path.write_text(text + ',\n "errors": [\n' + ",\n".join(lines) + "\n]}\n")
-
-
-def read(path: Path) -> dict[str, Any]:
-    """`load`, with the findings by dtype, function and implementation."""
-    data = load(path)
-    if isinstance(data["errors"], list):
-        table: dict[str, Any] = {}
-        for dtype, op, name, entry in data["errors"]:
-            table.setdefault(dtype, {}).setdefault(op, {})[name] = entry
-        data["errors"] = table
-    return data
+            lines += [json.dumps([dtype, op, name, each], sort_keys=True) for name, each in sorted(found.items())]
+    body = json.dumps({"about": data["about"], "same": data["same"]}, indent=1, sort_keys=True)
+    text = body.removesuffix("\n}") + ',\n "errors": [\n' + ",\n".join(lines) + "\n]}\n"
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(text)
+    new.replace(path)
 
 
 def entry(found: Found, how: str, of: str) -> dict[str, Any]:

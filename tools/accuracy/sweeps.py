@@ -1,8 +1,8 @@
 """Errors over millions of arguments at once, by kernels that step through bit patterns on the CPU or a GPU.
 
-Each element of such a kernel looks at many arguments and keeps the worst one, so that 2^32 of them leave a few kilobytes.
-The exact value is the function's float64 result: its own error, below 2^-52, is nothing beside a float32's last place, and
-is measured apart (see points.py); the worst argument is looked at again with 40 digits.
+Each element of such a kernel looks at many arguments and keeps the worst one, so that 2^32 of them leave a few
+kilobytes. The exact value is the function's float64 result: its own error, below 2^-52, is nothing beside a float32's
+last place, and is measured apart (see points.py); the worst argument is looked at again with 40 digits.
 """
 
 from __future__ import annotations
