@@ -44,10 +44,10 @@ class Row:
         return f"{self.name}({', '.join(arguments)})"
 
 
-_NEAR_A_ZERO = "relative to the amplitude sqrt(2 / (pi x)) where that is greater than the value: near a zero, the digits"
-    "relative to the amplitude sqrt(2 / (pi x)) where that is greater than the value: near a zero the argument"
+_NEAR_A_ZERO = (
+    "relative to the amplitude sqrt(2 / (pi x)) where that is greater than the value: near a zero the digits of the"
+    " argument decide no more"
 )
-_NEAR_A_ZERO += " of the argument decide no more"
 _BESSEL = {"unit": AMPLITUDE, "bound": 4.0, "reason": _NEAR_A_ZERO, "slow": True}
 
 UNARY = (
