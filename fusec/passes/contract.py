@@ -79,15 +79,20 @@ def _users(roots: Iterable[Expr]) -> dict[Expr, list[Expr | None]]:
 
 
 def _taken(users: dict[Expr, list[Expr | None]]) -> dict[Expr, Expr]:
-    """Which operand each sum takes in: those products that all their users take in; see Note [Contraction]."""
-    terms = {expr for expr in users if _may_vanish(expr, users)}
-    while True:
-        sums = [user for term in terms for user in users[term] if user is not None]
-        taken = {each: term for each in sums if (term := _choice(each, terms)) is not None}
-        kept = {term for term in terms if all(user is not None and taken.get(user) is term for user in users[term])}
-        if kept == terms:
-            return taken
-        terms = kept
+    """Which operand each sum takes in; see Note [Contraction]. A product goes in where all its users are still free."""
+    taken: dict[Expr, Expr] = {}
+    for whole in users:
+        for term in _terms(whole):
+            if whole not in taken and _may_vanish(term, users):
+                sums = [user for user in users[term] if user is not None]
+                if not any(each in taken or each.children[0] is each.children[1] for each in sums):
+                    taken.update(dict.fromkeys(sums, term))
+    return taken
+
+
+def _terms(expr: Expr) -> tuple[Expr, ...]:
+    """The operands of a sum."""
+    return expr.children if isinstance(expr, Apply) and expr.op in SUMS else ()
 
 
 def _may_vanish(expr: Expr, users: dict[Expr, list[Expr | None]]) -> bool:
@@ -95,7 +100,7 @@ def _may_vanish(expr: Expr, users: dict[Expr, list[Expr | None]]) -> bool:
     product, _ = _product(expr)
     if product is None or (product is not expr and users[product] != [expr]):
         return False
-    return all(isinstance(user, Apply) and user.op in SUMS for user in users[expr])
+    return all(user is not None and _terms(user) for user in users[expr])
 
 
 def _product(expr: Expr) -> tuple[Apply | None, bool]:
@@ -107,13 +112,6 @@ def _product(expr: Expr) -> tuple[Apply | None, bool]:
             return product, True
         case _:
             return None, False
-
-
-def _choice(whole: Expr, terms: set[Expr]) -> Expr | None:
-    left, right = whole.children
-    if left is right:
-        return None
-    return left if left in terms else right if right in terms else None
 
 
 def _negative(value: Expr) -> Expr:
