@@ -71,9 +71,9 @@ class Run:
         entry = self.data["errors"].get(dtype, {}).get(op, {}).get(name)
         return bool(self.asked.resume and entry and entry["how"] == how and entry["of"] == of)
 
-    def keep(self, dtype: str, op: str, name: str, found: Found, how: str, of: str = "") -> None:
+    def keep(self, dtype: str, op: str, name: str, found: Found, how: str, of: str = "", digest: str = "") -> None:
         """Write a finding to the file, and a line to the terminal."""
-        results.update(self.asked.out, ("errors", dtype, op, name), results.entry(found, how, of))
+        results.update(self.asked.out, ("errors", dtype, op, name), results.entry(found, how, of, digest))
         at = ", ".join(f"{each:.17g}" for each in found.at)
         say(
             f"{dtype} {op}, {name}: {found.most:.4f} ulp at ({at}), mean {found.mean:.4f}, {found.count} arguments",
@@ -109,7 +109,7 @@ def single(run: Run, target: Cpu | Cuda) -> None:
             swept = measure.swept_single(row, target, run.step, run.asked.pairs, say)
             hard = measure.hard_single(row, target.evaluate, swept.at)
             found = Found(swept.worst, swept.at, swept.worst, swept.mean, swept.measured)
-            run.keep("float32", row.op, target.name, joined([found, hard]), how, of)
+            run.keep("float32", row.op, target.name, joined([found, hard]), how, of, swept.digest)
         if target.name != "cpu":
             run.compare(row, FLOAT32, points.drawn(row, FLOAT32, 1 << 18))
 

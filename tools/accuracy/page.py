@@ -61,7 +61,7 @@ def text(data: dict[str, Any]) -> str:
     for dtype in ("complex64", "complex128"):
         if dtype in data["errors"]:
             parts += ["", f"## {dtype}", "", *_complex_table(data["errors"][dtype])]
-    parts += _same_bits(data["same"])
+    parts += _same_bits(data["same"], data["errors"].get("float32", {}))
     return "\n".join(parts) + "\n"
 
 
@@ -166,7 +166,7 @@ def _complex_table(table: dict[str, Any]) -> Iterator[str]:
             yield "| " + " | ".join(cells) + " |"
 
 
-def _same_bits(same: dict[str, Any]) -> Iterator[str]:
+def _same_bits(same: dict[str, Any], swept: dict[str, Any]) -> Iterator[str]:
     for name, dtypes in sorted(same.items()):
         yield ""
         yield f"## {TITLES[name]} against CPU"
@@ -176,3 +176,9 @@ def _same_bits(same: dict[str, Any]) -> Iterator[str]:
             differ = {op: number for op, (_, number) in table.items() if number}
             says = ", ".join(f"{op} {number}" for op, number in differ.items()) or "all with the same bits"
             yield f"- {dtype}: {_count(compared)} results of {len(table)} functions compared, {says}."
+        pairs = {op: (found[name], found["cpu"]) for op, found in swept.items() if name in found and "cpu" in found}
+        whole = {op: pair for op, pair in pairs.items() if {each["how"] for each in pair} == {"all"}}
+        other = [op for op, (left, right) in whole.items() if left["digest"] != right["digest"]]
+        if whole:
+            says = f"differing for {', '.join(other)}" if other else "all equal"
+            yield f"- float32, all 2^32 arguments: digests of the results of {len(whole)} functions, {says}."

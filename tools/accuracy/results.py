@@ -57,13 +57,13 @@ def save(data: dict[str, Any], path: Path) -> None:
     new.replace(path)
 
 
-def entry(found: Found, how: str, of: str) -> dict[str, Any]:
-    """A finding as JSON. how: which arguments; of: the definition measured."""
+def entry(found: Found, how: str, of: str, digest: str) -> dict[str, Any]:
+    """A finding as JSON. how: which arguments; of: the definition measured; digest: of a sweep's results."""
     values = dataclasses.asdict(found)
     values["at"] = [float(each).hex() for each in found.at]
     for key in ("most", "usual", "mean"):
         values[key] = float(f"{values[key]:.4g}") if np.isfinite(values[key]) else str(values[key])
-    return {**values, "how": how, "of": of}
+    return {**values, "how": how, "of": of, "digest": digest}
 
 
 def fingerprint(row: Row, dtype: DType) -> str:

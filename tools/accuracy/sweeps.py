@@ -8,7 +8,6 @@ last place, and is measured apart (see points.py); the worst argument is looked 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -48,20 +47,22 @@ __device__ float between(unsigned bits, float low, float high) {
 """
 
 BODY = """
-double sum = 0; double most = -1; int n = 0; unsigned at_x = 0; unsigned at_y = 0;
+double sum = 0; double most = -1; int n = 0; unsigned at_x = 0; unsigned at_y = 0; unsigned long long bits = 0;
 for (int k = 0; k < count; ++k) {
     unsigned long long point = first + (unsigned long long)i + (unsigned long long)k * lanes;
     ARGUMENTS
     double x = (double)x_given; double y = (double)y_given;
     double exact = REFERENCE;
-    double got = (double)VALUE;
+    float result = VALUE;
+    double got = (double)result;
     double error = ulps(got, exact, UNIT);
+    if (point < points && got == got) { bits += __float_as_uint(result) * (2 * point + 1); }
     if (point < points && (exact == exact || got == got)) {
         sum += error; n += 1;
         if (error > most) { most = error; at_x = __float_as_uint(x_given); at_y = __float_as_uint(y_given); }
     }
 }
-worst = most; worst_x = at_x; worst_y = at_y; total = sum; measured = n;
+worst = most; worst_x = at_x; worst_y = at_y; total = sum; measured = n; digest = bits;
 """
 
 PATTERNS = """
@@ -98,13 +99,17 @@ HARD = {
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found: arguments measured, error of the worst one and its operands, mean error."""
+    """What a sweep found: arguments measured, error of the worst one and its operands, mean error.
+
+    digest: the bits of all results that are numbers, each times an odd number that depends on its place, added up
+    modulo 2^64: two sweeps whose results differ in one place have different digests, in several almost surely.
+    """
 
     measured: int
     worst: float
     at: tuple[float, ...]
     mean: float
-    seconds: float
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,7 @@ def sweep_kernel(row: Row) -> fusec.ElementwiseKernel:
     body = body.replace("UNIT", f"({row.unit})" if row.unit else "0.0")
     return fusec.ElementwiseKernel(
         "uint64 first, uint64 points, uint64 lanes, uint64 step, int32 count",
-        "float64 worst, uint32 worst_x, uint32 worst_y, float64 total, int32 measured",
+        "float64 worst, uint32 worst_x, uint32 worst_y, float64 total, int32 measured, uint64 digest",
         body,
         f"sweep_{row.op}",
         preamble=ulps_text(FLOAT32) + (HASH if binary else ""),
@@ -149,23 +154,23 @@ def sweep(row: Row, step: int, target: Any, pairs: int = 1 << 24, progress: Prog
     kernel = sweep_kernel(row)
     shape: Shape = target.shape
     lanes = min(shape.lanes, points)
-    outputs = target.empty(lanes, ("float64", "uint32", "uint32", "float64", "int32"))
-    begun = time.perf_counter()
-    worst, bits, totals, measured = -1.0, (0, 0), [], 0
+    outputs = target.empty(lanes, ("float64", "uint32", "uint32", "float64", "int32", "uint64"))
+    worst, bits, totals, measured, digest = -1.0, (0, 0), [], 0, 0
     for first in range(0, points, lanes * shape.count):
         count = min(shape.count, -(-(points - first) // lanes))
         kernel(first, points, lanes, step, count, *outputs)
-        most, x, y, total, number = target.fetch(outputs)
+        most, x, y, total, number, mixed = target.fetch(outputs)
         at = int(np.argmax(most))
         if most[at] > worst:
             worst, bits = float(most[at]), (int(x[at]), int(y[at]))
         totals.append(float(np.sum(total)))
         measured += int(np.sum(number, dtype=np.int64))
+        digest += int(np.sum(mixed, dtype=np.uint64))
         if progress:
             progress(f"{row.op}: {min(100, 100 * (first + lanes * count) // points)} %, worst {worst:.3f}")
     at_values = tuple(_number(each) for each in bits[: row.arity])
-    seconds = time.perf_counter() - begun
-    return Swept(measured, worst, at_values, math.fsum(totals) / max(measured, 1), seconds)
+    mean = math.fsum(totals) / max(measured, 1)
+    return Swept(measured, worst, at_values, mean, f"{digest % 2**64:016x}")
 
 
 def _number(bits: int) -> float:
