@@ -50,7 +50,7 @@ template <class... Params> void call(void (*kernel)(Params...), void** arguments
 }  // namespace host
 // Not inlined, so that no access of an update is watched but the update itself.
 #define HOST_ATOMIC __attribute__((noinline, no_sanitize("thread"), unused)) static
-#define HOST_TOUCH(at) fiber_atomic(at, sizeof *at, __builtin_return_address(0))
+#define HOST_TOUCH(at) fiber_atomic(at, sizeof *at, 0, __builtin_return_address(0))
 #else
 #define HOST_ATOMIC static inline
 #define HOST_TOUCH(at)

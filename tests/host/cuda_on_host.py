@@ -70,19 +70,6 @@ def translation_unit(kernels: Sequence[Kernel]) -> str:
     return "\n".join(parts)
 
 
-def _block_entry(name: str, space: str, own: str, common: str) -> str:
-    lists = [f"__{edge}_{section}" for section in (own, common) for edge in ("start", "stop")]
-    return "\n".join(
-        [
-            *(f'extern "C" fiber_variable {each}[] __attribute__((weak, visibility("hidden")));' for each in lists),
-            f'extern "C" const char* blocks_{name}(HOST_BLOCKS) {{',
-            f"    const auto body = [](void** arguments) {{ host::call({space}::{name}, arguments); }};",
-            f"    const fiber_program program = {{body, {', '.join(lists)}}};",
-            "    return fiber_run(&program, grid, block, dynamic, limit, order, poison, arguments);\n}",
-        ]
-    )
-
-
 def block_unit(sources: Sequence[str]) -> str:
     """Texts as C++, each in a namespace of its own, with an entry ``blocks_NAME`` for every kernel in them."""
     parts = ["#define HOST_FIBERS", f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
@@ -105,9 +92,9 @@ def block_unit(sources: Sequence[str]) -> str:
         text = re.sub(r"^[ \t]*#[ \t]*include\b", "//", text, flags=re.MULTILINE)
         name = heads[0][1] if heads else "device"
         parts.append(f'namespace emitted_{number} {{\n#line 1 "{name}.cu"\n{text}\n}}')
-        parts += [
-            _block_entry(entry, f"emitted_{number}", section(start), f"fiber_list_{number}_0") for start, entry in heads
-        ]
+        for start, entry in heads:
+            body = f"[](void** arguments) {{ host::call(emitted_{number}::{entry}, arguments); }}"
+            parts.append(fibers.entry(entry, body, section(start), f"fiber_list_{number}_0"))
     return "\n".join(parts)
 
 
@@ -191,12 +178,9 @@ def run_blocks(
     shared: bytes of dynamic shared memory. unordered: positions of arguments that may depend on the order of threads.
     Raises KernelFault with all that `fibers` finds. Use `BlockPrograms` for several texts, or for several launches.
     """
-    buffers = {f"argument {at}": each for at, each in enumerate(args) if not isinstance(each, np.generic | bytes)}
-    named = [each if isinstance(each, np.generic | bytes) else f"argument {at}" for at, each in enumerate(args)]
     with tempfile.TemporaryDirectory() as folder:
         programs = BlockPrograms([source], Path(folder))
-        launch = Launch(entry, grid, block, named, shared)
-        return list(programs.run(launch, buffers, orders, [f"argument {at}" for at in unordered]).values())
+        return programs.run_one(Launch(entry, grid, block, args, shared), orders, unordered)
 
 
 class CudaOnHost:

@@ -45,5 +45,6 @@ long fiber_barrier(unsigned spaces, int vote, long value, const char* name, unsi
 unsigned long fiber_warp(int op, unsigned mask, unsigned long value, unsigned argument, unsigned width, unsigned spaces,
                          const char* name, unsigned line);
 void fiber_fence();
-void fiber_atomic(const volatile void* at, unsigned long bytes, void* caller);
+// is_store: what was there does not matter
+void fiber_atomic(const volatile void* at, unsigned long bytes, int is_store, void* caller);
 }

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +52,7 @@ class Workspace:
 
 
 Buffer = np.ndarray | Output | Workspace
-Argument = str | np.generic | bytes
+Argument = str | np.generic | bytes | Buffer  # buffers themselves in `run_one` only
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,19 @@ def placed(name: str, kind: str, extents: str, align: str, section: str) -> str:
     mark = f'__attribute__((section("{section}"), used))'
     use = f"{name}_type& {name} = *({name}_type*)" if extents != "[]" else f"{name}_type* {name} = ({name}_type*)"
     return f"{fixed}static fiber_variable {name}_place {mark} = {row}; {use}{name}_place.address;"
+
+
+def entry(name: str, body: str, own: str, common: str) -> str:
+    """The function that runs a kernel. body: what runs one thread; own, common: sections that list shared variables."""
+    lists = [f"__{edge}_{section}" for section in (own, common) for edge in ("start", "stop")]
+    return "\n".join(
+        [
+            *(f'extern "C" fiber_variable {each}[] __attribute__((weak, visibility("hidden")));' for each in lists),
+            f'extern "C" const char* blocks_{name}(HOST_BLOCKS) {{',
+            f"    const fiber_program program = {{{body}, {', '.join(lists)}}};",
+            "    return fiber_run(&program, grid, block, dynamic, limit, order, poison, arguments);\n}",
+        ]
+    )
 
 
 def locate(library: Path, said: str) -> str:
@@ -140,6 +153,19 @@ class Programs:
                     _assert_same(first[name], array, f"{name} in order {orders[0]} and order {order}")
             first = first or got
         return first
+
+    def run_one(
+        self, launch: Launch, orders: Sequence[int] = ORDERS, unordered: Sequence[int] = ()
+    ) -> list[np.ndarray]:
+        """Run one launch, among whose args the buffers stand themselves; final copies of these, in order.
+
+        unordered: positions of args that may depend on the order of threads.
+        """
+        names = [f"argument {at}" for at in range(len(launch.args))]
+        held = {name: each for name, each in zip(names, launch.args, strict=True) if isinstance(each, Buffer)}
+        args = [name if name in held else each for name, each in zip(names, launch.args, strict=True)]
+        got = self.run(replace(launch, args=args), held, orders, [names[at] for at in unordered])
+        return list(got.values())
 
     def _run_once(
         self, launches: Sequence[Launch], buffers: Mapping[str, Buffer], order: int, poison: int

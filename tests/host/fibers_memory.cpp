@@ -174,6 +174,13 @@ void access(const volatile void* address, uintptr_t bytes, uintptr_t aligned, Ki
         cell = {self, kind == UPDATE ? now | ATOMIC : now, from, 0, 0, 0};
     }
 }
+
+void note_written(const volatile void* at, uintptr_t bytes) {
+    const Region* const region = find((uintptr_t)at);
+    if (!region || !region->ready) return;
+    const uintptr_t first = (uintptr_t)at - region->start;
+    if (first < region->bytes) memset(region->ready + first, 1, std::min(bytes, region->bytes - first));
+}
 }  // namespace
 
 const char* describe(uintptr_t at) {
@@ -302,9 +309,10 @@ extern "C" void fiber_fence() {
     fiber.published = merged(fiber.known, std::make_shared<const Known>(mine));
 }
 
-extern "C" void fiber_atomic(const volatile void* at, unsigned long bytes, void* caller) {
+extern "C" void fiber_atomic(const volatile void* at, unsigned long bytes, int is_store, void* caller) {
     if (block.running < 0) return;
     if (switch_at_atomics) yield();
+    if (is_store) note_written(at, bytes);
     access(at, bytes, bytes, UPDATE, caller);
     Fiber& fiber = block.fibers[block.running];
     Knowledge& there = published[(uintptr_t)at];

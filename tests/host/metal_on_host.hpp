@@ -1,11 +1,29 @@
-// Lets the Metal text that fusec emits be compiled by clang as C++17 and run on a CPU, one thread after the other.
+// Lets the Metal text that fusec emits be compiled by clang as C++17 and run on a CPU: one thread after the other, or,
+// with HOST_FIBERS defined, as programs of a threadgroup (fibers_metal.hpp).
 // Address spaces are real ones, so a pointer without its space does not compile; no standard header is included, so
-// neither does a C function that Metal lacks, nor `double`.
+// neither does a C function that Metal lacks, nor `double`. With HOST_FLAT there is one address space, so that every
+// access can be watched, which clang does in the first only; such text was checked before.
 #pragma once
 #pragma clang system_header
+#ifdef HOST_FIBERS
+#include "fibers_metal.hpp"
+#define HOST_ATOMIC __attribute__((noinline, no_sanitize("thread"), unused)) static
+#define HOST_TOUCH(at) fiber_atomic((const volatile void*)at, sizeof *at, 0, __builtin_return_address(0))
+#define HOST_SET(at) fiber_atomic((const volatile void*)at, sizeof *at, 1, __builtin_return_address(0))
+#else
+#define HOST_ATOMIC inline
+#define HOST_TOUCH(at)
+#define HOST_SET(at)
+#endif
+#ifdef HOST_FLAT
+#define device
+#define constant const
+#define threadgroup
+#else
 #define device __attribute__((address_space(1)))
-#define constant __attribute__((address_space(2)))
+#define constant const __attribute__((address_space(2)))
 #define threadgroup __attribute__((address_space(3)))
+#endif
 #define thread
 #define kernel static
 
@@ -15,6 +33,7 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef _Float16 half;
 typedef uint uint2 __attribute__((ext_vector_type(2)));
+typedef uint uint3 __attribute__((ext_vector_type(3)));
 
 template <class To, class From> inline To as_type(From from) {
     static_assert(sizeof(To) == sizeof(From), "as_type keeps the width");
@@ -29,9 +48,17 @@ struct complex64 {
     complex64(float real, float imag) : re(real), im(imag) {}
     complex64(const complex64&) = default;
     complex64& operator=(const complex64&) = default;
+#ifndef HOST_FLAT
     complex64(const device complex64& other) : re(other.re), im(other.im) {}
-    complex64(const constant complex64& other) : re(other.re), im(other.im) {}
+    complex64(constant complex64& other) : re(other.re), im(other.im) {}
+    complex64(const threadgroup complex64& other) : re(other.re), im(other.im) {}
+#endif
 };
+#if defined(HOST_FIBERS) && !defined(HOST_FLAT)  // a text that is only checked stores structs so
+template <class T> void host_assign(device T&, const T&);
+template <class T> void host_assign(threadgroup T&, const T&);
+template <class T> void host_assign(T&, const T&);
+#endif
 inline void host_store(device complex64* to, complex64 value) {
     to->re = value.re;
     to->im = value.im;
@@ -70,24 +97,53 @@ typedef atomic<uint> atomic_uint;
 typedef atomic<float> atomic_float;
 typedef atomic<ulong> atomic_ulong;
 static_assert(sizeof(long) == 8, "long has 64 bits in Metal");
-template <class T> inline T atomic_load_explicit(device atomic<T>* at, memory_order) { return at->value; }
-#define HOST_UPDATE(name, T, next) \
-    inline T atomic_##name##_explicit(device atomic<T>* at, T x, memory_order) { T old = at->value; at->value = (next); return old; }
-#define HOST_INTEGER(T)                                                                              \
-    HOST_UPDATE(fetch_add, T, (T)((uint)old + (uint)x)) HOST_UPDATE(fetch_sub, T, (T)((uint)old - (uint)x)) \
-    HOST_UPDATE(fetch_and, T, old & x) HOST_UPDATE(fetch_or, T, old | x) HOST_UPDATE(fetch_xor, T, old ^ x) \
-    HOST_UPDATE(fetch_min, T, x < old ? x : old) HOST_UPDATE(fetch_max, T, x > old ? x : old) HOST_UPDATE(exchange, T, x)
-HOST_INTEGER(int)
-HOST_INTEGER(uint)
-HOST_UPDATE(fetch_add, float, old + x)
-HOST_UPDATE(fetch_sub, float, old - x)
-HOST_UPDATE(exchange, float, x)
-#undef HOST_UPDATE
-#undef HOST_INTEGER
-inline void atomic_min_explicit(device atomic_ulong* at, ulong x, memory_order) { if (x < at->value) at->value = x; }
-inline void atomic_max_explicit(device atomic_ulong* at, ulong x, memory_order) { if (x > at->value) at->value = x; }
+#define HOST_UPDATE_IN(space, name, T, next)                                              \
+    HOST_ATOMIC T atomic_##name##_explicit(space atomic<T>* at, T x, memory_order) {      \
+        HOST_TOUCH(at);                                                                   \
+        T old = at->value;                                                                \
+        at->value = (next);                                                               \
+        return old;                                                                       \
+    }
+#define HOST_MOVE_IN(space, T)                                                            \
+    HOST_ATOMIC T atomic_load_explicit(const space atomic<T>* at, memory_order) {         \
+        HOST_TOUCH(at);                                                                   \
+        return at->value;                                                                 \
+    }                                                                                     \
+    HOST_ATOMIC void atomic_store_explicit(space atomic<T>* at, T x, memory_order) {      \
+        HOST_SET(at);                                                                     \
+        at->value = x;                                                                    \
+    }                                                                                     \
+    HOST_UPDATE_IN(space, exchange, T, x)
+#define HOST_INTEGER_IN(space, T)                                                         \
+    HOST_MOVE_IN(space, T)                                                                \
+    HOST_UPDATE_IN(space, fetch_add, T, (T)((uint)old + (uint)x))                         \
+    HOST_UPDATE_IN(space, fetch_sub, T, (T)((uint)old - (uint)x))                         \
+    HOST_UPDATE_IN(space, fetch_and, T, old & x) HOST_UPDATE_IN(space, fetch_or, T, old | x) \
+    HOST_UPDATE_IN(space, fetch_xor, T, old ^ x) HOST_UPDATE_IN(space, fetch_min, T, x < old ? x : old) \
+    HOST_UPDATE_IN(space, fetch_max, T, x > old ? x : old)
+HOST_INTEGER_IN(device, int)
+HOST_INTEGER_IN(device, uint)
+HOST_MOVE_IN(device, float)
+HOST_UPDATE_IN(device, fetch_add, float, old + x)
+HOST_UPDATE_IN(device, fetch_sub, float, old - x)
+#ifndef HOST_FLAT
+HOST_INTEGER_IN(threadgroup, int)
+HOST_INTEGER_IN(threadgroup, uint)
+#endif
+#undef HOST_UPDATE_IN
+#undef HOST_MOVE_IN
+#undef HOST_INTEGER_IN
+HOST_ATOMIC void atomic_min_explicit(device atomic_ulong* at, ulong x, memory_order) {
+    HOST_TOUCH(at);
+    if (x < at->value) at->value = x;
+}
+HOST_ATOMIC void atomic_max_explicit(device atomic_ulong* at, ulong x, memory_order) {
+    HOST_TOUCH(at);
+    if (x > at->value) at->value = x;
+}
 template <class T>
-inline bool atomic_compare_exchange_weak_explicit(device atomic<T>* at, T* expected, T x, memory_order, memory_order) {
+HOST_ATOMIC bool atomic_compare_exchange_weak_explicit(device atomic<T>* at, T* expected, T x, memory_order, memory_order) {
+    HOST_TOUCH(at);
     static bool spurious = false;
     spurious = !spurious;
     if (spurious || at->value != *expected) {

@@ -1,16 +1,25 @@
-"""Runs emitted Metal on the CPU: many kernels in one translation unit, compiled by clang with metal_on_host.hpp."""
+"""Runs emitted Metal on the CPU: many kernels in one translation unit, compiled by clang with metal_on_host.hpp.
+
+Element-wise kernels (`MetalOnHost`) run in a plain loop over threads. Programs of a threadgroup, which have barriers,
+threadgroup memory or SIMD-group functions, run as fibers under watch: `run_blocks` for one text,
+`BlockPrograms` for many.
+"""
 
 import ctypes
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import fibers
 import numpy as np
 from arguments import encode
-from guarded import Guarded, in_child
+from fibers import Argument, Buffer, Extent, Launch, Programs
+from guarded import Guarded, KernelFault, in_child
 
 from fusec.ir.loops import Program
 from fusec.kernel import Kernel
@@ -37,6 +46,17 @@ SANITIZED = (
 BUFFERS = 31
 ORDERS = (0, 1, 2)
 
+SHARED_LIMIT = 32 << 10  # bytes of threadgroup memory
+POSITIONS = frozenset(
+    """thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid threads_per_threadgroup
+    threadgroups_per_grid threads_per_grid thread_index_in_threadgroup thread_index_in_simdgroup
+    simdgroup_index_in_threadgroup simdgroups_per_threadgroup threads_per_simdgroup""".split()
+)
+
+_HEAD = re.compile(r"(?:\[\[max_total_threads_per_threadgroup\((\d+)\)\]\]\s*)?\bkernel\s+void\s+(\w+)\s*\(")
+_VARIABLE = re.compile(
+    r"(?<=[;{}])(\s*)threadgroup\s+(?:alignas\((\w+)\)\s*)?([\w\s:<>]+?)\s*\b(\w+)\s*((?:\[[^\]]*\]\s*)*);"
+)
 _SIGNATURE = re.compile(r"^kernel void (\w+)\(\n(.*?)\)\n\{", re.MULTILINE | re.DOTALL)
 _PARAMETER = re.compile(r"(.+?)(\w+) \[\[(\w+)(?:\((\d+)\))?\]\]")
 
@@ -96,6 +116,161 @@ def translation_unit(kernels: Sequence[Kernel]) -> str:
             f'namespace emitted_{number} {{\n#line 1 "{kernel.name}.metal"\n{text}}}{_wrapper(kernel, number)}'
         )
     return "\n".join(parts)
+
+
+def _parameters(source: str, start: int) -> list[str]:
+    """The texts of the parameters that start there, after the opening parenthesis."""
+    depth, end, cuts = 1, start, [start - 1]
+    while depth:
+        match source[end]:
+            case "(" | "[" | "{" | "<":
+                depth += 1
+            case ")" | "]" | "}" | ">":
+                depth -= 1
+            case "," if depth == 1:
+                cuts.append(end)
+        end += 1
+    cuts.append(end - 1)
+    return [source[a + 1 : b].strip() for a, b in pairwise(cuts)]
+
+
+def _bound(name: str, parameters: Sequence[str], section: str) -> tuple[list[str], list[str]]:
+    """What an entry passes for its parameters, and the threadgroup variables that those need."""
+    arguments, variables, seen = [], [], set()
+    for text in parameters:
+        parsed = _PARAMETER.fullmatch(re.sub(r"\s+", " ", text))
+        if parsed is None:
+            raise MetalError(f"{name}: parameter without an attribute: {text}")
+        c_type, attribute, index = parsed[1].strip(), parsed[3], parsed[4]
+        if index is not None:
+            if (attribute, index) in seen or int(index) >= BUFFERS:
+                raise MetalError(f"{name}: {attribute}({index}) is out of range or taken")
+            seen.add((attribute, index))
+        match attribute:
+            case "buffer" if c_type.endswith("&"):
+                arguments.append(f"*({c_type[:-1]}*)buffers[{index}]")
+            case "buffer":
+                arguments.append(f"({c_type})buffers[{index}]")
+            case "threadgroup":
+                row = f'{{"{parsed[2]}", 0, 16, {int(index) + 1}, 0}}'
+                mark = f'__attribute__((section("{section}"), used))'
+                variables.append(f"static fiber_variable {name}_{parsed[2]}_place {mark} = {row};")
+                arguments.append(f"({c_type}){name}_{parsed[2]}_place.address")
+            case position if position in POSITIONS:
+                arguments.append(f"host_{position}()")
+            case _:
+                raise MetalError(f"{name}: unknown attribute {attribute}")
+    return arguments, variables
+
+
+def _without_attributes(text: str) -> str:
+    return re.sub(r"\s*\[\[\w+(\(\d+\))?\]\]", "", text.replace("#include <metal_stdlib>\n", "\n"))
+
+
+def _checkable(source: str) -> str:
+    """The text for clang with address spaces: variables become references, structs may be loaded from any space.
+
+    Clang copies no struct between address spaces, and Metal does: so structs get constructors, and stores are calls.
+    """
+    reference = r"\1typedef \3 \4_type\5; threadgroup \4_type& \4 = *(threadgroup \4_type*)0;"
+    text = _VARIABLE.sub(reference, source).replace("struct complex64 { float re, im; };", "")
+    structs = [*re.findall(r"\bstruct (\w+)\s*\{", text), "complex64"]
+    for name in structs:
+        loads = " ".join(f"{name}(const {space} {name}&);" for space in ("device", "constant", "threadgroup"))
+        more = (
+            f"{name}() = default; {name}(const {name}&) = default; {name}& operator=(const {name}&) = default; {loads}"
+        )
+        text = re.sub(rf"(struct {name}\s*\{{)", rf"\1 {more} template <class... A> {name}(A... a);", text)
+        for held in re.findall(rf"\b(?:device|threadgroup) {name}\s*\*?\s*(\w+)\s*(?:\[|,|\)|;|=)", source):
+            store = rf"([;{{}})]\s*)(\*?{held}\b(?:\[[^;=]*\])?) = ([^;]*);"
+            text = re.sub(store, r"\1host_assign(\2, \3);", text)
+    return text
+
+
+def block_unit(sources: Sequence[str], check: bool) -> str:
+    """Texts as C++, each in a namespace of its own; with entries ``blocks_NAME``, unless to `check` only."""
+    parts = ["#define HOST_FIBERS", "" if check else "#define HOST_FLAT", f'#include "{HERE / "metal_on_host.hpp"}"']
+    for number, source in enumerate(sources):
+        heads = list(_HEAD.finditer(source))
+        sections = [f"fiber_list_{number}_{at}" for at in range(len(heads) + 1)]
+        entries = []
+
+        def variable(found: re.Match[str]) -> str:
+            at = sum(head.start() <= found.start() for head in heads)  # noqa: B023
+            if not at:
+                raise MetalError(f"threadgroup variable {found[4]} outside of a kernel")
+            dims = re.sub(r"\s", "", found[5])
+            return found[1] + fibers.placed(found[4], found[3], dims, found[2] or "1", sections[at])  # noqa: B023
+
+        for head, section in zip(heads, sections[1:], strict=True):
+            name = head[2]
+            arguments, variables = _bound(name, _parameters(source, head.end()), section)
+            call = f"static void {name}_body(void** buffers) {{ {name}({', '.join(arguments)}); }}"
+            entries += [*variables, call, fibers.entry(name, f"{name}_body", section, sections[0])]
+        text = _without_attributes(_checkable(source) if check else _VARIABLE.sub(variable, source))
+        if not check:
+            text = text.replace("struct complex64 { float re, im; };", "")
+        title = heads[0][2] if heads else "device"
+        parts += [f'namespace emitted_{number} {{\n#line 1 "{title}.metal"\n{text}\n', *([] if check else entries), "}"]
+    return "\n".join(parts)
+
+
+class BlockPrograms(Programs):
+    """Metal texts with programs of a threadgroup, compiled together for the CPU; names of entries must differ.
+
+    A launch's grid counts threadgroups; its args are bound to buffers 0, 1, ...; its `shared` gives the bytes of each
+    ``[[threadgroup(n)]]``. Raises MetalError where Metal would not accept a text.
+    """
+
+    def __init__(self, sources: Sequence[str], folder: Path, shared_limit: int = SHARED_LIMIT) -> None:
+        assert CLANG is not None, "clang is missing"
+        self._bounds = {head[2]: int(head[1] or 1024) for source in sources for head in _HEAD.finditer(source)}
+        flags = [*(flag for flag in FLAGS if flag != "-shared"), *STRICT, "-fno-exceptions"]
+        checked, text, compiled, library = (folder / f"blocks{end}" for end in ("_checked.cpp", ".cpp", ".o", ".so"))
+        checked.write_text(block_unit(sources, check=True))
+        text.write_text(block_unit(sources, check=False))
+        watched = [*fibers.SANITIZED, "-fno-sanitize=function", "-g1", "-gdwarf-4", "-c", "-o", str(compiled)]
+        for options in ([*flags, "-fsyntax-only", str(checked)], [*flags, *watched, str(text)]):
+            done = subprocess.run([CLANG, *options], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise MetalError(done.stderr[:4000])
+        rest = [str(compiled), str(fibers.runtime()), f"-Wl,-rpath,{fibers.runtime().parent}", "-o", str(library)]
+        subprocess.run([CLANG, "-shared", *rest], check=True)
+        super().__init__(library, shared_limit)
+
+    def _call(self, launch: Launch, guarded: Mapping[str, Guarded], order: int, poison: int) -> Callable[[], None]:
+        (x, y, z), most = fibers.three(launch.block), self._bounds[launch.entry]
+        if x * y * z > most:
+            raise KernelFault(f"{launch.entry}: a threadgroup of {x * y * z} threads, and {most} is the most")
+        return super()._call(launch, guarded, order, poison)
+
+    def encoded(self, value: Argument, guarded: Mapping[str, Guarded]) -> tuple[int, object]:
+        match value:
+            case str():
+                return guarded[value].address, None
+            case bytes():
+                return fibers.stored(value)
+            case _:
+                return fibers.stored(value.tobytes())
+
+
+def run_blocks(
+    source: str,
+    entry: str,
+    grid: Extent,
+    block: Extent,
+    args: Sequence[Buffer | np.generic | bytes],
+    shared: Extent = 0,
+    orders: Sequence[int] = fibers.ORDERS,
+    unordered: Sequence[int] = (),
+) -> list[np.ndarray]:
+    """Compile a text and dispatch `grid` threadgroups in every order; copies of the buffers as they were left.
+
+    As `cuda_on_host.run_blocks`; args are bound to buffers 0, 1, ...; shared: bytes of each ``[[threadgroup(n)]]``.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        programs = BlockPrograms([source], Path(folder))
+        return programs.run_one(Launch(entry, grid, block, args, shared), orders, unordered)
 
 
 class MetalOnHost:
