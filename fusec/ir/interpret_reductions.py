@@ -51,7 +51,8 @@ def interpret_reduction(
     last = axis == len(shape) - 1 if is_last is None else is_last
     walk = _Walk(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
     kept = shape[:axis] + shape[axis + 1 :]
-    chunk = shape[axis] if reduction.total is None else chunk_of(reduction.lanes, last)
+    chunk = chunk_of(reduction.lanes, last)
+    assert reduction.total is not None or shape[axis] <= chunk, "what does not combine has one chunk"
     values = [walk.chunk(start, min(start + chunk, shape[axis])) for start in range(0, shape[axis], chunk)]
     results: dict[str, Array] = {}
     if reduction.total is not None:

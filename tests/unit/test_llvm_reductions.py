@@ -35,9 +35,9 @@ def values(names, shape, seed=0):
     return {name: made[name].astype(dtype) for name, dtype in names.items()}
 
 
-def kernel_of(reduction, layout, bits):
+def kernel_of(reduction, layout, bits, axis=1):
     program = run_on_reduction(reduction, lambda each: passes.run(each, check=True))
-    return generate_reduction(program, layout, vector_bits=bits, symbol=fresh_symbol(reduction.name))
+    return generate_reduction(program, layout, axis, vector_bits=bits, symbol=fresh_symbol(reduction.name))
 
 
 @pytest.mark.parametrize("bits", [512, 256, 128, 0])
@@ -111,4 +111,53 @@ def test_softmax_is_one_kernel(bits, count):
     interpret_reduction(run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, x.shape, 1)
     kernel = kernel_of(reduction, layout_of(reduction, {"x": x, "y": found}, x.shape), bits)
     run(kernel, reduction, {"x": x, "y": found}, {}, x.shape, cuts=(2,), positions=5)
+    assert expected.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("bits", [512, 256, 0])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_columns_give_the_bits_of_the_oracle(name, bits):
+    reduction, names, outputs = EXAMPLES[name]
+    expanded = run_on_reduction(reduction, expand)
+    some = {each: np.ascontiguousarray(array) for each, array in values(names, (2, 5, 7)).items()}
+    results = {output: np.zeros((2, 5, 7), dtype) for output, dtype in outputs.items()}
+    kernel = kernel_of(reduction, layout_of(reduction, {**some, **results}, (2, 5, 7)), bits)
+    for rows, columns in itertools.product((1, 2, 5, 6, 63, 64), (1, 15, 16, 40)):
+        shape = (2, rows, columns)
+        given = {each: np.ascontiguousarray(array) for each, array in values(names, shape, rows).items()}
+        expected, found = ({o: np.zeros((2, 1, columns), d) for o, d in outputs.items()} for _ in range(2))
+        views = {o: each[:, 0] for o, each in expected.items()}
+        interpret_reduction(expanded, {**given, **views}, {}, shape, 1)
+        run(kernel, reduction, {**given, **found}, {}, shape, cuts=(columns // 3,), positions=2 * columns)
+        for output in outputs:
+            assert expected[output].tobytes() == found[output].tobytes(), (output, rows, columns)
+
+
+@pytest.mark.parametrize("name", ["sum", "argmin", "spread"])
+@pytest.mark.parametrize("rows", [65, 128, 300])
+def test_chunks_of_columns_are_those_of_the_oracle(name, rows):
+    reduction, names, _ = EXAMPLES[name]
+    first = first_phase(reduction)
+    expanded = run_on_reduction(first, expand)
+    chunks, columns = -(-rows // 64), 5000
+    given = values(names, (rows, columns))
+    parts = {param.name: param.dtype.numpy for param in first.arrays if param.written}
+    expected, found = ({part: np.zeros((chunks, columns), dtype) for part, dtype in parts.items()} for _ in range(2))
+    for number in range(chunks):
+        here = {each: array[number * 64 : (number + 1) * 64] for each, array in given.items()}
+        views = {part: each[number] for part, each in expected.items()}
+        interpret_reduction(expanded, {**here, **views}, {}, here["x"].shape, 0)
+    kernel = kernel_of(first, layout_of(first, {**given, **found}, (rows, columns)), 512, axis=0)
+    run(kernel, first, {**given, **found}, {}, (rows, columns), cuts=(1, columns + 7), positions=chunks * columns)
+    for part in parts:
+        assert expected[part].tobytes() == found[part].tobytes()
+
+
+def test_softmax_along_columns():
+    reduction = examples.softmax()
+    x = np.random.default_rng(1).normal(size=(60, 21)).astype("f4")
+    expected, found = np.zeros_like(x), np.zeros_like(x)
+    interpret_reduction(run_on_reduction(reduction, expand), {"x": x, "y": expected}, {}, x.shape, 0, is_last=False)
+    kernel = kernel_of(reduction, layout_of(reduction, {"x": x, "y": found}, x.shape), 512, axis=0)
+    run(kernel, reduction, {"x": x, "y": found}, {}, x.shape, cuts=(2,), positions=21)
     assert expected.tobytes() == found.tobytes()

@@ -13,9 +13,11 @@ what remains, 3 to 25 ms by the number of operations and registers.
 from __future__ import annotations
 
 from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.column import ColumnNest
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
-from fusec.codegen.llvm.row import RowNest, whole_program
+from fusec.codegen.llvm.reduction import whole_program
+from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.dtypes import FLOAT32
@@ -91,32 +93,39 @@ def generate(
 def generate_reduction(
     reduction: Reduction,
     layout: Layout,
+    axis: int,
     *,
     vector_bits: int = 512,
     symbol: str | None = None,
     half_casts: bool = True,
     fp: Fp = "strict",
 ) -> Kernel:
-    """The kernel that reduces the last axis of a layout; its positions are the chunks of `fusec.ir.reductions`.
+    """The kernel that reduces one axis of a layout.
 
-    The extent of the last axis is a slot of its own beside the others; of arrays that are stored after a chunk, the
-    last axis counts chunks. Other arguments are those of `generate`.
+    Its positions are those of the layout with the axis replaced by its chunks, see `fusec.ir.reductions`. The extent of
+    the axis is a slot beside the others; of arrays that are stored after a chunk, the axis counts chunks. Other
+    arguments are those of `generate`.
     """
-    program = whole_program(reduction)
-    width = max(1, min(vector_bits // hot_bits(program), reduction.lanes))
+    program, is_last = whole_program(reduction), axis == layout.ndim - 1
+    width = max(1, vector_bits // hot_bits(program))
+    width = min(width, reduction.lanes) if is_last else width
     name, arguments, declarations = symbol or f"fusec.{reduction.name}", Arguments(), dict[str, None]()
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
     builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates)
-    nest = RowNest(reduction, layout, builder, arguments)
+    nest: RowNest | ColumnNest
+    if is_last:
+        nest = RowNest(reduction, layout, builder, arguments)
+        note = f"{reduction.lanes} accumulators in vectors of {width}"
+    else:
+        nest = ColumnNest(reduction, layout, axis, builder, arguments)
+        note = f"axis {axis} of {layout.ndim} in chunks, {width} columns at once"
     cost = nest.costs.of_body(program.body)
     nest.tail = "masked" if vector_bits >= 512 else "scalar"
     nest.write()
-    notes = (f"{reduction.lanes} accumulators in vectors of {width}",)
-    heading = f"; {reduction.name} along the last axis, for layout {layout.key}" + (
-        "" if fp == "strict" else f", fp {fp}"
-    )
+    mode = "" if fp == "strict" else f", fp {fp}"
+    heading = f"; {reduction.name} along axis {axis} of {layout.ndim}, for layout {layout.key}{mode}"
     source = "\n".join([heading, *declarations, _function(name, nest, vector_bits), "!0 = !{i32 1}", ""])
-    return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=notes, fp=fp)
+    return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=(note,), fp=fp)
 
 
 def _tail(cost: int, vector_bits: int, layout: Layout) -> Tail:

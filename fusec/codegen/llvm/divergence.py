@@ -12,7 +12,7 @@ out of a loop around the home, have left the home for good: what follows such an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import (
@@ -222,9 +222,9 @@ class Analysis:
         self.lanes = lanes
         self._plans: dict[tuple[str, tuple[bool, ...]], Plan] = {}
 
-    def body(self, body: Iterable[Stmt], params: Iterable[str]) -> Plan:
-        """The plan of a kernel body; its scalar parameters are uniform."""
-        return _FunctionAnalysis(self, body, dict.fromkeys(params, False)).run()
+    def body(self, body: Iterable[Stmt], params: Iterable[str], varying: Container[str] = ()) -> Plan:
+        """The plan of a kernel body; its scalar parameters are uniform, all but those named."""
+        return _FunctionAnalysis(self, body, {name: name in varying for name in params}).run()
 
     def function(self, name: str, varying: tuple[bool, ...]) -> Plan:
         """The plan of a function for arguments of which the given ones vary."""

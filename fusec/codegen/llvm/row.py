@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fusec.codegen.llvm.arguments import Arguments
-from fusec.codegen.llvm.divergence import Analysis, Plan
-from fusec.codegen.llvm.expr import Frame, Surroundings
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import Nest, Row, Site
-from fusec.codegen.llvm.stmt import Statements
-from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.codegen.llvm.nest import Row, Site
+from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.dtypes import INT64
 from fusec.ir.expr import Expr, Type
-from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
+from fusec.ir.loops import Local, Stmt
 from fusec.ir.reductions import (
     COVERED,
     Accumulator,
@@ -33,91 +31,15 @@ from fusec.kernel import Layout
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _HALVES = 96  # the same of the halves that meet
 
-Known = dict[str, tuple[Type, Operand]]
 
-
-def whole_program(reduction: Reduction) -> Program:
-    """All that a reduction does for one element, in one body: for questions about costs, types and arrays."""
-    body: list[Stmt] = []
-    for stage in reduction.stages:
-        body += stage.body
-        values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
-        body += [Declare("", value.type, value) for value in values]  # type: ignore[attr-defined]
-        body += stage.then
-    return Program(reduction.name, reduction.params, (*body, *reduction.finish), reduction.functions, reduction.source)
-
-
-class Part(Statements):
-    """Writes one part of a reduction."""
-
-    def part(self, plan: Plan, known: Known, values: Sequence[Expr]) -> list[Operand]:
-        """Statements, then the values that they lead to."""
-        self._open(Frame(plan, self.b.label("end")), known)
-        if self._block(plan.body):
-            self.b.jump(self.frame.end)
-        self.b.place(self.frame.end)
-        self.memo = {}
-        return [self.value(value) for value in values]
-
-    def combined(self, accumulator: Accumulator, left: Operand, right: Operand) -> Operand:
-        """Two accumulators combined."""
-        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
-        return self.call(Call(accumulator.combine, sides, accumulator.type), [left, right])
-
-
-class Held:
-    """The lanes of an accumulator in memory: V vectors of W lanes for each part; bools as bytes."""
-
-    def __init__(self, b: Builder, kind: Type, lanes: int) -> None:
-        self.b, self.lanes = b, lanes
-        self.types = part_types(kind)
-        self.slots = []
-        for llvm in self.types:
-            vector = f"<{lanes} x {_stored(llvm)}>"
-            slot = b.alloca(vector, 64)
-            b.allocas.append(f"  store {vector} zeroinitializer, ptr {slot}, align 64")
-            self.slots.append(slot)
-
-    def read(self, lane: str) -> Operand:
-        """As many lanes as a vector has, from a lane on; one with one lane."""
-        b, found = self.b, []
-        for llvm, slot in zip(self.types, self.slots, strict=True):
-            stored = _stored(llvm)
-            at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
-            varying = b.lanes > 1
-            vector = b.vector_type(stored) if varying else stored
-            value = Value(stored, b.let(f"load {vector}, ptr {at}, align {_align(stored)}"), varying)
-            found.append(b.compare("icmp ne", value, integer(0, "i8")) if llvm == "i1" else value)
-        return tuple(found)
-
-    def write(self, lane: str, parts: Operand) -> None:
-        """The opposite."""
-        b = self.b
-        for llvm, slot, part in zip(self.types, self.slots, parts, strict=True):
-            stored = _stored(llvm)
-            at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
-            value = b.spread(part)
-            value = b.cast("zext", value, "i8") if llvm == "i1" else value
-            b.line(f"store {b.typed(value)}, ptr {at}, align {_align(stored)}")
-
-
-def _stored(llvm: str) -> str:
-    return "i8" if llvm == "i1" else llvm
-
-
-def _align(llvm: str) -> int:
-    return {"float": 4, "double": 8, "ptr": 8}.get(llvm) or int(llvm[1:]) // 8
-
-
-class RowNest(Nest):
+class RowNest(ReductionNest):
     """Writes the loops of a kernel that reduces the last axis of its layout.
 
     The axis's extent is a slot; positions count its chunks. What `finish` stores has one element for each chunk.
     """
 
     def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
-        super().__init__(whole_program(reduction), layout, builder, arguments)
-        self.reduction = reduction
+        super().__init__(reduction, layout, builder, arguments)
         self.lanes = reduction.lanes  # L
         self.chunk = chunk_of(self.lanes, True) if reduction.total is not None else 0
         self.held: dict[str, Held] = {}
@@ -150,17 +72,14 @@ class RowNest(Nest):
         if self.chunk:
             base = b.binary("mul", Value("i64", chunk), integer(self.chunk))
             count = b.intrinsic("umin", b.binary("sub", self.count, base), integer(self.chunk))
-        known: Known = {COVERED: (INT64, (count,))}
-        for param in self.program.params:
-            if isinstance(param, ScalarParam):
-                known[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
+        known: Known = {**self._scalars(), COVERED: (INT64, (count,))}
         for stage in self.reduction.stages:
             if stage.accumulator is None:
                 self._store_elements(stage, row, base, count, known)
             else:
                 parts = self._accumulate(stage, row, base, count, known)
                 for (name, dtype), part in zip(
-                    stage.accumulator.parts, _regrouped(stage.accumulator, parts), strict=True
+                    stage.accumulator.parts, regrouped(stage.accumulator, parts), strict=True
                 ):
                     known[name] = (dtype, part)
             self._once(row, chunk, stage.then, known, declared(stage.then))
@@ -190,59 +109,13 @@ class RowNest(Nest):
         known |= {name: (kind, value) for (name, kind), value in zip(names, found, strict=False)}
         return found[len(names) :]
 
-    def _part(
-        self, site: Site, lanes: Lanes, body: tuple[Stmt, ...], known: Known, values: Sequence[Expr]
-    ) -> list[Operand]:
-        analysis = Analysis(self.program.functions, self._source_varies, self.b.lanes)
-        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
-        return Part(around, lanes).part(analysis.body(body, known), known, values)
-
-    def _combined(self, row: Row, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
-        analysis = Analysis(self.program.functions, self._source_varies, self.b.lanes)
-        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, Site(self, row, "0"))
-        return Part(around, lanes).combined(accumulator, left, right)
-
     def _store_elements(self, stage: Stage, row: Row, base: Value, count: Value, known: Known) -> None:
         """A walk without accumulators."""
-        b = self.b
-        end = b.binary("add", base, count)
 
-        def body(site: Site, lanes: Lanes) -> None:
-            self._part(site, lanes, stage.body, known, ())
+        def body(position: str, lanes: Lanes) -> None:
+            self._part(Site(self, row, position), lanes, stage.body, known, ())
 
-        self._walk_part(row, base, count, end, body)
-
-    def _walk_part(self, row: Row, start: Value, count: Value, end: Value, body: Callable[[Site, Lanes], None]) -> None:
-        """Some elements in order, in vectors, the last ones under a mask or one by one; there may be none."""
-        b, width = self.b, self.width
-        if width == 1:
-            self._repeat(start, 1, end, lambda at: body(Site(self, row, at), Lanes()))
-            return
-        whole = b.binary("and", count, integer(-width))
-        middle = b.binary("add", start, whole)
-        self._repeat(start, width, middle, lambda at: body(Site(self, row, at), Lanes()))
-        if self.tail == "scalar":
-            b.lanes = 1
-            self._repeat(middle, 1, end, lambda at: body(Site(self, row, at), Lanes()))
-            b.lanes = width
-            return
-        rest = b.binary("sub", end, middle)
-        some, after = b.label("some"), b.label("after")
-        b.fork(b.compare("icmp ne", rest, integer(0)), some, after)
-        b.place(some)
-        body(Site(self, row, middle.text), self._first_lanes(rest.text))
-        b.jump(after)
-        b.place(after)
-
-    def _repeat(self, start: Value, step: int, end: Value, body: Callable[[str], None]) -> None:
-        """A loop that may run no round at all."""
-        b = self.b
-        inside, after = b.label("repeat"), b.label("after")
-        b.fork(b.compare("icmp slt", start, end), inside, after)
-        b.place(inside)
-        self._loop(start.text, step, body, end.text)
-        b.jump(after)
-        b.place(after)
+        self._in_vectors(base, self.b.binary("add", base, count), body)
 
     # --- accumulating --------------------------------------------------------------------------------------------
 
@@ -252,36 +125,30 @@ class RowNest(Nest):
         assert accumulator is not None, "a stage that accumulates"
         held = self.held[accumulator.name]
         rounds = b.binary("udiv", count, integer(self.lanes))
-        body_cost = self.costs.of_body((*stage.body, Declare("", accumulator.type, accumulator.value)))
         vectors = self.lanes // self.width
 
         def values(site: Site, lanes: Lanes) -> Operand:
-            return _flat(self._part(site, lanes, stage.body, known, parts_of(accumulator.value)))
+            return flat(self._part(site, lanes, stage.body, known, parts_of(accumulator.value)))
 
-        if (body_cost + self._cost(accumulator)) * vectors <= _UNROLLED:
+        if self._stage_cost(stage) * vectors <= _UNROLLED:
             self._rounds_in_registers(accumulator, row, base, rounds, values)
         else:
             self._rounds_in_memory(accumulator, row, base, rounds, values)
         done = b.binary("mul", rounds, integer(self.lanes))
-        rest = b.binary("sub", count, done)
         is_first = b.compare("icmp eq", rounds, integer(0))
         start = b.binary("add", base, done)
 
-        def one_more(site: Site, lanes: Lanes) -> None:
-            lane = b.let(f"sub i64 {site.position}, {start.text}")
-            before, value = held.read(lane), values(site, lanes)
-            merged = self._combined(row, accumulator, before, value, lanes)
+        def one_more(position: str, lanes: Lanes) -> None:
+            lane = b.let(f"sub i64 {position}, {start.text}")
+            before, value = held.read(lane), values(Site(self, row, position), lanes)
+            merged = self._combined(Site(self, row, "0"), accumulator, before, value, lanes)
             merged = b.select_parts(is_first, value, merged)
             if lanes.mask is not None:
                 merged = b.select_parts(lanes.mask, merged, before)
             held.write(lane, merged)
 
-        self._walk_part(row, start, rest, b.binary("add", base, count), one_more)
+        self._in_vectors(start, b.binary("add", base, count), one_more)
         return self._halves(accumulator, row, count, is_first)
-
-    def _cost(self, accumulator: Accumulator) -> int:
-        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
-        return self.costs.of(Call(accumulator.combine, sides, accumulator.type))
 
     def _rounds_in_registers(
         self,
@@ -308,7 +175,7 @@ class RowNest(Nest):
                 at = b.binary("add", begin, integer(lane))
                 value = values(Site(self, row, at.text), Lanes())
                 before = self._get(mine, held.types)
-                self._put(mine, self._combined(row, accumulator, before, value, Lanes()))
+                self._put(mine, self._combined(Site(self, row, "0"), accumulator, before, value, Lanes()))
 
         self._repeat(integer(1), 1, rounds, one_round)
         for lane, mine in zip(starts, slots, strict=True):
@@ -342,7 +209,7 @@ class RowNest(Nest):
             def one_vector(lane: str) -> None:
                 at = b.binary("add", begin, Value("i64", lane))
                 value = values(Site(self, row, at.text), Lanes())
-                merged = self._combined(row, accumulator, held.read(lane), value, Lanes())
+                merged = self._combined(Site(self, row, "0"), accumulator, held.read(lane), value, Lanes())
                 held.write(lane, b.select_parts(is_first, value, merged))
 
             self._loop("0", self.width, one_vector, str(self.lanes))
@@ -373,16 +240,16 @@ class RowNest(Nest):
         def pair(left: Operand, right: Operand, first: Value, half: Value) -> Operand:
             """Lanes from `first` on with those `half` further, where these are there."""
             if count is None:
-                return self._combined(row, accumulator, left, right, Lanes())
+                return self._combined(Site(self, row, "0"), accumulator, left, right, Lanes())
             reached = b.binary("sub", count, b.binary("add", first, half))
             if b.lanes == 1:
                 there = b.compare("icmp sgt", reached, integer(0))
             else:
                 numbers = Value("i64", b.iota("i64"), varying=True)
                 there = b.compare("icmp slt", numbers, reached)
-            return b.select_parts(there, self._combined(row, accumulator, left, right, Lanes()), left)
+            return b.select_parts(there, self._combined(Site(self, row, "0"), accumulator, left, right, Lanes()), left)
 
-        if self._cost(accumulator) * (self.lanes // width) <= _HALVES:
+        if self._combination_cost(accumulator) * (self.lanes // width) <= _HALVES:
             parts = [held.read(str(lane)) for lane in range(0, self.lanes, width)]
             while len(parts) > 1:
                 half = len(parts) // 2
@@ -430,17 +297,3 @@ def _shifted(b: Builder, value: Value, distance: int) -> Value:
     vector = b.vector_type(value.type)
     text = b.let(f"shufflevector {vector} {value.text}, {vector} poison, <{b.lanes} x i32> <{order}>")
     return Value(value.type, text, varying=True)
-
-
-def _flat(values: Sequence[Operand]) -> Operand:
-    return tuple(part for value in values for part in value)
-
-
-def _regrouped(accumulator: Accumulator, parts: Operand) -> list[Operand]:
-    """The operands of the accumulator's parts: complex ones have two."""
-    found, at = [], 0
-    for _, dtype in accumulator.parts:
-        width = len(part_types(dtype))
-        found.append(parts[at : at + width])
-        at += width
-    return found

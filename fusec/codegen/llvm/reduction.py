@@ -1,0 +1,183 @@
+"""What the loops of reductions share: parts of a reduction as text, and accumulators that lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.divergence import Analysis, Plan
+from fusec.codegen.llvm.expr import Frame, Surroundings
+from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.nest import Nest, Site
+from fusec.codegen.llvm.stmt import Statements
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.ir.expr import Expr, Type
+from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
+from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of
+from fusec.kernel import Layout
+
+Known = dict[str, tuple[Type, Operand]]
+
+
+def whole_program(reduction: Reduction) -> Program:
+    """All that a reduction does for one element, in one body: for questions about costs, types and arrays."""
+    body: list[Stmt] = []
+    for stage in reduction.stages:
+        body += stage.body
+        values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
+        body += [Declare("", value.type, value) for value in values]  # type: ignore[attr-defined]
+        body += stage.then
+    return Program(reduction.name, reduction.params, (*body, *reduction.finish), reduction.functions, reduction.source)
+
+
+class Part(Statements):
+    """Writes one part of a reduction."""
+
+    def part(self, plan: Plan, known: Known, values: Sequence[Expr]) -> list[Operand]:
+        """Statements, then the values that they lead to."""
+        self._open(Frame(plan, self.b.label("end")), known)
+        if self._block(plan.body):
+            self.b.jump(self.frame.end)
+        self.b.place(self.frame.end)
+        self.memo = {}
+        return [self.value(value) for value in values]
+
+    def combined(self, accumulator: Accumulator, left: Operand, right: Operand) -> Operand:
+        """Two accumulators combined."""
+        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
+        return self.call(Call(accumulator.combine, sides, accumulator.type), [left, right])
+
+
+class Held:
+    """The lanes of an accumulator in memory: V vectors of W lanes for each part; bools as bytes."""
+
+    def __init__(self, b: Builder, kind: Type, lanes: int) -> None:
+        self.b, self.lanes = b, lanes
+        self.types = part_types(kind)
+        self.slots = []
+        for llvm in self.types:
+            vector = f"<{lanes} x {_stored(llvm)}>"
+            slot = b.alloca(vector, 64)
+            b.allocas.append(f"  store {vector} zeroinitializer, ptr {slot}, align 64")
+            self.slots.append(slot)
+
+    def read(self, lane: str) -> Operand:
+        """As many lanes as a vector has, from a lane on; one with one lane."""
+        b, found = self.b, []
+        for llvm, slot in zip(self.types, self.slots, strict=True):
+            stored = _stored(llvm)
+            at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
+            varying = b.lanes > 1
+            vector = b.vector_type(stored) if varying else stored
+            value = Value(stored, b.let(f"load {vector}, ptr {at}, align {_align(stored)}"), varying)
+            found.append(b.compare("icmp ne", value, integer(0, "i8")) if llvm == "i1" else value)
+        return tuple(found)
+
+    def write(self, lane: str, parts: Operand) -> None:
+        """The opposite."""
+        b = self.b
+        for llvm, slot, part in zip(self.types, self.slots, parts, strict=True):
+            stored = _stored(llvm)
+            at = b.let(f"getelementptr {stored}, ptr {slot}, i64 {lane}")
+            value = b.spread(part)
+            value = b.cast("zext", value, "i8") if llvm == "i1" else value
+            b.line(f"store {b.typed(value)}, ptr {at}, align {_align(stored)}")
+
+
+def _stored(llvm: str) -> str:
+    return "i8" if llvm == "i1" else llvm
+
+
+def _align(llvm: str) -> int:
+    return {"float": 4, "double": 8, "ptr": 8}.get(llvm) or int(llvm[1:]) // 8
+
+
+class ReductionNest(Nest):
+    """What the loops of reductions have in common."""
+
+    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+        super().__init__(whole_program(reduction), layout, builder, arguments)
+        self.reduction = reduction
+
+    def _scalars(self) -> Known:
+        """The scalar parameters."""
+        params = [param for param in self.program.params if isinstance(param, ScalarParam)]
+        return {param.name: (param.dtype, self.arguments.scalar(param.name, param.dtype)) for param in params}
+
+    def _part(
+        self, site: Site, lanes: Lanes, body: tuple[Stmt, ...], known: Known, values: Sequence[Expr]
+    ) -> list[Operand]:
+        """Statements, then the values that they lead to."""
+        analysis = self._analysis()
+        varying = {name for name, (_, value) in known.items() if any(part.varying for part in value)}
+        return Part(self._around(analysis, site), lanes).part(analysis.body(body, known, varying), known, values)
+
+    def _combined(self, site: Site, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
+        """Two accumulators combined."""
+        return Part(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
+
+    def _analysis(self) -> Analysis:
+        return Analysis(self.program.functions, self._source_varies, self.b.lanes)
+
+    def _around(self, analysis: Analysis, site: Site) -> Surroundings:
+        return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
+
+    def _stage_cost(self, stage: Stage) -> int:
+        """Operations to take one element in."""
+        if stage.accumulator is None:
+            return self.costs.of_body(stage.body)
+        value = Declare("", stage.accumulator.type, stage.accumulator.value)
+        return self.costs.of_body((*stage.body, value)) + self._combination_cost(stage.accumulator)
+
+    def _combination_cost(self, accumulator: Accumulator) -> int:
+        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
+        return self.costs.of(Call(accumulator.combine, sides, accumulator.type))
+
+    # --- loops ---------------------------------------------------------------------------------------------------
+
+    def _repeat(self, start: Value, step: int, end: Value, body: Callable[[str], None]) -> None:
+        """A loop that may run no round at all."""
+        b = self.b
+        inside, after = b.label("repeat"), b.label("after")
+        b.fork(b.compare("icmp slt", start, end), inside, after)
+        b.place(inside)
+        self._loop(start.text, step, body, end.text)
+        b.jump(after)
+        b.place(after)
+
+    def _in_vectors(self, start: Value, end: Value, body: Callable[[str, Lanes], None]) -> None:
+        """Some positions in order, in vectors, the last ones under a mask or one by one; there may be none."""
+        b, width = self.b, self.width
+        if width == 1:
+            self._repeat(start, 1, end, lambda at: body(at, Lanes()))
+            return
+        whole = b.binary("and", b.binary("sub", end, start), integer(-width))
+        middle = b.binary("add", start, whole)
+        self._repeat(start, width, middle, lambda at: body(at, Lanes()))
+        if self.tail == "scalar":
+            b.lanes = 1
+            self._repeat(middle, 1, end, lambda at: body(at, Lanes()))
+            b.lanes = width
+            return
+        rest = b.binary("sub", end, middle)
+        some, after = b.label("some"), b.label("after")
+        b.fork(b.compare("icmp ne", rest, integer(0)), some, after)
+        b.place(some)
+        body(middle.text, self._first_lanes(rest.text))
+        b.jump(after)
+        b.place(after)
+
+
+def flat(values: Sequence[Operand]) -> Operand:
+    """The parts of several values in a row."""
+    return tuple(part for value in values for part in value)
+
+
+def regrouped(accumulator: Accumulator, parts: Operand) -> list[Operand]:
+    """The operands of the accumulator's parts: complex ones have two."""
+    found, at = [], 0
+    for _, dtype in accumulator.parts:
+        width = len(part_types(dtype))
+        found.append(parts[at : at + width])
+        at += width
+    return found
