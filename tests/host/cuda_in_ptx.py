@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import ptx
@@ -36,11 +37,22 @@ def ptx_of(source: str, arch: str = ARCH) -> str:
 
 
 class CudaInPtx:
-    """Kernels compiled by NVRTC for an architecture such as ``compute_75``."""
+    """Kernels compiled by NVRTC for an architecture such as ``compute_75``.
 
-    def __init__(self, kernels: Sequence[Kernel], arch: str = ARCH) -> None:
+    folder: keeps the CUDA C and the PTX, for whoever studies a fault. approximate: the text may use instructions that
+    strict code must not (fp="fast"); they are computed more accurately than on a device.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], folder: Path | None = None, arch: str = ARCH, approximate: bool = False
+    ) -> None:
         self.kernels = list(kernels)
-        self.module = ptx.load(ptx_of(translation_unit(kernels), arch))
+        source = translation_unit(kernels)
+        text = ptx_of(source, arch)
+        if folder is not None:
+            (folder / "unit.cu").write_text(source)
+            (folder / f"unit_{arch}.ptx").write_text(text)
+        self.module = ptx.load(text, approximate)
 
     def run(
         self,
@@ -81,4 +93,4 @@ def run(
     arch: str = ARCH,
 ) -> dict[str, np.ndarray]:
     """Compile and launch one kernel, as CudaInPtx.run; kernels that belong together are faster in one CudaInPtx."""
-    return CudaInPtx([kernel], arch).run(0, program, arrays, scalars, shape, order)
+    return CudaInPtx([kernel], arch=arch).run(0, program, arrays, scalars, shape, order)

@@ -87,8 +87,7 @@ class GlobalMemory:
         owner = bisect_right(self._starts, low) - 1
         if owner < 0 or high > self._ends[owner]:
             owners = np.searchsorted(self._starts, offsets, "right") - 1
-            ends = np.array([*self._ends, -1])[owners]  # the last stands for before the first
-            wrong = offsets + nbytes > ends
+            wrong = (owners < 0) | (offsets + nbytes > np.array(self._ends)[owners])
             if wrong.any():
                 raise OutOfBounds(f"outside every buffer: {describe(addresses, wrong, nbytes)}")
         return offsets
