@@ -71,7 +71,7 @@ def translation_unit(kernels: Sequence[Kernel]) -> str:
 
 
 def block_unit(sources: Sequence[str]) -> str:
-    """Texts as C++, each in a namespace of its own, with an entry ``blocks_NAME`` for every kernel in them."""
+    """Texts as C++, each in a namespace of its own, with a ``blocks_NUMBER_NAME`` for every kernel in them."""
     parts = ["#define HOST_FIBERS", f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
     for number, source in enumerate(sources):
         heads = [(found.start(), found[3]) for found in _HEAD.finditer(source)]
@@ -85,16 +85,14 @@ def block_unit(sources: Sequence[str]) -> str:
             return fibers.placed(name, kind, extents, found[1] or found[2] or "1", section(found.start())) + lines
 
         text = _in_cpp(_SHARED.sub(variable, source))
-        assert "__shared__" not in re.sub(r"//.*", "", text), (
-            "cannot read a declaration of shared memory; declare one at a time"
-        )
+        assert "__shared__" not in re.sub(r"//.*", "", text), "cannot read __shared__; declare one variable at a time"
         text = re.sub(r'extern\s+"C"\s+(?=__global__)', "", text)
         text = re.sub(r"^[ \t]*#[ \t]*include\b", "//", text, flags=re.MULTILINE)
         name = heads[0][1] if heads else "device"
         parts.append(f'namespace emitted_{number} {{\n#line 1 "{name}.cu"\n{text}\n}}')
         for start, entry in heads:
             body = f"[](void** arguments) {{ host::call(emitted_{number}::{entry}, arguments); }}"
-            parts.append(fibers.entry(entry, body, section(start), f"fiber_list_{number}_0"))
+            parts.append(fibers.entry(f"blocks_{number}_{entry}", body, section(start), f"fiber_list_{number}_0"))
     return "\n".join(parts)
 
 
@@ -113,42 +111,41 @@ def _refuse_foreign_calls(compiled: Path, sources: Sequence[str]) -> None:
         raise KernelFault(f"forbidden function: the text calls {name} at {', '.join(places) or 'an unknown place'}")
 
 
+def compile_blocks(sources: Sequence[str], library: Path, runtime: Path, more: str = "") -> None:
+    """Compile block programs, and more text after them; KernelFault for calls of functions that device text has not."""
+    assert GXX is not None, "g++ is missing"
+    text, compiled = library.with_suffix(".cpp"), library.with_suffix(".o")
+    text.write_text(f"{block_unit(sources)}\n{more}\n")
+    flags = [flag for flag in FLAGS if flag != "-shared"]
+    flags += [*OPTIMISED, "-g1", "-gdwarf-4", "-fno-exceptions", *fibers.SANITIZED]
+    command = [GXX, *flags, "-c", str(text), "-o", str(compiled)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:4000]
+    _refuse_foreign_calls(compiled, sources)
+    fibers.link(GXX, compiled, library, runtime)
+
+
+def thread_bounds(source: str) -> dict[str, int]:
+    """The most threads a block of each entry may have."""
+    return {found[3]: int((found[1] or found[2] or "1024").split(",")[0]) for found in _HEAD.finditer(source)}
+
+
 class BlockPrograms(Programs):
-    """CUDA texts with block programs, compiled together for the CPU; names of entries must differ.
+    """CUDA texts with block programs, compiled together for the CPU.
 
     shared_limit: bytes of shared memory that a block may have.
     Raises KernelFault if the text calls a function that it must not, AssertionError if it does not compile.
     """
 
     def __init__(self, sources: Sequence[str], folder: Path, shared_limit: int = SHARED_LIMIT) -> None:
-        assert GXX is not None, "g++ is missing"
-        self._bounds = {found[3]: found[1] or found[2] for source in sources for found in _HEAD.finditer(source)}
-        library, compiled, text = (folder / f"blocks.{ending}" for ending in ("so", "o", "cpp"))
-        text.write_text(block_unit(sources))
-        flags = [flag for flag in FLAGS if flag != "-shared"]
-        command = [
-            GXX,
-            *flags,
-            *OPTIMISED,
-            "-g1",
-            "-gdwarf-4",
-            "-fno-exceptions",
-            *fibers.SANITIZED,
-            "-c",
-            str(text),
-            "-o",
-            str(compiled),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[:4000]
-        _refuse_foreign_calls(compiled, sources)
-        rest = [str(compiled), str(fibers.runtime()), f"-Wl,-rpath,{fibers.runtime().parent}", "-o", str(library)]
-        subprocess.run([GXX, "-shared", *rest], check=True)
-        super().__init__(library, shared_limit)
+        self._bounds = [thread_bounds(source) for source in sources]
+        library = folder / "blocks.so"
+        compile_blocks(sources, library, fibers.runtime())
+        super().__init__(library, [list(each) for each in self._bounds], shared_limit)
 
     def _call(self, launch: Launch, guarded: Mapping[str, Guarded], order: int, poison: int) -> Callable[[], None]:
-        bound, (x, y, z) = self._bounds[launch.entry], fibers.three(launch.block)
-        if bound and x * y * z > int(bound.split(",")[0]):
+        bound, (x, y, z) = self._bounds[self.unit_of(launch)][launch.entry], fibers.three(launch.block)
+        if bound < x * y * z <= 1024:
             raise KernelFault(f"{launch.entry}: a block of {x * y * z} threads exceeds __launch_bounds__({bound})")
         return super()._call(launch, guarded, order, poison)
 

@@ -39,6 +39,7 @@ extern fiber_position fiber_here;
         int poison, void **arguments
 // Returns null, or what went wrong; <at 1f> in it is an address in the caller's library.
 const char* fiber_run(const fiber_program*, HOST_BLOCKS);
+unsigned long fiber_shared_bytes(const fiber_program*);  // without the dynamic
 
 long fiber_barrier(unsigned spaces, int vote, long value, const char* name, unsigned line);
 // mask 0: all lanes that have not ended must come.

@@ -12,6 +12,7 @@ KernelFault with the place in the text, the block and the thread:
 - undefined behaviour of C++, as UBSan sees it; a launch that does not end; results that depend on the order of threads.
 """
 
+import atexit
 import ctypes
 import functools
 import re
@@ -60,7 +61,7 @@ class Launch:
     """One launch. args: names of buffers, NumPy scalars, or the bytes of a struct, in the order of the parameters.
 
     grid, block: up to three extents; grid counts blocks. shared: bytes of dynamic shared memory; for Metal the bytes of
-    each ``[[threadgroup(n)]]`` in order.
+    each ``[[threadgroup(n)]]`` in order. unit: which of the texts has the entry; None if only one has one of this name.
     """
 
     entry: str
@@ -68,17 +69,31 @@ class Launch:
     block: Extent
     args: Sequence[Argument]
     shared: Extent = 0
+    unit: int | None = None
+
+
+def build_runtime(folder: Path) -> Path:
+    """Compile the fiber runtime into a folder, unless it is there already."""
+    assert GXX is not None, "g++ is missing"
+    out = folder / "libfibers.so"
+    command = [GXX, "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-Wno-builtin-declaration-mismatch"]
+    if not out.exists():
+        subprocess.run([*command, *(str(HERE / name) for name in RUNTIME), "-o", str(out)], check=True)
+    return out
 
 
 @functools.cache
 def runtime() -> Path:
     """The fiber runtime as a shared library, built once in a process."""
-    assert GXX is not None, "g++ is missing"
-    folder = Path(tempfile.mkdtemp(prefix="fibers_"))
-    out = folder / "libfibers.so"
-    command = [GXX, "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-Wno-builtin-declaration-mismatch"]
-    subprocess.run([*command, *(str(HERE / name) for name in RUNTIME), "-o", str(out)], check=True)
-    return out
+    folder = tempfile.mkdtemp(prefix="fibers_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return build_runtime(Path(folder))
+
+
+def link(compiler: str, compiled: Path, library: Path, runtime: Path) -> None:
+    """Make a library of compiled programs, which finds the runtime where it is now."""
+    command = [compiler, "-shared", str(compiled), str(runtime), f"-Wl,-rpath,{runtime.parent}", "-o", str(library)]
+    subprocess.run(command, check=True)
 
 
 def three(extent: Extent) -> tuple[int, int, int]:
@@ -97,15 +112,16 @@ def placed(name: str, kind: str, extents: str, align: str, section: str) -> str:
     return f"{fixed}static fiber_variable {name}_place {mark} = {row}; {use}{name}_place.address;"
 
 
-def entry(name: str, body: str, own: str, common: str) -> str:
+def entry(symbol: str, body: str, own: str, common: str) -> str:
     """The function that runs a kernel. body: what runs one thread; own, common: sections that list shared variables."""
     lists = [f"__{edge}_{section}" for section in (own, common) for edge in ("start", "stop")]
     return "\n".join(
         [
             *(f'extern "C" fiber_variable {each}[] __attribute__((weak, visibility("hidden")));' for each in lists),
-            f'extern "C" const char* blocks_{name}(HOST_BLOCKS) {{',
-            f"    const fiber_program program = {{{body}, {', '.join(lists)}}};",
-            "    return fiber_run(&program, grid, block, dynamic, limit, order, poison, arguments);\n}",
+            f"static const fiber_program {symbol}_program = {{{body}, {', '.join(lists)}}};",
+            f'extern "C" unsigned long {symbol}_shared() {{ return fiber_shared_bytes(&{symbol}_program); }}',
+            f'extern "C" const char* {symbol}(HOST_BLOCKS) {{',
+            f"    return fiber_run(&{symbol}_program, grid, block, dynamic, limit, order, poison, arguments);\n}}",
         ]
     )
 
@@ -123,11 +139,15 @@ def locate(library: Path, said: str) -> str:
 
 
 class Programs:
-    """Compiled block programs; the entries that `library` exports are called ``blocks_<entry>``."""
+    """Compiled block programs.
 
-    def __init__(self, library: Path, shared_limit: int) -> None:
+    entries: names of the kernels in each text; the library exports ``blocks_<number of the text>_<name>`` for each.
+    """
+
+    def __init__(self, library: Path, entries: Sequence[Sequence[str]], shared_limit: int) -> None:
         self.path = library
         self.shared_limit = shared_limit
+        self._entries = [list(names) for names in entries]
         self._runtime = ctypes.CDLL(str(runtime()))
         self._library = ctypes.CDLL(str(library))
 
@@ -192,7 +212,7 @@ class Programs:
         return {name: each.array for name, each in guarded.items()}
 
     def _call(self, launch: Launch, guarded: Mapping[str, Guarded], order: int, poison: int) -> Callable[[], None]:
-        entry = getattr(self._library, f"blocks_{launch.entry}")
+        entry = getattr(self._library, f"blocks_{self.unit_of(launch)}_{launch.entry}")
         entry.restype = ctypes.c_char_p
         values = [self.encoded(each, guarded) for each in launch.args]
         pointers = (ctypes.c_void_p * (len(values) + 1))(*(address for address, _ in values))
@@ -207,6 +227,14 @@ class Programs:
                 raise KernelFault(said.decode())
 
         return call
+
+    def unit_of(self, launch: Launch) -> int:
+        """Which of the texts a launch means."""
+        having = [number for number, names in enumerate(self._entries) if launch.entry in names]
+        assert launch.unit in having or (launch.unit is None and len(having) == 1), (
+            f"{launch.entry} is in texts {having}"
+        )
+        return having[0] if launch.unit is None else launch.unit
 
     def encoded(self, value: Argument, guarded: Mapping[str, Guarded]) -> tuple[int, object]:
         """The address that the entry reads an argument from, and what must live as long."""

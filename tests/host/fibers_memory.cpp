@@ -215,6 +215,17 @@ Knowledge merged(const Knowledge& a, const Knowledge& b) {
     return both;
 }
 
+static std::vector<fiber_variable*> variables_of(const fiber_program& program) {
+    std::vector<fiber_variable*> all;
+    for (const fiber_variable* each = program.common; each < program.common_end; ++each) all.push_back((fiber_variable*)each);
+    for (const fiber_variable* each = program.own; each < program.own_end; ++each) all.push_back((fiber_variable*)each);
+    return all;
+}
+
+static unsigned long after(unsigned long offset, const fiber_variable& variable, unsigned long bytes) {
+    return (offset + variable.align - 1) / variable.align * variable.align + bytes;
+}
+
 // Shared variables get no better alignment than their type asks for, and a gap around each.
 void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigned long limit) {
     if (!arena) {
@@ -226,9 +237,7 @@ void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigne
     }
     for (Region& region : shared) release(region);
     shared.clear();
-    std::vector<fiber_variable*> all;
-    for (const fiber_variable* each = program.common; each < program.common_end; ++each) all.push_back((fiber_variable*)each);
-    for (const fiber_variable* each = program.own; each < program.own_end; ++each) all.push_back((fiber_variable*)each);
+    const std::vector<fiber_variable*> all = variables_of(program);
     std::map<unsigned, unsigned long> alignment;
     for (const fiber_variable* each : all)
         if (each->dynamic) alignment[each->dynamic] = std::max(alignment[each->dynamic], each->align);
@@ -241,7 +250,7 @@ void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigne
         }
         const unsigned long align = each->dynamic ? alignment[each->dynamic] : each->align;
         const unsigned long bytes = each->dynamic ? dynamic[each->dynamic - 1] : each->bytes;
-        total = (total + align - 1) / align * align + bytes;
+        total = after(total, *each, bytes);
         if (total > limit) return record_failure("too much shared memory: %s ends at byte %lu, and a block may have %lu", each->name, total, limit);
         offset = (offset + GAP - 1) / GAP * GAP + (align < GAP ? align : 0);
         each->address = arena + offset;
@@ -280,6 +289,13 @@ void begin_block(int poison) {
 }  // namespace fibers
 
 using namespace fibers;
+
+extern "C" unsigned long fiber_shared_bytes(const fiber_program* program) {
+    unsigned long total = 0;
+    for (const fiber_variable* each : variables_of(*program))
+        if (!each->dynamic) total = after(total, *each, each->bytes);
+    return total;
+}
 
 // Buffers of the launches that follow. ready: whether what is in it may be read before it is written.
 extern "C" void fiber_add_buffer(const char* name, uintptr_t start, uintptr_t bytes, uintptr_t low, uintptr_t high, int ready) {

@@ -188,7 +188,7 @@ def _checkable(source: str) -> str:
 
 
 def block_unit(sources: Sequence[str], check: bool) -> str:
-    """Texts as C++, each in a namespace of its own; with entries ``blocks_NAME``, unless to `check` only."""
+    """Texts as C++, each in a namespace of its own; with ``blocks_NUMBER_NAME``, unless to `check` only."""
     parts = ["#define HOST_FIBERS", "" if check else "#define HOST_FLAT", f'#include "{HERE / "metal_on_host.hpp"}"']
     for number, source in enumerate(sources):
         heads = list(_HEAD.finditer(source))
@@ -206,7 +206,7 @@ def block_unit(sources: Sequence[str], check: bool) -> str:
             name = head[2]
             arguments, variables = _bound(name, _parameters(source, head.end()), section)
             call = f"static void {name}_body(void** buffers) {{ {name}({', '.join(arguments)}); }}"
-            entries += [*variables, call, fibers.entry(name, f"{name}_body", section, sections[0])]
+            entries += [*variables, call, fibers.entry(f"blocks_{number}_{name}", f"{name}_body", section, sections[0])]
         text = _without_attributes(_checkable(source) if check else _VARIABLE.sub(variable, source))
         if not check:
             text = text.replace("struct complex64 { float re, im; };", "")
@@ -216,7 +216,7 @@ def block_unit(sources: Sequence[str], check: bool) -> str:
 
 
 class BlockPrograms(Programs):
-    """Metal texts with programs of a threadgroup, compiled together for the CPU; names of entries must differ.
+    """Metal texts with programs of a threadgroup, compiled together for the CPU.
 
     A launch's grid counts threadgroups; its args are bound to buffers 0, 1, ...; its `shared` gives the bytes of each
     ``[[threadgroup(n)]]``. Raises MetalError where Metal would not accept a text.
@@ -224,7 +224,7 @@ class BlockPrograms(Programs):
 
     def __init__(self, sources: Sequence[str], folder: Path, shared_limit: int = SHARED_LIMIT) -> None:
         assert CLANG is not None, "clang is missing"
-        self._bounds = {head[2]: int(head[1] or 1024) for source in sources for head in _HEAD.finditer(source)}
+        self._bounds = [{head[2]: int(head[1] or 1024) for head in _HEAD.finditer(source)} for source in sources]
         flags = [*(flag for flag in FLAGS if flag != "-shared"), *STRICT, "-fno-exceptions"]
         checked, text, compiled, library = (folder / f"blocks{end}" for end in ("_checked.cpp", ".cpp", ".o", ".so"))
         checked.write_text(block_unit(sources, check=True))
@@ -234,12 +234,11 @@ class BlockPrograms(Programs):
             done = subprocess.run([CLANG, *options], capture_output=True, text=True, check=False)
             if done.returncode:
                 raise MetalError(done.stderr[:4000])
-        rest = [str(compiled), str(fibers.runtime()), f"-Wl,-rpath,{fibers.runtime().parent}", "-o", str(library)]
-        subprocess.run([CLANG, "-shared", *rest], check=True)
-        super().__init__(library, shared_limit)
+        fibers.link(CLANG, compiled, library, fibers.runtime())
+        super().__init__(library, [list(each) for each in self._bounds], shared_limit)
 
     def _call(self, launch: Launch, guarded: Mapping[str, Guarded], order: int, poison: int) -> Callable[[], None]:
-        (x, y, z), most = fibers.three(launch.block), self._bounds[launch.entry]
+        (x, y, z), most = fibers.three(launch.block), self._bounds[self.unit_of(launch)][launch.entry]
         if x * y * z > most:
             raise KernelFault(f"{launch.entry}: a threadgroup of {x * y * z} threads, and {most} is the most")
         return super()._call(launch, guarded, order, poison)
