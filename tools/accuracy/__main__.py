@@ -72,8 +72,9 @@ class Run:
         return bool(self.asked.resume and entry and entry["how"] == how and entry["of"] == of)
 
     def keep(self, dtype: str, op: str, name: str, found: Found, how: str, of: str = "", digest: str = "") -> None:
-        """Write a finding to the file, and a line to the terminal."""
+        """Write a finding to the file and the page, and a line to the terminal."""
         results.update(self.asked.out, ("errors", dtype, op, name), results.entry(found, how, of, digest))
+        page.write(self.asked.out)
         at = ", ".join(f"{each:.17g}" for each in found.at)
         say(
             f"{dtype} {op}, {name}: {found.most:.4f} ulp at ({at}), mean {found.mean:.4f}, {found.count} arguments",

@@ -28,7 +28,8 @@ __device__ double ulps(double got, double exact, double unit) {
     double wanted = fmin(fmax(exact, -OVER), OVER);
     double found = fmin(fmax(got, -OVER), OVER);
     long long exponent = (__double_as_longlong(fmax(fabs(wanted), unit)) >> 52) - 1022;
-    double scale = __longlong_as_double((1023 + DIGITS - (exponent < LEAST ? LEAST : exponent)) << 52);
+    exponent = exponent < LEAST ? LEAST : exponent > GREATEST ? GREATEST : exponent;
+    double scale = __longlong_as_double((1023 + DIGITS - exponent) << 52);
     double error = fabs(found - wanted) * scale;
     return got == got && exact == exact ? error : HUGE_VAL;
 }
@@ -123,8 +124,8 @@ class Shape:
 def ulps_text(dtype: DType) -> str:
     """The error as a device function, for one format."""
     places = PLACES[dtype]
-    over = f"0x1p{places.greatest}"
-    return ULPS.replace("OVER", over).replace("DIGITS", str(places.digits)).replace("LEAST", f"({places.least})")
+    text = ULPS.replace("OVER", f"0x1p{places.greatest}").replace("DIGITS", str(places.digits))
+    return text.replace("LEAST", f"({places.least})").replace("GREATEST", str(places.greatest))
 
 
 def sweep_kernel(row: Row) -> fusec.ElementwiseKernel:

@@ -86,7 +86,7 @@ def errors(found: np.ndarray, exact: Wide, dtype: DType, unit: np.ndarray | None
     exponent = np.where(np.isinf(given), places.greatest + 1, exponent)
     mantissa = np.where(np.isinf(given), np.copysign(0.5, given), mantissa)
     shift = np.clip(exponent - wanted_exponent, -1100, 1000)
-    place = np.where(exact.high == 0, places.least, np.maximum(wanted_exponent, places.least))
+    place = np.where(exact.high == 0, places.least, np.clip(wanted_exponent, places.least, places.greatest))
     if unit is not None:
         place = np.maximum(place, np.frexp(unit)[1])
     with np.errstate(invalid="ignore", over="ignore"):
