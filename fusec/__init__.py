@@ -20,6 +20,7 @@ from fusec.errors import (
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
+    from fusec.decorators import elementwise
     from fusec.kernels import ElementwiseKernel
 
 __version__ = VERSION
@@ -32,6 +33,7 @@ __all__ = [
     "FusecRuntimeError",
     "FusecTypeError",
     "FusecValueError",
+    "elementwise",
 ]
 
 
@@ -42,6 +44,11 @@ def __getattr__(name: str) -> object:
             from fusec.kernels import ElementwiseKernel
 
         return ElementwiseKernel
+    if name == "elementwise":
+        with forking.lock:
+            from fusec.decorators import elementwise
+
+        return elementwise
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")
 
 

@@ -343,7 +343,7 @@ def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> list[ArgSpec
             plan.types[param.name],
             param in kernel.out_params,
             param.name in numbers,
-            converts=not kernel.exact_numbers,
+            converts=kernel.converts(param.name, plan.types),
         )
         for param in kernel.params
     ]

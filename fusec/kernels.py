@@ -26,12 +26,13 @@ from fusec.frontends.params import parse_params
 from fusec.kernel import Fp
 from fusec.operands import is_foreign
 from fusec.pipeline import Definition
-from fusec.planned import Planned, briefly
+from fusec.planned import Planned, briefly, runner
 from fusec.plans import Plan
 from fusec.signature import Parameter, Signature, join
 
 if TYPE_CHECKING:
-    from fusec.device_plans import Ready, Repeated
+    from fusec.device_entries import Ready
+    from fusec.device_plans import Repeated
     from fusec.explain import Explanation
     from fusec.runtime import cuda
 
@@ -150,7 +151,7 @@ class ElementwiseKernel(Planned):
     def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
             raise self._wrong_number(len(args)).at()
-        run = calls.run if not any(map(is_foreign, args)) else _runner(args)
+        run = calls.run if not any(map(is_foreign, args)) else runner(args)
         results = run(self, args, size, stream, block_size)
         if self.no_return:
             return None
@@ -216,19 +217,6 @@ def _restore(
 ) -> ElementwiseKernel:
     """Rebuild a pickled kernel from its texts."""
     return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options, fp=fp)
-
-
-def _runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:
-    """What runs a call with arrays of other libraries: on their device if one of them is on one."""
-    with forking.lock:
-        from fusec.runtime import cuda
-
-    if not any(cuda.is_device_array(arg) for arg in args if is_foreign(arg)):
-        return calls.run
-    with forking.lock:
-        from fusec import device_calls
-
-    return device_calls.run
 
 
 def _block_size(given: object) -> int:

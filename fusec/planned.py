@@ -12,12 +12,13 @@ from fusec.dtypes import DType
 from fusec.errors import FusecError
 from fusec.errors.arguments import UnknownScalar
 from fusec.kernel import Fp
+from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
 from fusec.plans import Plan
 from fusec.signature import Parameter, Signature
 
 if TYPE_CHECKING:
-    from fusec.device_plans import Ready
+    from fusec.device_entries import Ready
     from fusec.explain import Explanation
     from fusec.runtime import cuda
 
@@ -42,16 +43,27 @@ def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     return call
 
 
+def runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:
+    """What runs a call with arrays of other libraries: on their device if one of them is on one."""
+    with forking.lock:
+        from fusec.runtime import cuda
+
+    if not any(cuda.is_device_array(arg) for arg in args if is_foreign(arg)):
+        return calls.run
+    with forking.lock:
+        from fusec import device_calls
+
+    return device_calls.run
+
+
 class Planned:
     """A definition and a signature, with a plan for every kind of call; what all kernels of users are made on.
 
     reduce_dims: merge axes that all operands walk evenly. no_return: calls return None. return_tuple: calls return a
-    tuple even of one output. uses_index: the texts may ask for the position of the element. exact_numbers: the type
-    of a number has chosen the dtype of its parameter, so that no other will do. takes_outputs: calls may give the
-    outputs after the inputs. fp: the floating-point mode.
+    tuple even of one output. uses_index: the texts may ask for the position of the element. takes_outputs:
+    calls may give the outputs after the inputs. fp: the floating-point mode.
     """
 
-    exact_numbers = False
     takes_outputs = True
 
     def __init__(
@@ -98,6 +110,11 @@ class Planned:
     def remember(self, spec: Specialisation) -> None:
         """Note what was called last: source() without types shows it."""
         self._last = spec
+
+    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
+        """True if the parameter takes any number that converts, False if the type of the number counts."""
+        del name, types
+        return True
 
     def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
         """True if input arrays alone fix the dtypes of all outputs; types: of a call; numbers: passed by value."""

@@ -20,6 +20,7 @@ from fusec.records import dataclass
 
 FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar
+GRAMMARS = {"kernel": STARTS, "python": ("module",)}
 EXPAND = 1 << 20  # added to the position of a child that is a list to be spliced in
 ABSENT = -1  # stands for an optional part that is missing
 
@@ -269,10 +270,11 @@ def _rule(row: Mapping[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    """Write the tables of the kernel grammar beside it."""
+    """Write the tables of every grammar beside it."""
     folder = Path(str(resources.files("fusec.grammar")))
-    text = (folder / "kernel.lark").read_text(encoding="utf-8")
-    (folder / "kernel.json").write_text(write_tables(text, STARTS), encoding="utf-8")
+    for name, starts in GRAMMARS.items():
+        text = (folder / f"{name}.lark").read_text(encoding="utf-8")
+        (folder / f"{name}.json").write_text(write_tables(text, starts), encoding="utf-8")
 
 
 if __name__ == "__main__":

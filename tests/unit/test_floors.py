@@ -14,12 +14,13 @@ FLOORS = (
     {"cli"},
     {"choices"},
     {"doctor", "kernel_files"},
-    {"kernels"},
+    {"kernels", "decorators"},
     {"planned"},
     {"explain", "device_calls", "entries"},
     {"device_plans"},
+    {"device_entries"},
     {"calls"},
-    {"pipeline", "plans"},
+    {"pipeline", "plans", "captures"},
     {"frontends", "codegen", "runtime", "cache"},
     {"passes"},
     {"math"},
@@ -31,14 +32,14 @@ FLOORS = (
     {"records", "forking"},
 )
 # parts of what is called, which may name it in annotations
-ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "device_plans", "entries", "calls"}
+ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "device_plans", "device_entries", "entries", "calls"}
 SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug", "forking", "records"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {
     "fusec.errors.base",  # the catalogue is filled while classes are defined, under the lock of the import
     "fusec.dtypes",  # rows are interned by one dict.setdefault, which is atomic
 }
-NAMED_BY_A_GRAMMAR = {"fusec.frontends.build"}  # its methods are the rules, which the grammar explains
+NAMED_BY_A_GRAMMAR = {"fusec.frontends.build", "fusec.frontends.python.build"}  # its methods are the rules, which the grammar explains
 CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MUTATORS = {"append", "add", "update", "setdefault", "pop", "clear", "extend", "insert", "remove", "popitem"}
 

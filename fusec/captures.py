@@ -1,0 +1,331 @@
+"""From Python functions to texts and constants: where the source stands, and what its free names stand for.
+
+Nothing is run: names are looked up where Python would find them, in the closure and the module of a function.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from fusec import dtypes
+from fusec.errors.python import NoSource, NotAFunction
+from fusec.frontends.python import scan
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.definition import Capture, FunctionText
+from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
+from fusec.frontends.python.parse import parse
+from fusec.records import dataclass, replace
+from fusec.source import SourceFile
+
+PYTHON_TYPES = (bool, int, float, complex)
+ROOTS = frozenset(
+    "numpy math cmath builtins scipy cupy cupyx jax torch fusec array_api_compat array_api_strict ml_dtypes".split()
+)
+MAX_ITEMS = 64  # of a captured tuple
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text of one or several functions, the last of which is meant; names: what its free names stand for."""
+
+    text: str
+    names: Mapping[str, object]
+    file: str = "<text>"
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """Functions by themselves: the last is meant, the others are what it calls."""
+
+    functions: tuple[FunctionText, ...]
+
+    @property
+    def tree(self) -> s.Function:
+        """The syntax tree of the function itself."""
+        text = self.functions[-1]
+        return _tree(text.source, text.name)
+
+
+Origin = FunctionType | Text | Captured
+
+
+def capture(origin: Origin, kept: Mapping[str, object]) -> Captured:
+    """The texts of a function and of all it calls. kept: values that names had when the function was decorated.
+
+    Raises NoSource, and the syntax errors of fusec.errors.python.
+    """
+    found = _Capturing(kept)
+    found.key_of(origin, outermost=True)
+    return Captured(tuple(found.done))
+
+
+def read(origin: Origin) -> s.Function:
+    """The syntax tree of a function. Raises NoSource and syntax errors."""
+    match origin:
+        case Captured():
+            return origin.tree
+        case Text():
+            return parse(SourceFile(origin.file, origin.text))[-1]
+        case _:
+            text = _text_of(origin)
+            return _tree(text.source, text.name)
+
+
+def snapshot(origin: Origin) -> dict[str, object]:
+    """The numbers that the names in a function stand for now."""
+    if not isinstance(origin, FunctionType):
+        return {}
+    found = {name: origin.__globals__[name] for name in origin.__code__.co_names if name in origin.__globals__}
+    return {name: value for name, value in found.items() if isinstance(value, (*PYTHON_TYPES, np.generic, tuple))}
+
+
+def _tree(source: SourceFile, name: str) -> s.Function:
+    found = [each for each in parse(source) if each.name == name]
+    if not found:
+        raise NotAFunction(
+            f"the source of '{name}' has changed", "define the function again, or reload its module"
+        ).at()
+    return found[-1]
+
+
+def _text_of(function: FunctionType) -> FunctionText:
+    """The source of a function as it stands in its file. Raises NoSource."""
+    name = function.__name__
+    if name == "<lambda>":
+        raise NotAFunction("a lambda has no statements of its own", "define the function with def").at()
+    try:
+        lines, line = inspect.getsourcelines(function)
+    except (OSError, TypeError, IndexError, SyntaxError) as problem:
+        reason = "it was typed at a prompt, or its file is gone" if isinstance(problem, OSError) else str(problem)
+        raise NoSource(name, reason).at() from None
+    return FunctionText(name, name, _shown(function.__code__.co_filename), max(line, 1), "".join(lines))
+
+
+def _shown(file: str) -> str:
+    """A path as the user would write it: relative if it lies below the working directory."""
+    here = os.getcwd() + os.sep
+    return file[len(here) :] if file.startswith(here) else file
+
+
+class _Capturing:
+    """Walks from a function to what it calls; callees before callers in `done`."""
+
+    def __init__(self, kept: Mapping[str, object]) -> None:
+        self.kept = kept
+        self.keys: dict[int, str] = {}
+        self.origins: list[object] = []  # kept alive, since `keys` goes by identity
+        self.done: list[FunctionText] = []
+
+    def key_of(self, origin: Origin, outermost: bool = False) -> str:
+        """The key of a function, which is captured if it has not been."""
+        if id(origin) in self.keys:
+            return self.keys[id(origin)]
+        match origin:
+            case Captured():
+                return self._known(origin)
+            case Text():
+                return self._of_text(origin)
+        text = _text_of(origin)
+        key = self._new_key(origin, text.name)
+        cells = zip(origin.__code__.co_freevars, origin.__closure__ or (), strict=False)
+        closure = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+        kept = self.kept if outermost else {}
+        namespace = _Chain(closure, kept, origin.__globals__)
+        tree = _tree(text.source, text.name)
+        params = [param.name for param in tree.params]
+        given = origin.__defaults__ or ()
+        defaults = zip(params[len(params) - len(given) :], given, strict=True)
+        self.done.append(
+            replace(
+                text,
+                key=key,
+                names=self._names(tree, namespace.find),
+                defaults=tuple((name, self.of(value)) for name, value in defaults),
+            )
+        )
+        return key
+
+    def _new_key(self, origin: object, name: str) -> str:
+        key = f"{name}@{len(self.keys)}"
+        self.keys[id(origin)] = key
+        self.origins.append(origin)
+        return key
+
+    def _known(self, origin: Captured) -> str:
+        """Functions captured before, under new keys."""
+        new = {each.key: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(origin.functions)}
+        for each in origin.functions:
+            names = tuple((name, _renamed(value, new)) for name, value in each.names)
+            self.done.append(replace(each, key=new[each.key], names=names))
+        key = new[origin.functions[-1].key]
+        self.keys[id(origin)] = key
+        self.origins.append(origin)
+        return key
+
+    def _of_text(self, origin: Text) -> str:
+        trees = parse(SourceFile(origin.file, origin.text))
+        keys = {tree.name: f"{tree.name}@{len(self.keys)}.{at}" for at, tree in enumerate(trees)}
+        key = keys[trees[-1].name]
+        self.keys[id(origin)] = key
+        self.origins.append(origin)
+        namespace = _Chain({}, {}, origin.names)
+
+        for tree in trees:
+            defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
+            names = tuple((name, ("function", keys[name])) for name in scan.free(tree) if name in keys)
+            others = tuple(pair for pair in self._names(tree, namespace.find) if pair[0] not in keys)
+            text = FunctionText(keys[tree.name], tree.name, origin.file, 1, origin.text)
+            self.done.append(replace(text, names=(*names, *others), defaults=defaults))
+        return key
+
+    def _names(self, tree: s.Function, find: Callable[[str], tuple[object] | None]) -> tuple[tuple[str, Capture], ...]:
+        found = []
+        for name in scan.free(tree):
+            value = find(name)
+            if value is not None:
+                captured = self.of(value[0])
+                if not ("." in name and captured[0] == "other"):
+                    found.append((name, captured))
+        return tuple(found)
+
+    def of(self, value: object) -> Capture:
+        """What a value is to a kernel."""
+        if value is None:
+            return ("none",)
+        if isinstance(value, complex) and not isinstance(value, np.generic):
+            return ("complex", value.real, value.imag)
+        if isinstance(value, (bool, int, float)) and type(value) in PYTHON_TYPES:
+            return ("python", value)
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            return _number(value)
+        if isinstance(value, tuple):
+            if len(value) > MAX_ITEMS:
+                return (
+                    "other",
+                    f"a tuple of {len(value)}",
+                    f"tuples have at most {MAX_ITEMS} items here; pass an array",
+                )
+            return ("tuple", tuple(self.of(item) for item in value))
+        if isinstance(value, ModuleType):
+            return ("module", _module(value))
+        return self._type_or_function(value)
+
+    def _type_or_function(self, value: object) -> Capture:
+        if isinstance(value, type) and value in PYTHON_TYPES:
+            return ("type", value.__name__)
+        if isinstance(value, (np.dtype, type)) and not (isinstance(value, type) and not issubclass(value, np.generic)):
+            found = _dtype(value)
+            if found is not None:
+                return ("numpy type", found)
+        if isinstance(value, dtypes.DType):
+            return ("numpy type", value.name)
+        origin = getattr(value, "__fusec_origin__", None)
+        if isinstance(origin, (FunctionType, Text, Captured)):
+            return ("function", self.key_of(origin))
+        name, root = _named(value)
+        if root in ROOTS and (name in FUNCTIONS or name in MATH or name in PLAIN):
+            python = root in ("math", "builtins")
+            return ("builtin", name, python and (name in MATH if root == "math" else name in PLAIN))
+        if isinstance(value, FunctionType) and root not in ROOTS:
+            return ("function", self.key_of(value))
+        return ("other", _described(value), "numbers, dtypes, tuples of them and functions can be used from outside")
+
+
+class _Chain:
+    """Where Python finds the names of a function."""
+
+    def __init__(self, *places: Mapping[str, object]) -> None:
+        self.places = places
+
+    def find(self, dotted: str) -> tuple[object] | None:
+        """The value of a name or of attributes of modules, in a tuple of one; None if there is none."""
+        name, *attributes = dotted.split(".")
+        for place in self.places:
+            if name in place:
+                value = place[name]
+                for attribute in attributes:
+                    if not isinstance(value, ModuleType) or not hasattr(value, attribute):
+                        return None
+                    value = getattr(value, attribute)
+                return (value,)
+        return None
+
+
+def _is_filled(cell: object) -> bool:
+    try:
+        cell.cell_contents  # type: ignore[attr-defined]  # noqa: B018 - an empty cell raises
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: object) -> Capture:
+    array = np.asarray(value)
+    dtype = dtypes.from_numpy(array.dtype)
+    if dtype is None:
+        return ("other", f"a value of dtype {array.dtype}", "convert it, e.g. to np.float64")
+    return ("numpy", dtype.name, int.from_bytes(array.tobytes(), "little"))
+
+
+def _module(value: ModuleType) -> str:
+    name = value.__name__
+    return "math" if name in ("math", "cmath") else "special" if name.endswith(".special") else name
+
+
+def _dtype(value: object) -> str | None:
+    try:
+        found = dtypes.from_numpy(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return None if found is None else found.name
+
+
+def _named(value: object) -> tuple[str, str]:
+    """A function's name and the library it is from."""
+    name = getattr(value, "__name__", None) or getattr(value, "name", "")
+    module = "numpy" if isinstance(value, np.ufunc) else getattr(value, "__module__", None) or type(value).__module__
+    return str(name), str(module).partition(".")[0]
+
+
+def _described(value: object) -> str:
+    kind = type(value)
+    if isinstance(value, np.ndarray):
+        return "an array; pass it as an argument"
+    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+
+
+def _renamed(value: Capture, new: Mapping[str, str]) -> Capture:
+    match value:
+        case ("function", key):
+            return ("function", new.get(key, key))
+        case ("tuple", items):
+            return ("tuple", tuple(_renamed(item, new) for item in items))
+    return value
+
+
+def _default(param: s.Parameter) -> Capture:
+    """A default in a text that is not run: a number, True, False, None, or a tuple of them."""
+    return _constant(param.default) or ("other", "an expression", "write a number")
+
+
+def _constant(node: s.Expression | None) -> Capture | None:
+    match node:
+        case s.Number(value=complex() as value):
+            return ("complex", value.real, value.imag)
+        case s.Number(value=number):
+            return ("python", number)
+        case s.Constant(value=None):
+            return ("none",)
+        case s.Constant(value=truth):
+            return ("python", truth)
+        case s.Prefix(op="-", operand=s.Number(value=int() | float() as number)):
+            return ("python", -number)
+        case s.Tuple(items=items):
+            found = [_constant(item) for item in items]
+            return None if None in found else ("tuple", tuple(found))
+    return None

@@ -1,0 +1,1 @@
+"""The Python subset: functions of scalars as Python writes them, to programs in the loops IR."""

@@ -1,0 +1,240 @@
+"""Python's operators on typed values: NumPy's result types, and the ops of the table that compute them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from fusec.dtypes import BOOL, FLOAT64, INT8, INT64, UINT64, DType
+from fusec.errors.language import BadOperands
+from fusec.errors.python import NoDtype
+from fusec.frontends.python.types import (
+    PY_BOOL,
+    PY_FLOAT,
+    PY_INT,
+    Kind,
+    PythonType,
+    carrier,
+    is_bool,
+    is_complex,
+    is_integer,
+    promote,
+    storage,
+)
+from fusec.frontends.python.values import PythonNumber, Scalar, adapt, converted, literal, truth
+from fusec.ir.expr import Expr, apply, const, scalar_type
+from fusec.source import Span
+
+BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
+ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply"}
+COMPARISONS = {
+    "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+}  # fmt: skip
+MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+PYTHON: dict[str, Callable[..., PythonNumber]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
+    ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+MAX_LITERAL = 1 << 512  # integers beyond are not folded
+WIDEST = 64  # bits; shifting any integer by this much leaves nothing of it
+
+
+def common(left: Scalar, right: Scalar, op: str, span: Span) -> tuple[Kind, Scalar, Scalar]:
+    """The type that NumPy gives to two operands, and both in it. Raises NoDtype."""
+    kind = promote(left.type, right.type)
+    if kind is None:
+        cure = f"convert one, e.g. np.{storage(left.type)}(x)"
+        raise NoDtype(f"'{op}'", f"{left.type} and {right.type}", cure).at(span)
+    return kind, adapt(left, kind, span), adapt(right, kind, span)
+
+
+def binary(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+    """``left op right``. Raises BadOperands, NoDtype or NumberTooLarge."""
+    folded = _folded(op, left, right)
+    if folded is not None:
+        return folded
+    if op in COMPARISONS:
+        return compare(op, left, right, span)
+    if op in BITWISE or op in ("<<", ">>"):
+        return _bits(op, left, right, span)
+    if op == "**":
+        return power(left, right, span)
+    kind, a, b = common(left, right, op, span)
+    if op == "/":
+        return _divide(kind, a, b, span)
+    if op in ("//", "%"):
+        return _floored(op, kind, a, b, span)
+    if is_bool(kind):
+        return _of_bools(op, kind, a, b, span)
+    return Scalar(kind, apply(ARITHMETIC[op], a.read(), b.read()))
+
+
+def _folded(op: str, left: Scalar, right: Scalar) -> Scalar | None:
+    """The result for two Python numbers that are known, as Python computes it; None if it is no such case."""
+    a, b = left.literal, right.literal
+    if a is None or b is None or op not in PYTHON or isinstance(a, complex) or isinstance(b, complex):
+        return None
+    if op in ("<<", ">>") and not (isinstance(b, int) and 0 <= b < WIDEST):
+        return None
+    try:
+        value = PYTHON[op](a, b)
+    except (ArithmeticError, TypeError, ValueError):
+        return None  # the op itself is total, or refuses it in its own words
+    return literal(value) if isinstance(value, float) or -MAX_LITERAL < value < MAX_LITERAL else None  # type: ignore[operator]
+
+
+def _of_bools(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
+    """``+`` and ``*`` of two bools: or and and for NumPy's, integers for Python's."""
+    if kind == PY_BOOL:
+        return binary(op, adapt(a, PY_INT, span), adapt(b, PY_INT, span), span)
+    if op == "-":
+        raise BadOperands("-", "two bools", "write a ^ b, or convert one to an integer").at(span)
+    return Scalar(kind, apply("bitwise_or" if op == "+" else "bitwise_and", a.read(), b.read()))
+
+
+def _divide(kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
+    if isinstance(kind, PythonType):
+        kind = max(kind, PY_FLOAT, key=lambda each: each.rank)
+    elif not (kind.is_float or kind.is_complex):
+        kind = FLOAT64
+    return Scalar(kind, apply("divide", adapt(a, kind, span).read(), adapt(b, kind, span).read()))
+
+
+def _floored(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
+    if is_complex(kind):
+        raise BadOperands(op, "complex numbers", "complex numbers have no order, so nothing rounds down").at(span)
+    if is_bool(kind):
+        kind = PY_INT if kind == PY_BOOL else INT8
+        a, b = adapt(a, kind, span), adapt(b, kind, span)
+    return Scalar(kind, apply("floor_divide" if op == "//" else "remainder", a.read(), b.read()))
+
+
+def power(left: Scalar, right: Scalar, span: Span) -> Scalar:
+    """``left ** right``; the exponents that NumPy computes without pow are computed so here."""
+    exponent = right.literal
+    kind, base, count = common(left, right, "**", span)
+    if is_bool(kind):
+        kind = PY_INT if kind == PY_BOOL else INT8
+        base, count = adapt(base, kind, span), adapt(count, kind, span)
+    if is_integer(kind) and isinstance(exponent, int) and exponent < 0:
+        if kind == PY_INT:
+            return power(adapt(left, PY_FLOAT, span), right, span)
+        cure = "integers have no negative powers: write 1 / x, or x ** -1.0"
+        raise BadOperands("**", f"{kind} and {exponent}", cure).at(span)
+    if exponent == 2:
+        value = base.read()
+        return Scalar(kind, apply("multiply", value, value))
+    if exponent == 1:
+        return base
+    if not is_integer(kind) and not is_complex(kind):
+        if exponent == 0.5:
+            return Scalar(kind, apply("sqrt", base.read()))
+        if exponent == -1:
+            return Scalar(kind, apply("divide", const(1, carrier(kind)), base.read()))
+    return Scalar(kind, apply("pow", base.read(), count.read()))
+
+
+# --- bits ---------------------------------------------------------------------------------------------------------
+
+
+def _bits(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+    kind, a, b = common(left, right, op, span)
+    if not is_integer(kind) and not is_bool(kind):
+        power = "; a power is x ** y" if op == "^" else ""
+        raise BadOperands(op, f"{left.type} and {right.type}", f"these are for integers and bools{power}").at(span)
+    if op in BITWISE:
+        return Scalar(kind, apply(BITWISE[op], a.read(), b.read()))
+    if is_bool(kind):
+        kind = PY_INT if kind == PY_BOOL else INT8
+        a, b = adapt(a, kind, span), adapt(b, kind, span)
+    return Scalar(kind, apply("left_shift" if op == "<<" else "right_shift", a.read(), b.read()))
+
+
+# --- comparisons ----------------------------------------------------------------------------------------------------
+
+
+def compare(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+    """A comparison; integers of any widths and signs are compared as the numbers they are. Raises BadOperands."""
+    python = isinstance(left.type, PythonType) and isinstance(right.type, PythonType)
+    answer: Kind = PY_BOOL if python else BOOL
+    outside = _beyond(op, left, right) or _beyond(MIRRORED[op], right, left)
+    if outside is not None:
+        return Scalar(answer, const(outside[0], BOOL))
+    kinds = (left.type, right.type)
+    if all(isinstance(kind, DType) and kind.is_integer and kind.bits == 64 for kind in kinds) and kinds[0] != kinds[1]:
+        return Scalar(answer, _mixed_signs(op, left.read(), right.read()))
+    kind, a, b = common(left, right, op, span)
+    if is_complex(kind) and op not in ("==", "!="):
+        cure = "complex numbers have no order; compare abs(x) or x.real"
+        raise BadOperands(op, f"{left.type} and {right.type}", cure).at(span)
+    return Scalar(answer, apply(COMPARISONS[op], a.read(), b.read()))
+
+
+def _beyond(op: str, value: Scalar, bound: Scalar) -> tuple[bool] | None:
+    """The answer for an integer and an integer literal that its dtype cannot hold; None if it can."""
+    number, dtype = bound.literal, value.type
+    if not isinstance(number, int) or not isinstance(dtype, DType) or not dtype.is_integer:
+        return None
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
+    if low <= number < low + (1 << dtype.bits):
+        return None
+    return (bool(PYTHON[op](0, 1 if number > 0 else -1)),)
+
+
+def _mixed_signs(op: str, left: Expr, right: Expr) -> Expr:
+    """Int64 and uint64 compared: a negative number is less than all of the others."""
+    if scalar_type(left) == UINT64:
+        return _mixed_signs(MIRRORED[op], right, left)
+    negative = apply("less", left, const(0, INT64))
+    alike = apply(COMPARISONS[op], converted(left, UINT64), right)
+    return apply("where", negative, const(op in ("<", "<=", "!="), BOOL), alike)
+
+
+# --- one operand ----------------------------------------------------------------------------------------------------
+
+
+def prefix(op: str, value: Scalar, span: Span) -> Scalar:
+    """``+x``, ``-x``, ``~x`` or ``not x``. Raises BadOperands."""
+    if op == "not":
+        return Scalar(PY_BOOL, apply("logical_not", condition(value)), None)
+    number, kind = value.literal, value.type
+    if number is not None and (op != "~" or isinstance(number, int)):
+        return literal({"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](number))  # type: ignore[operator]
+    if kind == PY_BOOL:
+        return prefix(op, adapt(value, PY_INT, span), span)
+    if op == "~":
+        if kind == BOOL:
+            return Scalar(kind, apply("logical_not", value.read()))
+        if not is_integer(kind):
+            raise BadOperands("~", str(kind), "~ is for integers and bools").at(span)
+        return Scalar(kind, apply("bitwise_invert", value.read()))
+    if kind == BOOL:
+        raise BadOperands(op, "bool", "write ~x or not x, or convert it to an integer").at(span)
+    return value if op == "+" else Scalar(kind, apply("negative", value.read()))
+
+
+def condition(value: Scalar) -> Expr:
+    """A value as a condition: bools as they are, numbers if they are not zero."""
+    if value.literal is not None:
+        return const(bool(value.literal), BOOL)
+    return truth(value.read())
+
+
+def choose(test: Expr, then: Scalar, orelse: Scalar, span: Span) -> Scalar:
+    """``then if test else orelse``, of the type that np.where gives it. Raises NoDtype."""
+    kind, a, b = common(then, orelse, "if else", span)
+    if a.literal is not None and a == b:
+        return a
+    return Scalar(kind, apply("where", test, a.read(), b.read()))
+
+
+def is_real(kind: Kind) -> bool:
+    """True for numbers with an order, bools not among them."""
+    return is_integer(kind) or (storage(kind).is_float and not is_complex(kind))
+
+
+__all__ = [
+    "ARITHMETIC", "COMPARISONS", "binary", "choose", "common", "compare", "condition", "is_real", "power", "prefix",
+]  # fmt: skip

@@ -1,0 +1,217 @@
+# ruff: noqa: D102 - the methods are the rules of the grammar, which python.lark explains
+"""Grammar rules to syntax tree: one method for every rule or alias of python.lark, called as the parser reduces it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fusec.errors.language import BadNumber
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.tokens import Token
+from fusec.records import replace
+from fusec.source import SourceFile, Span
+
+Children = list[Any]
+
+
+class Builder:
+    """Builds the tree of one text; `file` is the text that spans point into."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+
+    def _at(self, token: Token) -> Span:
+        return Span(self.file, token.start, token.end)
+
+    def _join(self, first: Any, last: Any) -> Span:
+        return Span(self.file, _start(first), max(_end(last), _end(first)))
+
+    # --- functions ---
+
+    def module(self, children: Children) -> tuple[s.Function, ...]:
+        return tuple(children)
+
+    def function(self, children: Children) -> s.Function:
+        rest = [child for child in children if not isinstance(child, str)]
+        name, returns, body = rest[1], rest[-2], rest[-1]
+        params = tuple(child for child in rest[2:-2] if isinstance(child, s.Parameter))
+        doc = ""
+        if body and isinstance(body[0], s.Evaluate) and isinstance(body[0].value, s.String):
+            doc, body = unquoted(body[0].value.text), body[1:]
+        return s.Function(self._at(name), name.text, params, returns, body, doc)
+
+    def decorator(self, _: Children) -> str:
+        return "@"
+
+    def parameter(self, children: Children) -> s.Parameter:
+        name, annotation, default = children
+        return s.Parameter(self._at(name), name.text, annotation, default)
+
+    # --- statements ---
+
+    def suite(self, children: Children) -> s.Body:
+        found: list[s.Statement] = []
+        for child in children:
+            if isinstance(child, tuple) and not isinstance(child, Token):
+                found += child
+            elif isinstance(child, s.Node):
+                found.append(child)  # type: ignore[arg-type]
+        return tuple(found)
+
+    def line(self, children: Children) -> s.Body:
+        return tuple(child for child in children if isinstance(child, s.Node))  # type: ignore[misc]
+
+    def if_(self, children: Children) -> s.If:
+        word, condition, then, *others = children
+        orelse: s.Body = ()
+        for other in reversed(others):
+            orelse = (replace(other, orelse=orelse),) if isinstance(other, s.If) else other
+        return s.If(self._at(word), condition, then, orelse)
+
+    def elif_(self, children: Children) -> s.If:
+        condition, then = children
+        return s.If(condition.span, condition, then, ())
+
+    def else_(self, children: Children) -> s.Body:
+        return children[0]  # type: ignore[no-any-return]
+
+    def while_(self, children: Children) -> s.While:
+        word, condition, body = children
+        return s.While(self._at(word), condition, body)
+
+    def for_(self, children: Children) -> s.For:
+        word, target, iterable, body = children
+        return s.For(self._at(word), target, iterable, body)
+
+    def targets(self, children: Children) -> s.Expression:
+        items = tuple(child for child in children if child is not None)
+        return items[0] if len(items) == 1 else s.Tuple(self._join(items[0], items[-1]), items)
+
+    def evaluate(self, children: Children) -> s.Evaluate:
+        return s.Evaluate(children[0].span, children[0])
+
+    def assign(self, children: Children) -> s.Assign:
+        *targets, value = children
+        return s.Assign(self._join(targets[0], value), tuple(targets), value)
+
+    def augment(self, children: Children) -> s.Augment:
+        target, op, value = children
+        return s.Augment(self._join(target, value), target, op.text[:-1], self._at(op), value)
+
+    def annotate(self, children: Children) -> s.Annotate:
+        target, annotation, value = children
+        return s.Annotate(self._join(target, value or annotation), target, annotation, value)
+
+    def pass_(self, children: Children) -> s.Pass:
+        return s.Pass(self._at(children[0]))
+
+    def break_(self, children: Children) -> s.Break:
+        return s.Break(self._at(children[0]))
+
+    def continue_(self, children: Children) -> s.Continue:
+        return s.Continue(self._at(children[0]))
+
+    def return_(self, children: Children) -> s.Return:
+        word, value = children
+        return s.Return(self._join(word, value or word), value)
+
+    def assert_(self, children: Children) -> s.Assert:
+        return s.Assert(self._join(children[0], children[1]), children[1])
+
+    # --- expressions ---
+
+    def tuple_(self, children: Children) -> s.Tuple:
+        items = tuple(child for child in children if child is not None)
+        return s.Tuple(self._join(items[0], items[-1]), items)
+
+    def choose(self, children: Children) -> s.Choose:
+        then, condition, orelse = children
+        return s.Choose(self._join(then, orelse), condition, then, orelse)
+
+    def either(self, children: Children) -> s.Junction:
+        left, op, right = children
+        return s.Junction(self._join(left, right), op.text, left, right)
+
+    both = either
+
+    def prefix(self, children: Children) -> s.Prefix:
+        op, operand = children
+        return s.Prefix(self._join(op, operand), op.text, operand)
+
+    def compare(self, children: Children) -> s.Compare:
+        pairs = tuple((children[at].text, children[at + 1]) for at in range(1, len(children), 2))
+        return s.Compare(self._join(children[0], children[-1]), children[0], pairs)
+
+    def binary(self, children: Children) -> s.Binary:
+        left, op, right = children
+        return s.Binary(self._join(left, right), op.text, self._at(op), left, right)
+
+    def name(self, children: Children) -> s.Name:
+        return s.Name(self._at(children[0]), children[0].text)
+
+    def number(self, children: Children) -> s.Number:
+        return s.Number(self._at(children[0]), self._number(children[0]))
+
+    def string(self, children: Children) -> s.String:
+        return s.String(self._join(children[0], children[-1]), " ".join(child.text for child in children))
+
+    def constant(self, children: Children) -> s.Constant:
+        value = {"True": True, "False": False}.get(children[0].text)
+        return s.Constant(self._at(children[0]), value)
+
+    def grouped(self, children: Children) -> s.Expression:
+        return replace(children[1], span=self._join(children[0], children[2]))  # type: ignore[no-any-return]
+
+    def empty(self, children: Children) -> s.Tuple:
+        return s.Tuple(self._join(children[0], children[1]), ())
+
+    def call(self, children: Children) -> s.Call:
+        callee, *args, closing = children
+        given = tuple(arg for arg in args if arg is not None and not isinstance(arg, s.Keyword))
+        keywords = tuple(arg for arg in args if isinstance(arg, s.Keyword))
+        return s.Call(self._join(callee, closing), callee, given, keywords)
+
+    def keyword(self, children: Children) -> s.Keyword:
+        name, value = children
+        return s.Keyword(self._at(name), name.text, value)
+
+    def index(self, children: Children) -> s.Index:
+        value, index, closing = children
+        return s.Index(self._join(value, closing), value, index)
+
+    def attribute(self, children: Children) -> s.Attribute:
+        value, name = children
+        return s.Attribute(self._join(value, name), value, name.text)
+
+    def _number(self, token: Token) -> int | float | complex:
+        text = token.text.replace("_", "")
+        try:
+            if text[-1] in "jJ" and text[:2] not in ("0x", "0X"):
+                return complex(0.0, float(text[:-1]))
+            if re.fullmatch(r"[0-9]+|0[xXoObB].*", text):
+                return int(text, 0)
+            return float(text)
+        except ValueError:
+            cure = "octal numbers begin with 0o" if text.isdigit() else "shorten it"
+            raise BadNumber(token.text, "", cure).at(self._at(token)) from None
+
+
+def unquoted(text: str) -> str:
+    """What a string literal says, escapes left as they are; "" for several or for one of bytes."""
+    found = re.fullmatch(r"""(?i:r|u)?('''|\"""|'|")(.*)\1""", text, re.DOTALL)
+    return found.group(2) if found else ""
+
+
+def _start(item: Any) -> int:
+    if isinstance(item, Token):
+        return item.start
+    start: int = item.span.start
+    return start
+
+
+def _end(item: Any) -> int:
+    if isinstance(item, Token):
+        return item.end
+    end: int = item.span.end
+    return end

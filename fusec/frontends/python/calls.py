@@ -1,0 +1,127 @@
+"""Calls of the user's own functions: arguments by position and name, one instance for every combination of types."""
+
+from __future__ import annotations
+
+from fusec.errors.language import ArgumentCount, Recursion, TooLarge
+from fusec.errors.python import NotInSubset
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.expressions import Expressions
+from fusec.frontends.python.types import Kind, carrier
+from fusec.frontends.python.unit import MAX_FUNCTIONS, Instance, Other, value_of
+from fusec.frontends.python.values import Items, Scalar, UserFunction, Value
+from fusec.ir.expr import Expr, Struct, scalar_type
+from fusec.ir.loops import Call, Field, Local
+from fusec.source import Span
+
+
+class Calls(Expressions):
+    """Lowers calls of user functions."""
+
+    returned: list[tuple[tuple[Scalar, ...], bool, Span]]
+
+    def user_call(self, callee: UserFunction, node: s.Call) -> Value:
+        """A call: literals are built into the instance, other numbers are its arguments."""
+        if callee.key in self.unit.active:
+            raise Recursion(callee.name).at(node.span)
+        given = self._arguments(callee, node)
+        key = (callee.key, tuple(_signature(value) for value in given.values()))
+        instance = self.unit.instances.get(key)
+        if instance is None:
+            with self.unit.nested("calls", node.span):
+                instance = self._instance(callee, given, node.span)
+            self.unit.instances[key] = instance
+        args = tuple(arg for value in given.values() for arg in _flat(value))
+        function = instance.function
+        assert function.result is not None, "functions return something"
+        call = Call(function.name, args, function.result)
+        if not isinstance(function.result, Struct):
+            found: Value = Scalar(instance.result[0], self.bounded(call))
+            return Items((found,)) if instance.is_tuple else found
+        whole = self.declare(f"{callee.name}_result", function.result, call, mutable=False)
+        parts = zip(function.result.fields, instance.result, strict=True)
+        return Items(tuple(Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
+
+    def _arguments(self, callee: UserFunction, node: s.Call) -> dict[str, Value]:
+        """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
+        params = self.unit.tree(callee.key).params
+        defaults = dict(self.unit.texts[callee.key].defaults)
+        if len(node.args) > len(params):
+            raise ArgumentCount(callee.name, str(len(params)), len(node.args)).at(node.span)
+        given: dict[str, Value] = {param.name: self.value(arg) for param, arg in zip(params, node.args, strict=False)}
+        for each in node.keywords:
+            if each.name not in (param.name for param in params):
+                shown = ", ".join(param.name for param in params)
+                cure = f"its parameters are: {shown}"
+                raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
+            if each.name in given:
+                cure = "give it once, by position or by name"
+                raise NotInSubset(f"giving '{each.name}' twice is", cure).at(each.span)
+            given[each.name] = self.value(each.value)
+        for param in params:
+            if param.name in given:
+                continue
+            default = value_of(defaults[param.name], param.name) if param.name in defaults else None
+            if default is None or isinstance(default, Other):
+                cure = f"'{param.name}' is missing"
+                raise ArgumentCount(callee.name, str(len(params)), len(given), cure).at(node.span)
+            given[param.name] = default
+        return {param.name: given[param.name] for param in params}
+
+    def _instance(self, callee: UserFunction, given: dict[str, Value], span: Span) -> Instance:
+        if len(self.unit.instances) >= MAX_FUNCTIONS:
+            raise TooLarge(MAX_FUNCTIONS, "instances of functions").at(span)
+        self.unit.active.append(callee.key)
+        try:
+            return self.instantiate(callee, given)
+        finally:
+            self.unit.active.pop()
+
+    def instantiate(self, callee: UserFunction, given: dict[str, Value]) -> Instance:
+        """Lower a function for certain arguments; the layer above knows how."""
+        raise NotImplementedError
+
+
+def parameter_values(given: dict[str, Value]) -> tuple[dict[str, Value], list[tuple[str, Scalar]]]:
+    """What the parameters of an instance hold, and which of its IR's parameters there are for them."""
+    taken: list[tuple[str, Scalar]] = []
+
+    def inside(name: str, value: Value) -> Value:
+        match value:
+            case Scalar() if value.literal is None:
+                held = Scalar(value.type, Local(name, scalar_type(value.expr)))
+                taken.append((name, held))
+                return held
+            case Items(items=items):
+                return Items(tuple(inside(f"{name}_{at}", item) for at, item in enumerate(items)))
+        return value
+
+    return {name: inside(name, value) for name, value in given.items()}, taken
+
+
+def result_of(name: str, kinds: tuple[Kind, ...]) -> Struct | Kind:
+    """The IR type of a function's results: one number as it is, several in a struct."""
+    if len(kinds) == 1:
+        return carrier(kinds[0])
+    return Struct(f"{name}_values", tuple((f"v{at}", carrier(kind)) for at, kind in enumerate(kinds)))
+
+
+def _signature(value: Value) -> object:
+    """What an instance depends on."""
+    match value:
+        case Scalar(literal=None):
+            return ("number", value.type, scalar_type(value.expr))
+        case Scalar(literal=number):
+            return ("literal", value.type, repr(number))
+        case Items(items=items):
+            return tuple(map(_signature, items))
+    return value
+
+
+def _flat(value: Value) -> list[Expr]:
+    """The numbers that a call passes for an argument."""
+    match value:
+        case Scalar() if value.literal is None:
+            return [value.read()]
+        case Items(items=items):
+            return [each for item in items for each in _flat(item)]
+    return []

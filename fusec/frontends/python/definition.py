@@ -1,0 +1,73 @@
+"""What a kernel in Python is made of, as plain values: texts, what their free names stand for, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fusec.dtypes import DType
+from fusec.records import dataclass
+from fusec.source import SourceFile
+
+if TYPE_CHECKING:
+    from fusec.ir.loops import Program
+
+Capture = tuple[Any, ...]
+"""What a free name stands for: ("python", number), ("complex", real, imag), ("numpy", dtype name, bits),
+("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
+("tuple", captures), ("none",), or ("other", what it is, a cure)."""
+
+
+@dataclass(frozen=True)
+class FunctionText:
+    """One function: its text as it stands in `file` from `line` on, and its free names and defaults.
+
+    key: names it among the functions of a definition. `names` may be dotted, as in ``config.scale``.
+    """
+
+    key: str
+    name: str
+    file: str
+    line: int
+    text: str
+    names: tuple[tuple[str, Capture], ...] = ()
+    defaults: tuple[tuple[str, Capture], ...] = ()
+
+    @property
+    def source(self) -> SourceFile:
+        """The text at its lines: empty lines stand for what comes before it in the file."""
+        return SourceFile(self.file, "\n" * (self.line - 1) + self.text)
+
+
+@dataclass(frozen=True)
+class PythonDefinition:
+    """A kernel of one function and all that it calls; the last of `functions` is the kernel.
+
+    constants: parameters that no call of it gives, with their defaults. numbers: parameters that are Python numbers,
+    with their types. outputs: the names of the results.
+    """
+
+    name: str
+    functions: tuple[FunctionText, ...]
+    outputs: tuple[str, ...]
+    constants: tuple[tuple[str, Capture], ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name."""
+        return {**vars(self), "functions": [dict(vars(each)) for each in self.functions]}
+
+    def read(self) -> object:
+        """The syntax trees; raises what is wrong with the texts whatever the types."""
+        from fusec.frontends.python.parse import parse
+
+        return [parse(each.source) for each in self.functions]
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The typed program; elements have no neighbours, so there are no axes to know."""
+        from fusec.frontends.python.lower import lower
+
+        del ndims
+        return lower(self, types, scalars)

@@ -1,0 +1,266 @@
+"""Expressions to typed values."""
+
+from __future__ import annotations
+
+from fusec import dtypes
+from fusec.dtypes import BOOL, DType
+from fusec.errors.language import ArgumentCount, BadIndex, CannotConvert, NotAValue, UnknownMember
+from fusec.errors.python import NotInSubset
+from fusec.frontends.python import arithmetic
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part, python_int
+from fusec.frontends.python.names import Names
+from fusec.frontends.python.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, Kind, PythonType, carrier, is_complex
+from fusec.frontends.python.values import (
+    Absent,
+    Builtin,
+    Items,
+    Method,
+    Module,
+    Scalar,
+    Type,
+    UserFunction,
+    Value,
+    adapt,
+    converted,
+    literal,
+    rounded,
+    show,
+)
+from fusec.ir.expr import Expr, apply
+from fusec.source import Span
+
+METHODS = {"conjugate": "conj", "conj": "conj", "item": "item", "astype": "astype", "is_integer": "is_integer"}
+
+
+class Expressions(Names):
+    """Lowers expressions."""
+
+    def scalar(self, node: s.Expression) -> Scalar:
+        """A value that must be a number. Raises NotAValue for anything else."""
+        found = self.value(node)
+        if not isinstance(found, Scalar):
+            cure = "call it" if isinstance(found, (Builtin, UserFunction, Method, Type)) else "a number is needed here"
+            raise NotAValue(show(found), cure).at(node.span)
+        return found
+
+    def test(self, node: s.Expression) -> Expr:
+        """An expression as a condition."""
+        return arithmetic.condition(self.scalar(node))
+
+    def value(self, node: s.Expression) -> Value:
+        """The value of any expression."""
+        if isinstance(node, s.Binary):
+            return self._binary(node)
+        with self.unit.nested("expressions", node.span):
+            found = self._value(node)
+        if isinstance(found, Scalar) and found.literal is None and found.uses is None:
+            return Scalar(found.type, self.bounded(found.expr))
+        return found
+
+    def _value(self, node: s.Expression) -> Value:
+        match node:
+            case s.Name(name=name):
+                return self.lookup(name, node.span)
+            case s.Number(value=number):
+                return literal(number)
+            case s.Constant(value=value):
+                return Absent() if value is None else literal(value)
+            case s.String():
+                raise NotInSubset("a string is", "only docstrings and annotations are strings").at(node.span)
+            case s.Tuple(items=items):
+                return Items(tuple(self.value(item) for item in items))
+            case s.Prefix(op=op, operand=operand):
+                return arithmetic.prefix(op, self.scalar(operand), node.span)
+            case s.Compare():
+                return self._compare(node)
+            case s.Junction():
+                return self._junction(node)
+            case s.Choose(condition=condition, then=then, orelse=orelse):
+                test = self.test(condition)
+                return arithmetic.choose(test, self.scalar(then), self.scalar(orelse), node.span)
+            case s.Call():
+                return self._call(node)
+            case s.Index():
+                return self._index(node)
+            case s.Attribute():
+                return self._attribute(node)
+            case s.Binary():
+                return self._binary(node)
+
+    def _binary(self, node: s.Binary) -> Scalar:
+        """A chain of operators; a long flat one is no nesting."""
+        chain: list[s.Binary] = []
+        left: s.Expression = node
+        while isinstance(left, s.Binary):
+            chain.append(left)
+            left = left.left
+        found = self.scalar(left)
+        for each in reversed(chain):
+            with self.unit.nested("expressions", each.place):
+                right = self.scalar(each.right)
+            found = arithmetic.binary(each.op, found, right, each.place)
+            if found.literal is None:
+                found = Scalar(found.type, self.bounded(found.expr))
+        return found
+
+    def _compare(self, node: s.Compare) -> Scalar:
+        left = self.scalar(node.first)
+        found: Scalar | None = None
+        for op, operand in node.rest:
+            right = self.scalar(operand)
+            answer = arithmetic.binary(op, left, right, operand.span)
+            found = answer if found is None else self._both(found, answer)
+            left = right
+        assert found is not None, "a comparison has an operator"
+        return found
+
+    def _both(self, left: Scalar, right: Scalar) -> Scalar:
+        kind = right.type if left.type == right.type else BOOL
+        return Scalar(kind, apply("logical_and", arithmetic.condition(left), arithmetic.condition(right)))
+
+    def _junction(self, node: s.Junction) -> Scalar:
+        """``and`` and ``or``, whose value is that of one of the operands."""
+        left, right = self.scalar(node.left), self.scalar(node.right)
+        test = arithmetic.condition(left)
+        if left.literal is not None:
+            return right if bool(left.literal) == (node.op == "and") else left
+        if left.type == right.type and left.type in (BOOL, PY_BOOL):
+            return Scalar(left.type, apply(f"logical_{node.op}", left.read(), right.read()))
+        first, second = (right, left) if node.op == "and" else (left, right)
+        return arithmetic.choose(test, first, second, node.span)
+
+    # --- attributes and parts ---
+
+    def _attribute(self, node: s.Attribute) -> Value:
+        dotted = dotted_name(node)
+        if dotted is not None and dotted.partition(".")[0] not in self.variables:
+            found = self.unit.captured(self.key, dotted)
+            if isinstance(found, (Scalar, Items, Type, Builtin, UserFunction, Module)):
+                return found
+        owner = self.value(node.value)
+        match owner, node.name:
+            case Module(), _:
+                return self.attribute_of(owner, node, dotted or node.name)
+            case Scalar(), "real" | "imag":
+                return part(node.name, owner)
+            case Scalar(type=kind), "dtype":
+                return Type(kind)
+            case Type(), "type":
+                return owner
+            case Scalar(), name if name in METHODS:
+                return Method(owner, name)
+        cure = "numbers have .real, .imag, .dtype, .conjugate() and .astype(dtype)"
+        raise UnknownMember(show(owner), node.name, cure).at(node.span)
+
+    def _index(self, node: s.Index) -> Value:
+        owner = self.value(node.value)
+        if not isinstance(owner, Items):
+            cure = "a kernel computes one element, so that a name is one number; for neighbours there is fusec.stencil"
+            raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)
+        index = self.scalar(node.index).literal
+        if not isinstance(index, int):
+            raise BadIndex("the index of a tuple must be known", "write a number").at(node.index.span)
+        if not -len(owner.items) <= index < len(owner.items):
+            raise BadIndex(f"index {index} of a tuple of {len(owner.items)}", "count from 0").at(node.index.span)
+        return owner.items[index]
+
+    # --- calls ---
+
+    def _call(self, node: s.Call) -> Value:
+        callee = self.value(node.callee)
+        match callee:
+            case Builtin():
+                return self._builtin(callee, node)
+            case Type(kind=kind):
+                return self._conversion(kind, node)
+            case Method():
+                return self._method(callee, node)
+            case UserFunction():
+                return self.user_call(callee, node)
+        raise NotAValue(f"calling {show(callee)}", "only functions are called").at(node.callee.span)
+
+    def user_call(self, callee: UserFunction, node: s.Call) -> Value:
+        """A call of a function of the user's; the layer above defines it."""
+        raise NotImplementedError
+
+    def _builtin(self, callee: Builtin, node: s.Call) -> Value:
+        for each in node.keywords:
+            cure = "pass it to the call of the kernel" if each.name == "out" else "pass arguments by position"
+            raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
+        site = Site(callee.name, node.span)
+        if callee.name == "astype" or (callee.name == "round" and len(node.args) > 1):
+            raise NotInSubset(f"'{callee.name}' like this is", "write x.astype(dtype), np.rint(x * 10**n) / 10**n").at(
+                node.span
+            )
+        table = {**MATH, **PLAIN} if callee.python else FUNCTIONS
+        known = table.get(callee.name) or FUNCTIONS[callee.name]
+        return known.call(site, [self.scalar(arg) for arg in node.args])
+
+    def _conversion(self, kind: Kind, node: s.Call) -> Scalar:
+        """``np.float32(x)``, ``int(x)``, ``complex(x, y)``; without an argument, zero."""
+        if node.keywords:
+            raise NotInSubset(f"the argument '{node.keywords[0].name}=' of a type is", "pass one value").at(node.span)
+        args = [self.scalar(arg) for arg in node.args]
+        if not args:
+            return self.cast(literal(0), kind, node.span)
+        if len(args) == 2 and is_complex(kind):
+            part_type = dtypes.real_type(carrier(kind))
+            real, imag = (self.cast(arg, part_type, node.span).read() for arg in args)
+            return Scalar(kind, apply("complex", real, imag))
+        if len(args) != 1:
+            name = kind.name if isinstance(kind, PythonType) else str(kind)
+            raise ArgumentCount(name, "1", len(args)).at(node.span)
+        return self.cast(args[0], kind, node.span)
+
+    def cast(self, value: Scalar, kind: Kind, span: Span) -> Scalar:
+        """A conversion that the user has written. Raises CannotConvert for complex to real."""
+        if is_complex(value.type) and not is_complex(kind) and kind not in (BOOL, PY_BOOL):
+            raise CannotConvert(str(value.type), str(kind), "take a part: x.real, x.imag or abs(x)").at(span)
+        if kind == PY_INT:
+            return python_int(value)
+        if value.literal is not None and not isinstance(value.literal, complex):
+            if kind == PY_FLOAT:
+                return literal(float(value.literal))
+            if kind in (BOOL, PY_BOOL):
+                return literal(True) if value.literal else literal(False)
+        if isinstance(kind, DType) and kind in dtypes.STORAGE_FLOATS:
+            wide = adapt(value, kind, span)
+            return Scalar(kind, apply("convert", rounded(wide), target=carrier(kind)))
+        if value.literal is not None:
+            return adapt(value, kind, span)
+        return Scalar(kind, converted(value.read(), carrier(kind)))
+
+    def _method(self, callee: Method, node: s.Call) -> Scalar:
+        args = [self.value(arg) for arg in node.args]
+        name = METHODS[callee.name]
+        if name == "astype":
+            kind = args[0].kind if len(args) == 1 and isinstance(args[0], Type) else None
+            if kind is None:
+                raise NotAValue("this", "write x.astype(np.float32), with a dtype").at(node.span)
+            return self.cast(callee.owner, kind, node.span)
+        if args:
+            raise ArgumentCount(callee.name, "0", len(args)).at(node.span)
+        if name == "conj":
+            return part("conj", callee.owner)
+        if name == "is_integer":
+            value = callee.owner.read()
+            return Scalar(PY_BOOL, apply("equal", value, apply("floor", value)))
+        return self._item(callee.owner)
+
+    def _item(self, value: Scalar) -> Scalar:
+        """``x.item()``: the Python number of the same sort."""
+        dtype = carrier(value.type)
+        kind = {"bool": PY_BOOL, "float": PY_FLOAT, "complex": PY_COMPLEX}.get(dtype.kind, PY_INT)
+        return Scalar(kind, converted(value.read(), kind.dtype))
+
+
+def dotted_name(node: s.Expression) -> str | None:
+    """``a.b.c`` as a text; None if it is no chain of names."""
+    match node:
+        case s.Name(name=name):
+            return name
+        case s.Attribute(value=value, name=name):
+            owner = dotted_name(value)
+            return None if owner is None else f"{owner}.{name}"
+    return None

@@ -1,0 +1,344 @@
+"""The functions that the Python subset knows, by the names of NumPy, the Array API, math, SciPy and Python itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fusec import ops
+from fusec.dtypes import BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, DType, real_type
+from fusec.errors.language import ArgumentCount, BadArgument
+from fusec.errors.python import NoDtype
+from fusec.frontends.python import arithmetic
+from fusec.frontends.python.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    PY_FLOAT,
+    PY_INT,
+    Kind,
+    PythonType,
+    carrier,
+    floating,
+    is_bool,
+    is_complex,
+    is_integer,
+    promote,
+)
+from fusec.frontends.python.values import Scalar, adapt, converted, literal
+from fusec.ir.expr import Expr, apply, const
+from fusec.records import dataclass
+from fusec.source import Span
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call: the function's name as written, and where."""
+
+    name: str
+    span: Span
+
+    def refuse(self, given: object, cure: str) -> Exception:
+        """The error for an argument of the wrong kind."""
+        return BadArgument(self.name, str(given), cure).at(self.span)
+
+
+Make = Callable[[Site, list[Scalar]], Scalar]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A function of at least `least` and at most `most` arguments."""
+
+    least: int
+    most: int
+    make: Make
+
+    def call(self, site: Site, args: list[Scalar]) -> Scalar:
+        """The value of a call. Raises ArgumentCount and what the arguments are refused with."""
+        if not self.least <= len(args) <= self.most:
+            expected = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+            raise ArgumentCount(site.name, expected, len(args)).at(site.span)
+        return self.make(site, args)
+
+
+def shared(site: Site, args: list[Scalar]) -> tuple[Kind, list[Scalar]]:
+    """The arguments in the type that NumPy gives to all. Raises NoDtype."""
+    kind = args[0].type
+    for arg in args[1:]:
+        found = promote(kind, arg.type)
+        if found is None:
+            types = " and ".join(str(each.type) for each in args)
+            raise NoDtype(f"'{site.name}'", types, "convert one of them first").at(site.span)
+        kind = found
+    return kind, [adapt(arg, kind, site.span) for arg in args]
+
+
+def _parts(args: list[Scalar]) -> list[Expr]:
+    return [arg.read() for arg in args]
+
+
+def _floats(op: str, complex_op: str = "") -> Known:
+    """A function of floats; integers become floats wide enough."""
+    row = ops.TABLE[op]
+    answer = BOOL if row.result == "bool" else None
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        kind = floating(shared(site, args)[0])
+        parts = _parts([adapt(arg, kind, site.span) for arg in args])
+        if not is_complex(kind):
+            return Scalar(_answer(kind, answer), apply(op, *parts))
+        if not complex_op and "complex" not in row.accepts:
+            raise site.refuse("complex numbers", "take a part, x.real or x.imag, or abs(x)")
+        return Scalar(_answer(kind, answer), apply(complex_op or op, *parts))
+
+    return Known(row.arity, row.arity, make)
+
+
+def _answer(kind: Kind, answer: DType | None) -> Kind:
+    """The type of a result: that of the arguments, or a bool of their sort."""
+    if answer is None:
+        return kind
+    return PY_BOOL if isinstance(kind, PythonType) else answer
+
+
+def _whole(op: str, complex_op: str = "") -> Known:
+    """A rounding, which leaves integers as they are."""
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        kind = args[0].type
+        if is_integer(kind) or is_bool(kind):
+            return args[0]
+        if is_complex(kind) and not complex_op:
+            raise site.refuse("complex numbers", "round the parts, x.real and x.imag")
+        return Scalar(kind, apply(complex_op if is_complex(kind) else op, args[0].read()))
+
+    return Known(1, 1, make)
+
+
+def _to_int(op: str) -> Known:
+    """Python's rounding functions, whose results are Python integers."""
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        whole = _whole(op).make(site, args)
+        return python_int(whole)
+
+    return Known(1, 1, make)
+
+
+def python_int(value: Scalar) -> Scalar:
+    """``int(x)``: truncated, saturated at 64 bits."""
+    if isinstance(value.literal, float | int) and abs(value.literal) < 1 << 62:
+        return literal(int(value.literal))
+    return Scalar(PY_INT, converted(value.read(), PY_INT.dtype))
+
+
+def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
+    """A function of real numbers of one type; bools: the op for bools, "" to refuse them."""
+    arity = ops.TABLE[op].arity
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        kind, args = shared(site, args)
+        if is_complex(kind) and not complex_too:
+            raise site.refuse("complex numbers", "complex numbers have no order; take abs(x) or x.real")
+        if is_bool(kind):
+            if not bools:
+                raise site.refuse("bools", "convert to an integer first")
+            return Scalar(kind, apply(bools, *_parts(args)))
+        return Scalar(kind, apply(op, *_parts(args)))
+
+    return Known(arity, arity, make)
+
+
+def _operator(op: str) -> Known:
+    return Known(2, 2, lambda site, args: arithmetic.binary(op, args[0], args[1], site.span))
+
+
+def _prefix(op: str) -> Known:
+    return Known(1, 1, lambda site, args: arithmetic.prefix(op, args[0], site.span))
+
+
+def _test(op: str, combine: str = "logical_or") -> Known:
+    """Isnan and its relatives: False, or True for isfinite, of what is no float."""
+
+    def make(_: Site, args: list[Scalar]) -> Scalar:
+        kind = args[0].type
+        answer = _answer(kind, BOOL)
+        if is_integer(kind) or is_bool(kind):
+            return Scalar(answer, const(op == "isfinite", BOOL))
+        value = args[0].read()
+        if not is_complex(kind):
+            return Scalar(answer, apply(op, value))
+        return Scalar(answer, apply(combine, apply(op, apply("real", value)), apply(op, apply("imag", value))))
+
+    return Known(1, 1, make)
+
+
+def _absolute(site: Site, args: list[Scalar]) -> Scalar:
+    kind = args[0].type
+    if args[0].literal is not None:
+        return literal(abs(args[0].literal))
+    if kind == PY_BOOL:
+        return adapt(args[0], PY_INT, site.span)
+    if kind == BOOL:
+        return args[0]
+    if is_complex(kind):
+        return Scalar(part_of(kind), apply("abs_complex", args[0].read()))
+    return Scalar(kind, apply("absolute", args[0].read()))
+
+
+def part_of(kind: Kind) -> Kind:
+    """The type of the parts of a complex number; other numbers are their own real part."""
+    if isinstance(kind, PythonType):
+        return PY_FLOAT if kind == PY_COMPLEX else kind
+    return real_type(kind)
+
+
+def part(which: str, value: Scalar) -> Scalar:
+    """``x.real``, ``x.imag`` and the conjugate."""
+    kind = value.type
+    if is_complex(kind):
+        return Scalar(kind if which == "conj" else part_of(kind), apply(which, value.read()))
+    return value if which != "imag" else Scalar(kind, const(0, carrier(kind)))
+
+
+def _angle(site: Site, args: list[Scalar]) -> Scalar:
+    kind = args[0].type
+    if not is_complex(kind):
+        kind = (
+            PY_COMPLEX if isinstance(kind, PythonType) else COMPLEX64 if floating(kind) == FLOAT32 else PY_COMPLEX.dtype
+        )
+    return Scalar(part_of(kind), apply("arg", adapt(args[0], kind, site.span).read()))
+
+
+def _sign(site: Site, args: list[Scalar]) -> Scalar:
+    if is_bool(args[0].type):
+        raise site.refuse("bools", "a bool has no sign; convert to an integer first")
+    return Scalar(args[0].type, apply("sign", args[0].read()))
+
+
+def _where(site: Site, args: list[Scalar]) -> Scalar:
+    return arithmetic.choose(arithmetic.condition(args[0]), args[1], args[2], site.span)
+
+
+def _clip(site: Site, args: list[Scalar]) -> Scalar:
+    _, args = shared(site, args)
+    return EXTREMES["minimum"].make(site, [EXTREMES["maximum"].make(site, args[:2]), args[2]])
+
+
+def _least(op: str) -> Known:
+    """Python's min and max: the first of those that none goes before."""
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        found = args[0]
+        for arg in args[1:]:
+            found = arithmetic.choose(arithmetic.compare(op, arg, found, site.span).read(), arg, found, site.span)
+        return found
+
+    return Known(2, 16, make)
+
+
+def _reciprocal(site: Site, args: list[Scalar]) -> Scalar:
+    kind = args[0].type
+    if is_integer(kind) or is_bool(kind):
+        raise site.refuse(str(kind), "write 1 / x")
+    return Scalar(kind, apply("divide", const(1, carrier(kind)), args[0].read()))
+
+
+def _square(site: Site, args: list[Scalar]) -> Scalar:
+    return arithmetic.binary("*", args[0], args[0], site.span)
+
+
+def _fmod(site: Site, args: list[Scalar]) -> Scalar:
+    kind, values = shared(site, args)
+    if is_integer(kind):
+        return Scalar(kind, apply("modulo", *_parts(values)))
+    return _floats("fmod").make(site, args)
+
+
+def _ldexp(site: Site, args: list[Scalar]) -> Scalar:
+    if not is_integer(args[1].type):
+        raise site.refuse(f"{args[1].type} as the exponent", "the second argument is an integer")
+    kind = floating(args[0].type)
+    value = adapt(args[0], kind, site.span).read()
+    return Scalar(kind, apply("ldexp", value, adapt(args[1], INT32, site.span).read()))
+
+
+def _fma(site: Site, args: list[Scalar]) -> Scalar:
+    return _floats("fma").make(site, args)
+
+
+def _truths(op: str) -> Known:
+    """logical_and and its relatives: bools of whether numbers are not zero."""
+
+    def make(_: Site, args: list[Scalar]) -> Scalar:
+        tests = [arithmetic.condition(arg) for arg in args]
+        return Scalar(BOOL, apply({"xor": "not_equal"}.get(op, f"logical_{op}"), *tests))
+
+    arity = 1 if op == "not" else 2
+    return Known(arity, arity, make)
+
+
+def _float_power(site: Site, args: list[Scalar]) -> Scalar:
+    kind = promote(shared(site, args)[0], FLOAT64)
+    assert kind is not None, "float64 meets every number"
+    return arithmetic.power(adapt(args[0], kind, site.span), adapt(args[1], kind, site.span), site.span)
+
+
+_SAME = (
+    "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan sinh cosh tanh"
+    " asinh acosh atanh erf erfc erfinv erfcinv gamma lgamma sigmoid softplus sinc i0 i1 j0 j1 y0 y1 normcdf normcdfinv"
+    " deg2rad rad2deg atan2 hypot copysign nextafter logaddexp logaddexp2 heaviside erfcx spacing"
+).split()
+_RENAMED = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "arctan2": "atan2", "radians": "deg2rad", "degrees": "rad2deg", "expit": "sigmoid", "gammaln": "lgamma",
+    "loggamma": "lgamma", "ndtr": "normcdf", "ndtri": "normcdfinv",
+}  # fmt: skip
+EXTREMES = {
+    "minimum": _alike("minimum", bools="bitwise_and"), "maximum": _alike("maximum", bools="bitwise_or"),
+    "fmin": _alike("fmin", bools="bitwise_and"), "fmax": _alike("fmax", bools="bitwise_or"),
+}  # fmt: skip
+_OPERATORS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
+    "remainder": "%", "mod": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "bitwise_left_shift": "<<", "bitwise_right_shift": ">>", "left_shift": "<<", "right_shift": ">>",
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+    "power": "**", "pow": "**",
+}  # fmt: skip
+_PREFIXES = {
+    "negative": "-", "positive": "+", "invert": "~", "bitwise_invert": "~", "bitwise_not": "~",
+}  # fmt: skip
+_PARTS = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj"}
+
+
+def _parts_of(which: str) -> Known:
+    return Known(1, 1, lambda _, args: part(which, args[0]))
+
+
+FUNCTIONS: dict[str, Known] = {
+    **{name: _floats(name) for name in _SAME},
+    **{name: _floats(op) for name, op in _RENAMED.items()},
+    **{name: _operator(op) for name, op in _OPERATORS.items()},
+    **{name: _prefix(op) for name, op in _PREFIXES.items()},
+    **{name: _parts_of(which) for name, which in _PARTS.items()},
+    **{f"logical_{op}": _truths(op) for op in ("and", "or", "not", "xor")},
+    **EXTREMES,
+    "sqrt": _floats("sqrt", "sqrt_complex"),
+    "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "fix": _whole("trunc"),
+    "rint": _whole("rint", "rint_complex"), "round": _whole("rint", "rint_complex"),
+    "abs": Known(1, 1, _absolute), "absolute": Known(1, 1, _absolute), "fabs": _floats("absolute"),
+    "sign": Known(1, 1, _sign), "square": Known(1, 1, _square),
+    "reciprocal": Known(1, 1, _reciprocal), "clip": Known(3, 3, _clip), "where": Known(3, 3, _where),
+    "isnan": _test("isnan"), "isinf": _test("isinf"), "isfinite": _test("isfinite", "logical_and"),
+    "signbit": _floats("signbit"), "fmod": Known(2, 2, _fmod), "fma": Known(3, 3, _fma), "ldexp": Known(2, 2, _ldexp),
+    "angle": Known(1, 1, _angle), "float_power": Known(2, 2, _float_power),
+    "min": _least("<"), "max": _least(">"), "gcd": _alike("gcd"), "lcm": _alike("lcm"),
+}  # fmt: skip
+MATH: dict[str, Known] = {  # what Python's module math has otherwise than NumPy
+    "floor": _to_int("floor"), "ceil": _to_int("ceil"), "trunc": _to_int("trunc"), "fmod": _floats("fmod"),
+    "pow": _floats("pow"), "remainder": _floats("ieee_remainder"),
+}  # fmt: skip
+PLAIN: dict[str, Known] = {"round": _to_int("rint"), "pow": _operator("**"), "abs": FUNCTIONS["abs"]}  # Python's own
+CONSTANTS: dict[str, float] = {
+    "pi": 3.141592653589793, "e": 2.718281828459045, "tau": 6.283185307179586, "inf": float("inf"),
+    "nan": float("nan"), "euler_gamma": 0.5772156649015329,
+}  # fmt: skip

@@ -1,0 +1,109 @@
+"""What names mean in a function: variables, captured values, known functions and types; and errors for the others."""
+
+from __future__ import annotations
+
+import builtins
+
+from fusec.diagnostics import did_you_mean
+from fusec.dtypes import BY_NAME as DTYPES
+from fusec.errors.base import FusecError
+from fusec.errors.language import UnknownMember, UnknownName
+from fusec.errors.python import MaybeUnassigned, NotACapture, NotInSubset
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.flow import Flow
+from fusec.frontends.python.functions import CONSTANTS, FUNCTIONS, MATH, PLAIN
+from fusec.frontends.python.types import BY_NAME
+from fusec.frontends.python.unit import Other, Unit
+from fusec.frontends.python.values import Builtin, Module, Type, Value, literal
+from fusec.source import Span
+
+MODULES = frozenset("np numpy math cmath xp fusec scipy special".split())
+SUBMODULES = frozenset("special numpy".split())
+NUMPY_NAMES = {"bool_": "bool", "single": "float32", "double": "float64", "half": "float16", "intp": "int64"}
+HABITS = {
+    **dict.fromkeys(
+        ("sum", "any", "all", "mean", "prod", "std", "var"), "a kernel computes one element and knows no others"
+    ),
+    "print": "a kernel cannot print; return the value, or call the function with plain numbers to see it",
+    "len": "a kernel computes one element: pass the length as a number",
+    "range": "range stands in 'for i in range(...)' only",
+    "enumerate": "write for i in range(...)",
+    "zip": "arguments are walked together anyway: make the arrays parameters",
+    "list": "a kernel's values are numbers",
+    "str": "a kernel's values are numbers",
+    "isinstance": "types are known when a call is compiled; write a function for each",
+    "divmod": "write x // y, x % y",
+    "sorted": "write min and max",
+    "input": "make it a parameter",
+}
+
+
+class Names(Flow):
+    """Looks names up. key: of the function, in the unit; locals: every name that it assigns anywhere."""
+
+    def __init__(self, unit: Unit, key: str, tree: s.Function, local_names: frozenset[str], taken: set[str]) -> None:
+        super().__init__(unit, taken)
+        self.key, self.tree, self.local_names = key, tree, local_names
+
+    def lookup(self, name: str, span: Span) -> Value:
+        """The value of a name. Raises UnknownName, MaybeUnassigned or NotACapture."""
+        binding = self.variables.get(name)
+        if binding is not None:
+            if binding.missing:
+                raise MaybeUnassigned(name, binding.span.line, binding.missing).at(span)
+            return binding.value
+        if name in self.local_names:
+            raise UnknownName(name, "it is assigned further down; assign it before it is read").at(span)
+        found = self.unit.captured(self.key, name)
+        if isinstance(found, Other):
+            raise NotACapture(name, found.given, found.cure).at(span)
+        found = found or _known(name)
+        if found is None:
+            raise self._unknown(name, span)
+        return found
+
+    def attribute_of(self, module: Module, node: s.Attribute, dotted: str) -> Value:
+        """An attribute of a module. Raises UnknownMember."""
+        found = self.unit.captured(self.key, dotted)
+        if isinstance(found, Other):
+            raise NotACapture(dotted, found.given, found.cure).at(node.span)
+        if found is not None:
+            return found
+        name = NUMPY_NAMES.get(node.name, node.name)
+        if name in DTYPES:
+            return Type(DTYPES[name])
+        if name in SUBMODULES:
+            return Module(name)
+        if name in CONSTANTS:
+            return literal(CONSTANTS[name])
+        if name in FUNCTIONS or (module.name == "math" and name in MATH):
+            return Builtin(name, module.name == "math" and name in MATH)
+        cure = HABITS.get(name) or did_you_mean(name, {*FUNCTIONS, *CONSTANTS}) or "docs/python.md lists the functions"
+        raise UnknownMember(f"module '{module.name}'", node.name, cure).at(node.span)
+
+    def _unknown(self, name: str, span: Span) -> FusecError:
+        if name in HABITS:
+            return NotInSubset(f"'{name}' is", HABITS[name]).at(span)
+        known = {*self.variables, *(each for each, _ in self.unit.texts[self.key].names), *FUNCTIONS, *BY_NAME, *PLAIN}
+        cure = did_you_mean(name, known)
+        if not cure and hasattr(builtins, name):
+            return NotInSubset(f"Python's '{name}' is", "docs/python.md lists the functions").at(span)
+        if not cure:
+            shown = ", ".join(sorted(each for each in self.variables if not each.startswith("_"))[:12])
+            cure = f"define it in the module, or make it a parameter; variables here: {shown or 'none'}"
+        return UnknownName(name, cure).at(span)
+
+
+def _known(name: str) -> Value | None:
+    """What a name means that nobody has defined: in texts that stand for themselves."""
+    if name in PLAIN:
+        return Builtin(name, python=True)
+    if name in BY_NAME:
+        return Type(BY_NAME[name])
+    if name in DTYPES:
+        return Type(DTYPES[name])
+    if name in MODULES:
+        return Module("numpy" if name in ("np", "xp") else name)
+    if name in FUNCTIONS:
+        return Builtin(name)
+    return None

@@ -1,0 +1,363 @@
+"""Statements to the loops IR: assignments, branches, loops and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from fusec.dtypes import BOOL, INT64, DType
+from fusec.errors.language import Misplaced, NoEffect
+from fusec.errors.python import BadLoop, BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
+from fusec.frontends.python import scan
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.annotations import dtype_of
+from fusec.frontends.python.arithmetic import binary
+from fusec.frontends.python.calls import Calls
+from fusec.frontends.python.flow import Binding, Loop
+from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
+from fusec.frontends.python.values import Items, Scalar, Value, adapt, literal, show
+from fusec.ir.expr import Const, Expr, apply, const
+from fusec.ir.loops import Assign, Break, Continue, If, Local, Stmt, While
+from fusec.records import replace
+from fusec.source import Span
+
+TRUE = const(True, BOOL)
+MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
+
+
+class Statements(Calls):
+    """Lowers statements. returned: every value returned so far, with its place."""
+
+    result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found
+
+    def body(self, statements: s.Body) -> None:
+        """Statements in order, up to where control ends."""
+        for at, statement in enumerate(statements):
+            if not self.reachable:
+                return
+            self.line = statement.span.line if statement.span.file == self.unit.source else 0
+            if isinstance(statement, s.If):
+                if self._if(statement, statements[at + 1 :]):
+                    return
+            else:
+                self.statement(statement)
+
+    def statement(self, node: s.Statement) -> None:
+        """One statement."""
+        match node:
+            case s.Assign(targets=targets, value=value):
+                found = self.value(value)
+                for target in targets:
+                    self.assign(target, found)
+            case s.Augment():
+                self._augment(node)
+            case s.Annotate():
+                self._annotate(node)
+            case s.Evaluate(value=value):
+                self._evaluate(value)
+            case s.While():
+                self._while(node)
+            case s.For():
+                self._for(node)
+            case s.Break() | s.Continue():
+                self._jump(node)
+            case s.Return():
+                self._return(node)
+            case s.Assert(condition=condition):
+                self.test(condition)
+            case s.If():
+                self._if(node, ())
+            case s.Pass():
+                pass
+
+    # --- assignments ---
+
+    def assign(self, target: s.Expression, value: Value) -> None:
+        """``target = value``. Raises BadTarget or CannotUnpack."""
+        match target:
+            case s.Name(name=name):
+                self.bind(name, value, target.span)
+            case s.Tuple(items=targets):
+                if not isinstance(value, Items) or len(value.items) != len(targets):
+                    cure = "write as many names as there are values"
+                    raise CannotUnpack(show(value), len(targets), cure).at(target.span)
+                kept = [self.copied("item", item) if len(targets) > 1 else item for item in value.items]
+                for each, item in zip(targets, kept, strict=True):
+                    self.assign(each, item)
+            case s.Index():
+                cure = "return the value; a kernel computes one element and writes no array"
+                raise BadTarget("an element", cure).at(target.span)
+            case _:
+                raise BadTarget("this", "assign to a name").at(target.span)
+
+    def _augment(self, node: s.Augment) -> None:
+        if not isinstance(node.target, s.Name):
+            self.assign(node.target, literal(0))
+        value = binary(node.op, self.scalar(node.target), self.scalar(node.value), node.place)
+        self.assign(node.target, value)
+
+    def _annotate(self, node: s.Annotate) -> None:
+        dtype = dtype_of(node.annotation, self.unit, self.key)
+        if node.value is None:
+            return
+        value = self.value(node.value)
+        if dtype is not None:
+            if not isinstance(value, Scalar):
+                raise CannotUnpack(show(value), 1, "annotate one number").at(node.value.span)
+            value = self.cast(value, dtype, node.value.span)
+        self.assign(node.target, value)
+
+    def _evaluate(self, node: s.Expression) -> None:
+        if isinstance(node, s.String):
+            return
+        self.value(node)
+        raise NoEffect("assign the value, or return it").at(node.span)
+
+    # --- branches ---
+
+    def _if(self, node: s.If, rest: s.Body) -> bool:
+        """A branch. rest: what follows in the same block; True if it has been lowered as well."""
+        test = self.test(node.condition)
+        if isinstance(test, Const):
+            self.body(node.then if test.bits else node.orelse)
+            return False
+        line, start = self.line, dict(self.variables)
+        with self.block(node.span) as then, self.arm(start, {}):
+            self.body(node.then)
+            twins = self.declared_since(start)
+        first, first_goes_on = self.variables, self.reachable
+        if not first_goes_on:  # what follows is the other way
+            self.line = line
+            self.emit(If(test, tuple(then), line=line))
+            self.variables, self.reachable = start, True
+            self.body(node.orelse)
+            return False
+        with self.block(node.span) as orelse, self.arm(start, twins):
+            self.body(node.orelse)
+        self.line = line
+        if not self.reachable:  # likewise, with the ways exchanged
+            self.emit(If(apply("logical_not", test), tuple(orelse), line=line))
+            self.variables, self.reachable = start, True
+            self.body(node.then)
+            return False
+        self.meet(((first, then), (self.variables, orelse)), node.span)
+        self.emit(If(test, tuple(then), tuple(orelse), line=line))
+        del rest
+        return False
+
+    # --- loops ---
+
+    def _while(self, node: s.While) -> None:
+        self._loop(node.span, scan.assigned(node.body), lambda: self.test(node.condition), lambda: None, node.body, ())
+
+    def _for(self, node: s.For) -> None:
+        if not isinstance(node.target, s.Name):
+            raise BadLoop("a loop counts with one name", "write for i in range(...)").at(node.target.span)
+        start, stop, step = self._range(node.iterable)
+        name, span = node.target.name, node.target.span
+        changed = scan.assigned((node,))
+        inside = name in scan.assigned(node.body)
+        visible = inside or name in self.variables or name in scan.exposed(self.tree.body)
+        if not visible:
+            del changed[name]
+        elif name not in self.variables and self._runs(start, stop, step):
+            self.bind(name, start, span)
+        counter = self.declare(f"{name}_next" if visible else name, INT64, start.read(), mutable=False)
+
+        def begin() -> None:
+            value = Scalar(PY_INT, counter)
+            if visible:
+                self.bind(name, value, span)
+            else:
+                self.variables[name] = Binding(value, span)
+
+        onward: tuple[Stmt, ...] = (self._step(counter, step),)
+        self._loop(node.span, changed, lambda: _more(counter, stop, step), begin, node.body, onward)
+        if not visible:
+            self.variables.pop(name, None)
+
+    def _step(self, counter: Local, step: Scalar) -> Stmt:
+        return Assign(counter.name, apply("add", counter, step.read()), line=self.line)
+
+    def _range(self, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
+        """Start, stop and step, evaluated once. Raises BadLoop."""
+        is_range = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
+        if not is_range or not isinstance(node, s.Call):
+            raise BadLoop("a loop runs over a range", "write for i in range(n)").at(node.span)
+        if node.keywords or not 1 <= len(node.args) <= 3:
+            raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(
+                node.span
+            )
+        given = [self._bound(arg) for arg in node.args]
+        start, stop = (literal(0), given[0]) if len(given) == 1 else (given[0], given[1])
+        step = given[2] if len(given) == 3 else literal(1)
+        if step.literal == 0:
+            raise BadLoop("the step of a range is not 0", "write 1, or leave it out").at(node.args[2].span)
+        return start, stop, step
+
+    def _bound(self, node: s.Expression) -> Scalar:
+        value = self.scalar(node)
+        if not is_integer(value.type) and not is_bool(value.type):
+            raise BadLoop(f"range takes integers, not {value.type}", "convert it: int(x)").at(node.span)
+        value = (
+            adapt(value, PY_INT, node.span)
+            if is_bool(value.type) or value.type == PY_INT
+            else self.cast(value, PY_INT, node.span)
+        )
+        held = self.copied("bound", value)
+        assert isinstance(held, Scalar), "a number stays one"
+        return held
+
+    def _runs(self, start: Scalar, stop: Scalar, step: Scalar) -> bool:
+        """True for a range that is known not to be empty."""
+        match start.literal, stop.literal, step.literal:
+            case int() as first, int() as last, int() as width:
+                return len(range(first, last, width)) > 0
+        return False
+
+    def _loop(
+        self,
+        span: Span,
+        changed: Mapping[str, None],
+        condition: Callable[[], Expr],
+        begin: Callable[[], None],
+        body: s.Body,
+        step: tuple[Stmt, ...],
+    ) -> None:
+        """A loop, lowered again until the types assumed for the variables that it changes are those it gives them."""
+        entry, line = dict(self.variables), self.line
+        kinds: dict[str, Kind] = {}
+        for name in changed:
+            binding = entry.get(name)
+            if binding is not None and not binding.missing:
+                if not isinstance(binding.value, Scalar):
+                    cure = "keep its parts in variables of their own"
+                    raise NotInSubset(f"'{name}', {show(binding.value)} that a loop changes, is", cure).at(binding.span)
+                kinds[name] = binding.value.type
+        exits: dict[str, Kind] = {}
+        point = self.checkpoint()
+        for _ in range(MAX_TRIALS):
+            loop = self.enter(kinds, exits, span)
+            head = dict(self.variables)
+            test, endless = self._round(loop, span, condition, begin, body, step, line)
+            left = (
+                {name: kind for name, kind in self.exits_of(loop, span).items() if name in changed} if endless else {}
+            )
+            if loop.kinds == kinds and left == exits:
+                break
+            kinds, exits = loop.kinds, left
+            self.back_to(point)
+        else:
+            raise AssertionError("the types of a loop's variables settle")
+        del test
+        self.variables = head
+        self.reachable = bool(loop.breaks) or not endless
+        for name in changed:
+            if name in loop.left:
+                self.variables[name] = replace(loop.breaks[0][name], value=loop.left[name])
+            elif name not in loop.carried:
+                known = next((each[name] for each in (*loop.breaks, self._last) if name in each), None)
+                if known is not None:
+                    self.variables[name] = replace(known, missing="loop")
+
+    def _round(
+        self,
+        loop: Loop,
+        span: Span,
+        condition: Callable[[], Expr],
+        begin: Callable[[], None],
+        body: s.Body,
+        step: tuple[Stmt, ...],
+        line: int,
+    ) -> tuple[Expr, bool]:
+        """Emit the loop for the types assumed; its condition, and whether only breaks end it."""
+        self.loops.append(loop)
+        with self.block(span) as statements:
+            test = condition()
+            endless = isinstance(test, Const) and test.bits != 0
+            if statements:  # the condition needs statements of its own in every round
+                self.emit(If(apply("logical_not", test), (Break(line=line),), line=line))
+                shown: Expr = TRUE
+            else:
+                shown = test
+            begin()
+            self.body(body)
+            if self.reachable:
+                self.turn(loop, span)
+            self._last = dict(self.variables)
+        self.loops.pop()
+        self.line = line
+        self.emit(While(shown, tuple(statements), step, line=line))
+        return test, endless
+
+    def _jump(self, node: s.Break | s.Continue) -> None:
+        word = "break" if isinstance(node, s.Break) else "continue"
+        if not self.loops:
+            raise Misplaced(word, "a loop", "return ends the function").at(node.span)
+        if word == "break":
+            self.leave(self.loops[-1], node.span)
+            self.emit(Break(line=self.line))
+        else:
+            self.turn(self.loops[-1], node.span)
+            self.emit(Continue(line=self.line))
+        self.reachable = False
+
+    # --- returns ---
+
+    def _return(self, node: s.Return) -> None:
+        value = None if node.value is None else self.value(node.value)
+        parts = self._returned_parts(value, node)
+        self.returned.append((parts, isinstance(value, Items), node.span))
+        if self.result is not None:
+            self.finish(tuple(adapt(part, kind, node.span) for part, kind in zip(parts, self.result, strict=True)))
+        self.reachable = False
+
+    def _returned_parts(self, value: Value | None, node: s.Return) -> tuple[Scalar, ...]:
+        span = node.value.span if node.value is not None else node.span
+        items = value.items if isinstance(value, Items) else (value,)
+        if not items:
+            raise CannotUnpack("an empty tuple", 1, "return at least one number").at(span)
+        found: list[Scalar] = []
+        for item in items:
+            if not isinstance(item, Scalar):
+                shown = "nothing" if item is None else show(item)
+                raise NotInSubset(f"returning {shown} is", "return a number, or a tuple of numbers").at(span)
+            found.append(item)
+        return tuple(found)
+
+    def finish(self, values: tuple[Scalar, ...]) -> None:
+        """End the function with its results; what that means differs between a kernel and a device function."""
+        raise NotImplementedError
+
+    def results(self) -> tuple[Kind, ...]:
+        """The types of what has been returned, joined. Raises ReturnsDiffer."""
+        (first, first_is_tuple, first_span), *others = self.returned
+        kinds = [each.type for each in first]
+        for parts, is_tuple, span in others:
+            if len(parts) != len(first) or is_tuple != first_is_tuple:
+                cure = "return the same number of values everywhere"
+                raise self._differ(len(first), first_span, len(parts), span, cure)
+            for at, part in enumerate(parts):
+                kind = join(kinds[at], part.type)
+                if kind is None:
+                    dtype = next((each for each in (part.type, kinds[at]) if isinstance(each, DType)), kinds[at])
+                    raise self._differ(kinds[at], first_span, part.type, span, f"convert one, e.g. np.{dtype}(...)")
+                kinds[at] = kind
+        return tuple(kinds)
+
+    def _differ(self, first: object, first_span: Span, second: object, span: Span, cure: str) -> Exception:
+        shown = [f"{each} values" if isinstance(each, int) else str(each) for each in (first, second)]
+        return ReturnsDiffer(self.tree.name, shown[0], first_span.line, shown[1], span.line, cure).at(span)
+
+
+def _more(counter: Local, stop: Scalar, step: Scalar) -> Expr:
+    """Whether a counter has not reached the end of its range."""
+    if isinstance(step.literal, int):
+        return apply("less" if step.literal > 0 else "greater", counter, stop.read())
+    up = apply("greater", step.read(), const(0, INT64))
+    down = apply("less", step.read(), const(0, INT64))
+    return apply(
+        "where",
+        up,
+        apply("less", counter, stop.read()),
+        apply("logical_and", down, apply("greater", counter, stop.read())),
+    )

@@ -1,0 +1,142 @@
+"""One kernel being lowered: what all its functions share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fusec.dtypes import BY_NAME as DTYPES
+from fusec.dtypes import DType
+from fusec.errors.language import TooDeep
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.parse import parse
+from fusec.frontends.python.types import BY_NAME, Kind, carrier
+from fusec.frontends.python.values import (
+    Absent,
+    Builtin,
+    Items,
+    Module,
+    Scalar,
+    Type,
+    UserFunction,
+    Value,
+    literal,
+)
+from fusec.ir.expr import Const
+from fusec.ir.loops import Function
+from fusec.records import dataclass, field
+from fusec.source import SourceFile, Span
+
+MAX_FUNCTIONS = 500  # instances in one kernel
+MAX_NESTING = 64  # of expressions, and of calls inside calls
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A device function for certain arguments: its IR, and what it returns; a tuple goes through a struct."""
+
+    function: Function
+    result: tuple[Kind, ...]
+    is_tuple: bool
+
+
+@dataclass(frozen=True)
+class Other:
+    """What a free name stands for if a kernel cannot use it."""
+
+    given: str
+    cure: str
+
+
+@dataclass
+class Unit:
+    """The functions of a definition, and the instances made so far.
+
+    active: functions being lowered, outermost first. names: taken by functions.
+    """
+
+    definition: PythonDefinition
+    texts: dict[str, FunctionText] = field(default_factory=dict)
+    instances: dict[tuple[object, ...], Instance] = field(default_factory=dict)
+    active: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    nesting: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.texts.update({each.key: each for each in self.definition.functions})
+
+    @property
+    def source(self) -> SourceFile:
+        """The text of the kernel itself, which the lines of the program refer to."""
+        return self.definition.functions[-1].source
+
+    def tree(self, key: str) -> s.Function:
+        """The syntax tree of a function."""
+        text = self.texts[key]
+        found = parse(text.source)
+        return next((each for each in found if each.name == text.name), found[-1])
+
+    def captured(self, key: str, name: str) -> Value | Other | None:
+        """What a free name of a function stands for; None if nothing was found."""
+        for known, capture in self.texts[key].names:
+            if known == name:
+                return value_of(capture, name)
+        return None
+
+    def fresh(self, name: str) -> str:
+        """A function name not yet taken."""
+        found, count = name, 0
+        while found in self.names:  # at most MAX_FUNCTIONS times
+            count += 1
+            found = f"{name}_{count}"
+        self.names.add(found)
+        return found
+
+    @contextmanager
+    def nested(self, what: str, span: Span) -> Iterator[None]:
+        """Count one level of nesting. Raises TooDeep."""
+        self.nesting[what] += 1
+        if self.nesting[what] > MAX_NESTING:
+            raise TooDeep(MAX_NESTING, what).at(span)
+        try:
+            yield
+        finally:
+            self.nesting[what] -= 1
+
+
+def value_of(capture: Capture, name: str = "") -> Value | Other:
+    """The value of a captured constant, type, module or function."""
+    match capture:
+        case ("python", value):
+            return literal(value)
+        case ("complex", float() as real, float() as imag):
+            return literal(complex(real, imag))
+        case ("numpy", str() as dtype, int() as bits):
+            return _numpy(DTYPES[dtype], bits)
+        case ("type", str() as kind):
+            return Type(DTYPES[kind] if kind in DTYPES and kind not in BY_NAME else BY_NAME[kind])
+        case ("numpy type", str() as kind):
+            return Type(DTYPES[kind])
+        case ("module", str() as module):
+            return Module(module)
+        case ("builtin", str() as function, bool() as python):
+            return Builtin(function, python)
+        case ("function", str() as key):
+            return UserFunction(name, key)
+        case ("tuple", items):
+            values = [value_of(tuple(item), name) for item in items]
+            wrong = next((each for each in values if isinstance(each, Other)), None)
+            return wrong or Items(tuple(each for each in values if not isinstance(each, Other)))
+        case ("none",):
+            return Absent()
+        case ("other", str() as given, str() as cure):
+            return Other(given, cure)
+    raise AssertionError(f"unknown capture {capture}")
+
+
+def _numpy(dtype: DType, bits: int) -> Scalar:
+    from fusec.frontends.python.values import converted
+
+    return Scalar(dtype, converted(Const(bits, dtype), carrier(dtype)))

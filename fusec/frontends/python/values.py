@@ -1,0 +1,190 @@
+"""What expressions of the Python subset evaluate to when a kernel is lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fusec import dtypes
+from fusec.dtypes import BOOL, DType, real_type
+from fusec.errors.python import NumberTooLarge
+from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType, carrier, storage
+from fusec.ir.expr import Apply, Const, Expr, apply, const, scalar_type
+from fusec.records import dataclass, field
+from fusec.source import Span
+
+PythonNumber = bool | int | float | complex
+
+
+@dataclass
+class Uses:
+    """How a Python number that a call passes by value is used; dtypes: those it adapts to, None for as it is."""
+
+    dtypes: set[DType | None] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One number: its type as NumPy and Python have it, and the expression that computes it in that type's carrier.
+
+    literal: its value if it is a Python number known now. uses: notes what becomes of a number passed by value.
+    """
+
+    type: Kind
+    expr: Expr
+    literal: PythonNumber | None = None
+    uses: Uses | None = field(default=None, compare=False)
+
+    def read(self) -> Expr:
+        """The value as it is."""
+        if self.uses is not None:
+            self.uses.dtypes.add(None)
+        return self.expr
+
+
+@dataclass(frozen=True)
+class Items:
+    """A tuple."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Type:
+    """A dtype or a Python type as a value: what converts when it is called."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module whose functions are known by their names, whichever it is."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A function that fusec knows. strict: as Python's own module math has it, where that differs from NumPy's."""
+
+    name: str
+    python: bool = False
+
+
+@dataclass(frozen=True)
+class Method:
+    """An attribute of a number that is called."""
+
+    owner: Scalar
+    name: str
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function of the user's; `key` finds it among those that the kernel was defined with."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Absent:
+    """None, or the value of what returns nothing."""
+
+
+Value = Scalar | Items | Type | Module | Builtin | Method | UserFunction | Absent
+
+
+def literal(value: PythonNumber) -> Scalar:
+    """A Python number known now; integers beyond 64 bits wrap where they are not adapted."""
+    kind = PYTHON_TYPES[type(value)]
+    return Scalar(kind, const(value, kind.dtype), value)
+
+
+def show(value: Value) -> str:
+    """A value in messages."""
+    match value:
+        case Scalar(type=kind):
+            return str(kind)
+        case Items(items=items):
+            return f"a tuple of {len(items)}"
+        case Type(kind=kind):
+            return f"the type {storage(kind) if isinstance(kind, DType) else kind.name}"
+        case Module(name=name):
+            return f"the module {name}"
+        case Builtin(name=name) | UserFunction(name=name) | Method(name=name):
+            return f"the function {name}"
+        case Absent():
+            return "None"
+
+
+def adapt(value: Scalar, kind: Kind, span: Span) -> Scalar:
+    """`value` as another type, by NumPy's conversion of that type. Raises NumberTooLarge for an integer literal."""
+    if value.type == kind:
+        return value
+    if value.literal is not None:
+        return _adapted_literal(value, value.literal, kind, span)
+    if value.uses is not None:
+        value.uses.dtypes.add(kind if isinstance(kind, DType) else None)
+    return Scalar(kind, converted(value.expr, carrier(kind)))
+
+
+def _adapted_literal(value: Scalar, number: PythonNumber, kind: Kind, span: Span) -> Scalar:
+    target = carrier(kind)
+    if isinstance(kind, PythonType):
+        makers: dict[str, Callable[[PythonNumber], PythonNumber]]
+        makers = {"int": int, "float": float, "complex": complex, "bool": bool}  # type: ignore[dict-item]
+        if kind.rank >= value.type.rank:  # type: ignore[union-attr]
+            return literal(makers[kind.name](number))
+        return Scalar(kind, converted(value.expr, target))
+    if target.is_integer and isinstance(number, int):
+        low = -(1 << (target.bits - 1)) if target.kind == "signed" else 0
+        if not low <= number < low + (1 << target.bits):
+            wider = "int64" if -(1 << 63) <= number < 1 << 63 else "float64"
+            raise NumberTooLarge(str(number), target.name, wider).at(span)
+        return Scalar(kind, const(int(number), target))
+    if target.is_integer or (target == BOOL and value.type != PY_BOOL):
+        return Scalar(kind, converted(value.expr, target))
+    if isinstance(number, complex) and not target.is_complex:
+        number = number.real
+    try:
+        return Scalar(kind, const(number, target))
+    except OverflowError:  # an integer beyond the largest float64
+        return Scalar(kind, const(float("inf") if number > 0 else -float("inf"), target))  # type: ignore[operator]
+
+
+def converted(value: Expr, dtype: DType) -> Expr:
+    """An expression as another dtype, folded where it is a constant that every target converts alike."""
+    given = scalar_type(value)
+    if given == dtype:
+        return value
+    if (
+        isinstance(value, Const)
+        and given in (BOOL, *dtypes.INTEGERS)
+        and dtype in (*dtypes.INTEGERS, *dtypes.COMPUTE_FLOATS)
+    ):
+        return const(int(value.value), dtype)
+    if dtype.is_complex and not given.is_complex:
+        part = real_type(dtype)
+        return apply("complex", converted(value, part), const(0, part))
+    if given.is_complex and not dtype.is_complex and dtype != BOOL:
+        return converted(apply("real", value), dtype)
+    if dtype == BOOL:
+        return truth(value)
+    return apply("convert", value, target=dtype)
+
+
+def truth(value: Expr) -> Expr:
+    """Whether a number is not zero."""
+    given = scalar_type(value)
+    if given == BOOL:
+        return value
+    if isinstance(value, Apply) and value.op == "convert" and scalar_type(value.args[0]) == BOOL:
+        return value.args[0]
+    return apply("not_equal", value, const(0, given))
+
+
+def rounded(value: Scalar) -> Expr:
+    """The value as memory holds it: narrow floats are rounded here."""
+    target = storage(value.type)
+    expr = value.read()
+    return expr if scalar_type(expr) == target else apply("convert", expr, target=target)
