@@ -14,6 +14,7 @@ from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert, dtype_of
 from fusec.frontends.c_types import CType, PointerTo, show
 from fusec.frontends.effects import ATOMICS, THROUGH_POINTERS
+from fusec.frontends.folding import fold
 from fusec.frontends.functions import BUILTINS, Site
 from fusec.frontends.overloads import Operand, Overloads
 from fusec.frontends.symbols import Address, FieldPlace, Indexer, RawArray, Variable
@@ -115,8 +116,19 @@ class Calls(Overloads):
         if isinstance(found, RawArray) and name in ("shape", "strides"):
             return Query(found.name, "shape" if name == "shape" else "stride", self.index(node.index), INT64)
         if isinstance(found, Indexer) and name in ("get", "shape"):
-            return Query("", "coordinate" if name == "get" else "shape", self.index(node.index), INT64)
+            axis = self.index(node.index)
+            if found.axes is not None:
+                axis = self._own_axis(found.axes, owner.name, axis, node.index.span)
+            return Query("", "coordinate" if name == "get" else "shape", axis, INT64)
         return None
+
+    def _own_axis(self, axes: tuple[int, ...], owner: str, axis: Expr, span: Span) -> Expr:
+        """The axis of the space that an axis of some of them is. Raises NotAValue."""
+        folded = fold(axis, {})
+        if folded is None or not 0 <= int(folded.value) < len(axes):
+            cure = f"name one of its {len(axes)} axes by number: 0 to {len(axes) - 1}" if axes else "it has no axes"
+            raise NotAValue(f"an axis of '{owner}'", cure).at(span)
+        return const(axes[int(folded.value)], INT64)
 
     def _set_part(self, callee: s.Attribute, node: s.Call) -> None:
         """``z.real(x)`` and ``z.imag(x)``."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fusec import ops
 from fusec.dtypes import (
+    BFLOAT16,
     FLOAT16,
     FLOAT32,
     FLOAT64,
@@ -227,6 +228,17 @@ def _common(op: str, reals: bool = True) -> Builtin:
     return Builtin(ops.TABLE[op].arity, make)
 
 
+def _neighbour(op: str) -> Builtin:
+    """An op that asks for neighbours: those of a narrow float are narrow floats."""
+    plain = _math(op)
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        given = {dtype_of(arg, site.span, site.name) for arg in args}
+        return apply(op, *args) if given in ({FLOAT16}, {BFLOAT16}) else plain.make(site, args)
+
+    return Builtin(plain.arity, make)
+
+
 def _bit_count(op: str) -> Builtin:
     """An op on the bits of an integer of any width, which is not promoted."""
 
@@ -250,7 +262,7 @@ _RENAMED = {
     "remainder": "ieee_remainder", "logb": "logb",
 }  # fmt: skip
 # What C has no function for goes by the name of the Array API, or the one that NumPy and SciPy's users know.
-_NAMED = "sigmoid softplus logaddexp logaddexp2 sinc gamma i0 i1 heaviside deg2rad rad2deg reciprocal spacing".split()
+_NAMED = "sigmoid softplus logaddexp logaddexp2 sinc gamma i0 i1 heaviside deg2rad rad2deg reciprocal".split()
 _FAST = "sin cos tan exp exp10 log log2 log10 pow".split()
 
 
@@ -273,6 +285,7 @@ def _mathematics() -> dict[str, Builtin]:
     for name in ("ldexp", "scalbn", "scalbln"):
         table[name] = table[f"{name}f"] = Builtin(2, _scale)
     table["fdim"] = table["fdimf"] = Builtin(2, _positive_difference)
+    table["nextafter"], table["spacing"] = _neighbour("nextafter"), _neighbour("spacing")
     table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", FLOAT32)
     table["ilogb"], table["ilogbf"] = _math("ilogb"), _math("ilogb", single=True)
     return table

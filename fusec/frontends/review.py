@@ -26,10 +26,12 @@ def review(
     outputs: tuple[ParamDecl, ...],
     declarations: tuple[s.External, ...],
     trees: tuple[tuple[s.Statement, ...], ...],
+    further: frozenset[str] = frozenset(),
 ) -> None:
     """Check the texts of a kernel - loop_prep, operation, after_loop - and the plain functions that they call.
 
     What only a template's arguments or the choice of an overload decide is left to the lowering.
+    further: names that are known besides parameters and constants.
     Raises UnknownName, UnknownFunction, HidesParameter, NoEffect or BadIndex.
     """
     functions: dict[str, list[s.FunctionDef]] = {}
@@ -39,7 +41,7 @@ def review(
             functions.setdefault(item.name, []).append(item)
         elif isinstance(item, s.Declaration):
             constants |= {each.name for each in item.declarators}
-    found = _Review(inputs, outputs, functions, constants)
+    found = _Review(inputs, outputs, functions, constants | further)
     prepared, operation, after = trees
     found.walk(prepared)
     found.scopes.append(set())

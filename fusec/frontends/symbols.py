@@ -90,7 +90,9 @@ class RawArray:
 
 @dataclass(frozen=True)
 class Indexer:
-    """``_ind``, the iteration space."""
+    """``_ind``, the iteration space. axes: those that it has; None for all."""
+
+    axes: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

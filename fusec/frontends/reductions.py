@@ -1,0 +1,302 @@
+"""Reduction texts: CuPy's map, reduce and post-map expressions to a reduction in the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
+from fusec.errors.language import BadDeclaration, NotSupported, TooDeep
+from fusec.frontends import syntax as s
+from fusec.frontends.assignment import used
+from fusec.frontends.c_types import show
+from fusec.frontends.frame import MAX_DEPTH
+from fusec.frontends.params import ParamDecl, check_distinct, parse_params
+from fusec.frontends.parse import Reader
+from fusec.frontends.review import review
+from fusec.frontends.statements import Statements
+from fusec.frontends.symbols import Indexer, RawArray, Value, Variable
+from fusec.frontends.unit import Unit
+from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const
+from fusec.ir.loops import (
+    ArrayParam,
+    Declare,
+    Element,
+    Function,
+    Load,
+    Local,
+    Param,
+    Program,
+    Query,
+    Return,
+    ScalarParam,
+    Stmt,
+    Store,
+)
+from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of, whole_of
+from fusec.records import dataclass, field
+from fusec.source import SourceFile, Span
+
+INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
+SUMMED_WIDE = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32}  # what a default reduce_type becomes
+TOTAL, WHOLE, PART = "_total", "_whole", "_part"  # locals
+
+
+@dataclass(frozen=True)
+class ReductionText:
+    """The texts of a reduction and their syntax trees; nothing here depends on types.
+
+    source: the text that lines refer to. mapped, reduced: one expression each. post: statements. identity: an
+    expression, None for none. reduce_type: as written, None for that of the first output.
+    """
+
+    name: str
+    inputs: tuple[ParamDecl, ...]
+    outputs: tuple[ParamDecl, ...]
+    source: SourceFile
+    declarations: tuple[s.External, ...] = field(compare=False, repr=False)
+    mapped: s.Expression = field(compare=False, repr=False)
+    reduced: s.Expression = field(compare=False, repr=False)
+    post: tuple[s.Statement, ...] = field(compare=False, repr=False)
+    identity: s.Expression | None = field(compare=False, repr=False)
+    reduce_type: s.Qualified | None = field(compare=False, repr=False)
+    single: bool = False
+    addressed: frozenset[str] = frozenset()
+
+    @property
+    def params(self) -> tuple[ParamDecl, ...]:
+        """Inputs, then outputs."""
+        return self.inputs + self.outputs
+
+
+def parse(
+    in_params: str,
+    out_params: str,
+    map_expr: str,
+    reduce_expr: str,
+    post_map_expr: str,
+    identity: str | None,
+    name: str = "reduce_kernel",
+    reduce_type: str | None = None,
+    preamble: str = "",
+    options: tuple[str, ...] = (),
+) -> ReductionText:
+    """Read the texts of a reduction. Raises the errors of fusec.errors.language for all that needs no types."""
+    inputs, outputs = parse_params(in_params, "input", name), parse_params(out_params, "output", name)
+    check_distinct(inputs, outputs)
+    for param in outputs:
+        if param.raw:
+            cure = "outputs have one element for each total; assign it in post_map_expr"
+            raise NotSupported("a raw output of a reduction is", cure).at(param.span)
+    params = inputs + outputs
+    placeholders = frozenset(param.type_name for param in params if param.dtype is None)
+    reader = Reader(placeholders, frozenset(param.name for param in params), tuple(options))
+
+    def file(part: str, text: str) -> SourceFile:
+        return SourceFile(f"kernel '{name}', {part}", text)
+
+    declarations = reader.preamble(file("preamble", preamble)) if preamble.strip() else ()
+    source = file("map_expr", map_expr)
+    mapped = _expression(reader, source, "map_expr")
+    reduced = _expression(reader, file("reduce_expr", reduce_expr), "reduce_expr")
+    post = reader.body(file("post_map_expr", post_map_expr))
+    start = None
+    if identity is not None and str(identity).strip():
+        start = _expression(reader, file("identity", str(identity)), "identity")
+    kind = _type(reader, file("reduce_type", reduce_type)) if reduce_type is not None else None
+    for tree, takes, gives, further in (
+        ((_returned(mapped),), inputs, (), INDEX_NAMES),
+        ((_returned(reduced),), (), (), {"a", "b"}),
+        (post, (), outputs, {"a", "_out_ind"}),
+        (() if start is None else (_returned(start),), (), (), ()),
+    ):
+        review(takes, gives, declarations, ((), tree, ()), frozenset(further))
+    return ReductionText(
+        name, inputs, outputs, source, declarations, mapped, reduced, post, start, kind, reader.single,
+        frozenset(reader.addressed),
+    )  # fmt: skip
+
+
+def _expression(reader: Reader, file: SourceFile, what: str) -> s.Expression:
+    """The one expression of a text. Raises BadDeclaration or NotSupported."""
+    body = reader.body(file)
+    if len(body) == 1 and isinstance(body[0], s.Evaluate):
+        return body[0].value
+    if not body:
+        raise BadDeclaration(f"{what} is empty", "write an expression").at(Span(file, 0, len(file.text)))
+    raise NotSupported(f"more than one expression in {what} is", "put a function into the preamble and call it").at(
+        body[-1].span
+    )
+
+
+def _type(reader: Reader, file: SourceFile) -> s.Qualified:
+    """The type that a text names. Raises BadDeclaration."""
+    body = reader.body(SourceFile(file.name, f"{file.text} _value"))
+    if len(body) == 1 and isinstance(body[0], s.Declaration):
+        return body[0].type
+    raise BadDeclaration("reduce_type is no type", "name a scalar type, or a struct of the preamble").at(
+        Span(file, 0, len(file.text))
+    )
+
+
+def _returned(value: s.Expression) -> s.Return:
+    """The expression as a statement that uses it."""
+    return s.Return(value.span, value)
+
+
+def lower(
+    text: ReductionText,
+    types: Mapping[str, DType],
+    *,
+    ndim: int,
+    reduced: Sequence[int],
+    ndims: Mapping[str, int],
+    scalars: frozenset[str],
+) -> tuple[Reduction, Program]:
+    """The reduction of a text for given types, and the program that stores its outputs where there are no elements.
+
+    ndim: axes of the walk. reduced: those that are reduced. ndims: axes of raw arrays. scalars: inputs that are passed
+    by value. The program has no statement if there is no identity. Raises the errors of fusec.errors.language.
+    """
+    try:
+        return _Lowering(text, types, ndim, reduced, ndims, scalars).reduction()
+    except RecursionError:
+        raise TooDeep(MAX_DEPTH, "expressions").at() from None
+
+
+class _Lowering:
+    """One reduction with one set of types."""
+
+    def __init__(
+        self,
+        text: ReductionText,
+        types: Mapping[str, DType],
+        ndim: int,
+        reduced: Sequence[int],
+        ndims: Mapping[str, int],
+        scalars: frozenset[str],
+    ) -> None:
+        self.text, self.types, self.scalars, self.ndims = text, types, scalars, ndims
+        self.reduced = tuple(reduced)
+        self.kept = tuple(axis for axis in range(ndim) if axis not in self.reduced)
+        placeholders = {param.type_name: types[param.name] for param in text.params if param.dtype is None}
+        self.unit = Unit(text.source, text.single, dict(placeholders), addressed=text.addressed)
+        Statements(self.unit, set()).preamble(text.declarations)
+        self.unit.names |= {*(param.name for param in text.params), *self.unit.globals, text.name}
+        self.type = self._reduce_type()
+
+    def _reduce_type(self) -> DType | Struct:
+        if self.text.reduce_type is None:
+            if not self.text.outputs:
+                raise BadDeclaration("there is no output", "declare one, e.g. out_params='T y'").at()
+            first = self.types[self.text.outputs[0].name]
+            return SUMMED_WIDE.get(first, first)
+        found = self._frame().resolve(self.text.reduce_type)
+        if isinstance(found, (DType, Struct)):
+            return found
+        raise BadDeclaration(f"reduce_type is {show(found)}", "name a scalar type, or a struct of the preamble").at(
+            self.text.reduce_type.span
+        )
+
+    def _frame(self) -> Statements:
+        taken = {param.name for param in self.text.params} | set(self.unit.functions) | set(self.unit.globals)
+        return Statements(self.unit, taken | {TOTAL, WHOLE, PART})
+
+    def reduction(self) -> tuple[Reduction, Program]:
+        """All parts together."""
+        stage, raw = self._mapped()
+        combine = self._combine()
+        finish = self._finish()
+        total = Accumulator(TOTAL, self.type, whole_of(_locals(PART, self.type), self.type), combine.name)
+        assert stage.accumulator is not None, "the map gives a value"
+        stages = (Stage(stage.body, Accumulator(PART, self.type, stage.accumulator.value, combine.name)),)
+        empty = self._empty(finish)
+        functions = (*self.unit.emitted, combine)
+        params = tuple(self._param(param, raw) for param in self.text.params)
+        outputs = tuple(param for param in params if isinstance(param, ArrayParam) and param.written)
+        reduction = Reduction(self.text.name, params, stages, total, finish, functions, self.text.source)
+        return reduction, Program(self.text.name, outputs, empty, self.unit.emitted, self.text.source)
+
+    def _mapped(self) -> tuple[Stage, dict[str, RawArray]]:
+        """What happens for one element."""
+        frame, raw = self._frame(), dict[str, RawArray]()
+        symbols = frame.symbols[0]
+        symbols.update({"_in_ind": Indexer(), "_out_ind": Indexer(self.kept), "_J": Value(self._position())})
+        for param in self.text.inputs:
+            dtype, reason = self.types[param.name], f"input '{param.name}'"
+            if param.raw:
+                raw[param.name] = RawArray(param.name, dtype, self.ndims.get(param.name), reason)
+                symbols[param.name] = raw[param.name]
+            else:
+                symbols[param.name] = Variable(param.name, dtype, reason)
+                symbols[f"_raw_{param.name}"] = Indexer()
+        value = frame.converted(frame.value(self.text.mapped), self.type, self.text.mapped.span)
+        body = (*frame.prologue, *frame.blocks[0])
+        wanted = used((*body, Return(value)))
+        loads: list[Stmt] = []
+        for param in self.text.inputs:
+            if not param.raw and param.name not in self.scalars and param.name in wanted:
+                dtype = self.types[param.name]
+                place = Element(param.name, Pointer(dtype, "global", const=True))
+                loads.append(Declare(param.name, dtype, Load(place, dtype)))
+        return Stage((*loads, *body), Accumulator(PART, self.type, value, "")), raw
+
+    def _position(self) -> Expr:
+        """CuPy's ``_J``: the position among the elements of one total, in C order of the axes that are reduced."""
+        position: Expr = const(0, INT64)
+        for axis in self.reduced:
+            along = const(axis, INT64)
+            extent = Query("", "shape", along, INT64)
+            here = Query("", "coordinate", along, INT64)
+            position = here if axis == self.reduced[0] else apply("add", apply("multiply", position, extent), here)
+        return position
+
+    def _combine(self) -> Function:
+        frame = self._frame()
+        names = frame.fresh("a"), frame.fresh("b")
+        for side, name in zip("ab", names, strict=True):
+            frame.symbols[0][side] = Variable(name, self.type)
+        value = frame.converted(frame.value(self.text.reduced), self.type, self.text.reduced.span)
+        body = (*frame.prologue, *frame.blocks[0], Return(value))
+        params = tuple((name, self.type) for name in names)
+        return Function(self.unit.fresh(f"{self.text.name}_combine"), params, self.type, body)
+
+    def _finish(self) -> tuple[Stmt, ...]:
+        """What is stored for one total."""
+        frame = self._frame()
+        head: list[Stmt] = [Declare(WHOLE, self.type, whole_of(_locals(TOTAL, self.type), self.type))]
+        frame.symbols[0]["a"] = Variable(WHOLE, self.type)
+        frame.symbols[0]["_out_ind"] = Indexer(self.kept)
+        tail: list[Stmt] = []
+        for param in self.text.outputs:
+            dtype = self.types[param.name]
+            frame.symbols[0][param.name] = Variable(param.name, dtype)
+            head.append(Declare(param.name, dtype))
+            tail.append(Store(Element(param.name, Pointer(dtype, "global")), Local(param.name, dtype)))
+        with frame.scope():
+            frame.statements(self.text.post)
+        return (*head, *frame.prologue, *frame.blocks[0], *tail)
+
+    def _empty(self, finish: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements for a total of no elements."""
+        if self.text.identity is None:
+            return ()
+        frame = self._frame()
+        value = frame.value(self.text.identity)
+        value = frame.converted(value, self.type, self.text.identity.span)
+        names = zip(_locals(TOTAL, self.type), parts_of(value), strict=True)
+        declared = tuple(Declare(local.name, local.type, part) for local, part in names)
+        return (*frame.prologue, *frame.blocks[0], *declared, *finish)
+
+    def _param(self, param: ParamDecl, raw: Mapping[str, RawArray]) -> Param:
+        dtype = self.types[param.name]
+        if param.name in self.scalars:
+            return ScalarParam(param.name, dtype)
+        if param.raw:
+            return ArrayParam(param.name, dtype, raw=True, ndim=raw[param.name].ndim or 1)
+        is_output = param in self.text.outputs
+        return ArrayParam(param.name, dtype, written=is_output, read=not is_output)
+
+
+def _locals(name: str, kind: Type) -> tuple[Local, ...]:
+    """The locals that hold an accumulator of that name."""
+    return tuple(Local(part, dtype) for part, dtype in Accumulator(name, kind, const(0, INT64), "").parts)
