@@ -71,7 +71,8 @@ NEIGHBOUR(neighbour, __syncwarp())
 NEIGHBOUR(neighbour_racy, )
 KERNEL votes(const int* x, unsigned* z) {
     const int v = x[threadIdx.x];
-    unsigned r = __ballot_sync(0xffffffffu, v > 0) + __any_sync(0xffffffffu, v == 7) * 3 + __all_sync(0xffffffffu, v < 9);
+    unsigned r = __ballot_sync(0xffffffffu, v > 0) + __any_sync(0xffffffffu, v == 7) * 3;
+    r += __all_sync(0xffffffffu, v < 9);
     r ^= __match_any_sync(0xffffffffu, v) + __popc(__activemask());
     z[threadIdx.x] = r + __syncthreads_count(v > 3) * 65536;
 }
@@ -99,7 +100,8 @@ KERNEL histogram(const unsigned* x, unsigned* z, int n) {
     extern __shared__ unsigned bins[];
     for (int i = threadIdx.x; i < 16; i += blockDim.x) bins[i] = 0;
     __syncthreads();
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(bins + x[i] % 16, 1u);
+    const int first = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int i = first; i < n; i += gridDim.x * blockDim.x) atomicAdd(bins + x[i] % 16, 1u);
     __syncthreads();
     if (threadIdx.x < 16) atomicAdd(z + threadIdx.x, bins[threadIdx.x]);
 }
@@ -162,7 +164,9 @@ KERNEL chosen(const int* x, int* z) {
     switch (v) {
         case 0: z[threadIdx.x] = 5; break;
         case 1: z[threadIdx.x] = z[0] * 2; break;
-        case 2: asm volatile("{ .reg .b32 t; add.s32 t, %1, 70; mov.b32 %0, t; }" : "=r"(z[threadIdx.x]) : "r"(v)); break;
+        case 2:
+            asm volatile("{ .reg .b32 t; add.s32 t, %1, 70; mov.b32 %0, t; }" : "=r"(z[threadIdx.x]) : "r"(v));
+            break;
         case 3: z[threadIdx.x] = v * v * v; break;
         case 4: z[threadIdx.x] = __popc(v); break;
         case 5: z[threadIdx.x] = __clz(v); break;

@@ -59,7 +59,7 @@ def test_everything_computes_the_same_for_every_architecture_in_every_order(arch
             check(host, number, case, order)
 
 
-# --- elementary functions ----------------------------------------------------------------------------------------------
+# --- elementary functions --------------------------------------------------------------------------------------------
 
 
 def function_cases(dtype: DType, count: int, chosen: slice = slice(None)) -> list[Case]:
@@ -105,7 +105,7 @@ def test_all_elementary_functions_have_the_bits_of_the_interpreter(dtype, arch):
     check_functions(function_cases(dtype, 2000), arch)
 
 
-# --- what was found ----------------------------------------------------------------------------------------------------
+# --- what was found --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [INT64, UINT64], ids=str)
