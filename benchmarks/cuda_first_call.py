@@ -65,6 +65,9 @@ def numba():
     import math
 
     import numpy as np
+
+    if not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack  # as in cuda_work.py
     from numba import cuda
 
     imported = time.perf_counter()

@@ -57,8 +57,9 @@ def render(run: dict[str, Any]) -> str:
     read = (
         "Microseconds, medians of rounds in which all take turns, by events around many launches. *copy*: a device copy"
         " (cuMemcpyDtoDAsync) that moves as many bytes, in the same rounds; *share*: its time over that of fusec. Up to"
-        " 2^20 elements the data stay in the L2 cache, and 100,000 elements measure the cost of a call. Bold: the fastest"
-        " right result. ✗: off by more than the workload's tolerance. –: the library cannot do it, or it was left out."
+        " 2^20 elements the data stay in the L2 cache, and 100,000 elements measure the cost of a call. Bold: the"
+        " fastest right result. ✗: off by more than the workload's tolerance. –: the library cannot do it, or was not"
+        " asked."
     )
     lines = [f"# On {machine['device'].partition(',')[0]}", "", made, "", read, ""]
     if run["cells"]:

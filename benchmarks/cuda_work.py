@@ -264,7 +264,10 @@ def with_cupy_fuse(work: Work, inputs: tuple[Tensor, ...]) -> Call:
     """cupy.fuse; allocates."""
     import cupy
 
-    return partial(cupy.fuse()(partial(work.compute, CuPyNames())), *(cupy.from_dlpack(each) for each in inputs))
+    names = CuPyNames()
+    texts = {1: "lambda x: f(names, x)", 2: "lambda x, y: f(names, x, y)", 3: "lambda x, y, z: f(names, x, y, z)"}
+    function = eval(texts[len(inputs)], {"f": work.compute, "names": names})  # fuse counts the parameters
+    return partial(cupy.fuse()(function), *(cupy.from_dlpack(each) for each in inputs))
 
 
 def with_torch(work: Work, inputs: tuple[Tensor, ...]) -> Call:
@@ -304,6 +307,8 @@ def with_numba(work: Work, inputs: tuple[Tensor, ...]) -> Call | None:
     """An explicit kernel with a thread an element, outputs given."""
     if work.scalar is None or inputs[0].ndim != 1:
         return None
+    if not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack  # which some versions of Numba ask of NumPy, and newer NumPy lacks
     from numba import cuda
 
     one = cuda.jit(device=True)(work.scalar)

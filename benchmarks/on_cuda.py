@@ -239,6 +239,8 @@ def small_calls() -> dict[str, Callable[[], Any]]:
     except ImportError:
         pass
     try:
+        if not hasattr(np, "row_stack"):
+            np.row_stack = np.vstack  # as in cuda_work.py
         from numba import cuda as numba_cuda
 
         @numba_cuda.jit
@@ -294,9 +296,11 @@ def time_calls(rounds: int = 3) -> dict[str, Any]:
     return result
 
 
-def time_first_calls(names: list[str], repeats: int = 2) -> dict[str, Any]:
+def time_first_calls(names: list[str], repeats: int = 3) -> dict[str, Any]:
     """Fresh processes: import, and the first call with an empty and a filled cache."""
     program = str(Path(__file__).with_name("cuda_first_call.py"))
+    bytecode = {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "benchmark-bytecode")}  # as installed packages
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | bytecode
     result: dict[str, Any] = {}
     for name in names:
         rows: dict[str, list[dict[str, float]]] = {"cold": [], "warm": []}
@@ -304,7 +308,12 @@ def time_first_calls(names: list[str], repeats: int = 2) -> dict[str, Any]:
             with tempfile.TemporaryDirectory() as home:
                 for kind in rows:
                     done = subprocess.run(
-                        [sys.executable, program, name, home], capture_output=True, text=True, timeout=120, check=False
+                        [sys.executable, program, name, home],
+                        env=environment,
+                        capture_output=True,
+                        text=True,
+                        timeout=120,
+                        check=False,
                     )
                     if done.returncode:
                         result[name] = {"failed": done.stderr.strip()[-300:]}

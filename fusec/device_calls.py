@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fusec import cache, calls, device_plans, forking, layouts, pipeline
+from fusec import cache, calls, debug, device_entries, device_plans, forking, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.layouts import Shape, View
@@ -190,7 +190,7 @@ def _remember(
         return
     views = [None if each is None else _view(each) for each in arrays]
     written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
-    ready = device_plans.Ready(
+    ready = device_entries.Ready(
         launcher=cuda.Launcher(done.module, done.space.size, device),
         template=tuple(done.arguments.template),
         pointers=done.arguments.pointers,
@@ -203,6 +203,7 @@ def _remember(
             for view in views[len(args) :]
             if view is not None
         ),
+        written=tuple(range(kernel.nin, len(args))),
         pairs=device_plans.pairs_of(views, written, [param.raw for param in kernel.params], len(args)),
         specialisation=done.spec,
     )
@@ -211,8 +212,16 @@ def _remember(
 
 @lru_cache(maxsize=MODULES)
 def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
-    kernel = pipeline.generate(definition, spec, "cuda")
-    return cuda.compile(kernel, arch, store=cache.default_cache())
+    store = cache.default_cache()
+    key = pipeline.digest("cuda", definition.texts, spec.key, arch, cuda.bindings_version())
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
+    loaded = None if packed is None else cache.unpack_kernel(packed)
+    if loaded is not None:
+        return cuda.Module.unpacked(*loaded)
+    module = cuda.compile(pipeline.generate(definition, spec, "cuda"), arch)
+    if store is not None:
+        store.put("kernel", key, cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}")
+    return module
 
 
 def _module(definition: Source, spec: Specialisation, arch: str) -> Module:

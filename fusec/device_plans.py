@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fusec import forking
+from fusec.device_entries import Encoder, Pair, Ready, entry_of
 from fusec.dtypes import FLOAT32, FLOAT64, DType
 from fusec.layouts import View, bounds
-from fusec.pipeline import Specialisation
-from fusec.records import dataclass
 from fusec.runtime import cuda
 from fusec.scalars import SCALAR_TYPES, encode
 
@@ -22,50 +21,24 @@ if TYPE_CHECKING:
     from fusec.planned import Planned
 
 MAX_READY = 256  # kinds of call remembered by one kernel
-
-Encoder = Callable[[Any], int]
-
-
-class Pair(NamedTuple):
-    """Two arrays of a call, one of them written; they lie apart if the second begins at least `above` or at most
-    `below` bytes from where the first does.
-
-    may_coincide: they may lie in the same place, since every element is read before it is written.
-    """
-
-    first: int
-    second: int
-    below: int
-    above: int
-    may_coincide: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A kind of call whose arguments only need to be filled in.
-
-    launcher: enqueues argument words on a stream. template: those words, addresses and numbers still 0. pointers:
-    (slot, argument, offset in bytes). scalars: (slot, argument, encoder). makers: of the outputs that the call
-    allocates. pairs: arrays that must not meet. specialisation: for Planned.remember.
-    """
-
-    launcher: cuda.Launcher
-    template: tuple[int, ...]
-    pointers: tuple[tuple[int, int, int], ...]
-    scalars: tuple[tuple[int, int, Encoder], ...]
-    makers: tuple[Callable[[], tuple[Any, int]], ...]
-    pairs: tuple[Pair, ...]
-    specialisation: Specialisation
+MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
 
 
 class Repeated:
     """The calls of one kernel that have a `Ready`; all others go on to `fallback`."""
 
-    def __init__(self, kernel: Planned, fallback: Callable[..., object]) -> None:
+    def __init__(
+        self, kernel: Planned, fallback: Callable[..., object], install: Callable[[Callable[..., object]], None]
+    ) -> None:
+        """install: makes a function the first to be called."""
         self.fallback = fallback
         self._kernel = kernel
+        self._install = install
+        self._front: Callable[..., object] = self.call
+        self._entries: set[tuple[object, ...]] = set()
         self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: dict[tuple[object, ...], tuple[Ready, Callable[[int], int], int]] = {}
+        self._ready: dict[tuple[object, ...], tuple[Ready, cuda.Source, int]] = {}
+        install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
         """Run, or go on."""
@@ -81,13 +54,16 @@ class Repeated:
                 value, mark = readers[type(arg)](arg)
                 values.append(value)
                 marks.append(mark)
-            ready, stream, device = self._ready[tuple(marks)]
-            outputs = _enqueue(ready, values, stream(device))
+            key = tuple(marks)
+            ready, source, device = self._ready[key]
+            outputs = _enqueue(ready, values, source.stream(device))
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             outputs = None
         if outputs is None:
             return self.fallback(*args, **kwargs)
         kernel.remember(ready.specialisation)
+        if key not in self._entries and len(self._entries) < MAX_ENTRIES:
+            self._hasten(key, everything)
         if kernel.no_return:
             return None
         results = outputs if ready.makers else everything[kernel.nin :]
@@ -101,7 +77,19 @@ class Repeated:
             if len(self._ready) >= MAX_READY:
                 self._ready.clear()
             marks = tuple(self._readers[type(arg)](arg)[1] for arg in args)
-            self._ready[marks] = (ready, source.stream, device)
+            self._ready[marks] = (ready, source, device)
+
+    def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
+        """Put a function for this kind of call before all that are there."""
+        kernel = self._kernel
+        ready, source, device = self._ready[key]
+        returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"
+        with forking.lock:
+            if key in self._entries:
+                return
+            self._entries.add(key)
+            self._front = entry_of(ready, args, source, device, self._front, kernel.remember, kernel.nin, returns)
+            self._install(self._front)
 
 
 def _read_number(value: object) -> tuple[object, object]:

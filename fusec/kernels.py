@@ -170,14 +170,16 @@ class ElementwiseKernel(Planned):
         elif entry is not None:
             self._fast = entry
 
+    def _put_first(self, entry: Callable[..., object]) -> None:
+        self._fast = entry
+
     def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
         """Put what repeats calls on devices before everything else."""
         with forking.lock:
             from fusec.device_plans import Repeated
 
             if self._repeated is None:
-                self._repeated = Repeated(self, self._fast)
-                self._fast = self._repeated.call
+                self._repeated = Repeated(self, self._fast, self._put_first)
         self._repeated.add(args, device, source, ready)
 
     # --- looking inside ------------------------------------------------------------------------------------------

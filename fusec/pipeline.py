@@ -125,7 +125,7 @@ def check(definition: Source) -> None:
     if store is None:
         definition.read()
         return
-    key = _digest("definition", definition.texts)
+    key = digest("definition", definition.texts)
     if store.get("definition", key) is None:
         definition.read()
         store.put("definition", key, b"", definition.name)
@@ -267,24 +267,24 @@ def executable(definition: Source, spec: Specialisation) -> Executable:
 
     started = time.perf_counter()
     store = cache.default_cache()
-    key = _digest("cpu", definition.texts, spec.key, engine.fingerprint())
+    key = digest("cpu", definition.texts, spec.key, engine.fingerprint())
     packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
     loaded = None if packed is None else cache.unpack_kernel(packed)
     if loaded is not None:
         kernel, machine_code = loaded
-        _report(kernel, machine_code, "from the disk cache", started)
+        report(kernel, machine_code, "from the disk cache", started)
         return engine.load(kernel, machine_code, store=store)
     kernel = generate(definition, spec, "llvm")
     machine_code = engine.compile_object(kernel)
     if store is not None:
         store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
-    _report(kernel, machine_code, "compiled", started)
+    report(kernel, machine_code, "compiled", started)
     if debug.is_wanted(6):
         debug.show(6, f"{kernel.title} assembly", engine.assembly(kernel))
     return engine.load(kernel, machine_code, store=store)
 
 
-def _report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
+def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
     """A line about a kernel that is ready, and one about what was decided for it."""
     took = (time.perf_counter() - started) * 1e3
     mode = "" if kernel.fp == "strict" else f" fp={kernel.fp}"
@@ -293,7 +293,7 @@ def _report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> No
     debug.show(2, f"{kernel.label}: {'; '.join(kernel.notes)}; about {kernel.cost} operations an element")
 
 
-def _digest(*parts: object) -> str:
+def digest(*parts: object) -> str:
     """The cache key of JSON-able parts under this version of fusec and Python."""
     text = json.dumps([FORMAT, VERSION, _build(), sys.version_info[:2], *parts], sort_keys=True)
     return cache.digest(text)

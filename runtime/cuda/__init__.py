@@ -27,6 +27,7 @@ from fusec.runtime.cuda.arrays import (
 from fusec.runtime.cuda.driver import current_ordinal, device
 from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
 from fusec.runtime.cuda.launching import Launcher, encode, launch
+from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.sources import VECTOR_BYTES, Source, source_of
@@ -41,6 +42,7 @@ __all__ = [
     "Source",
     "acquire",
     "allocate",
+    "bindings_version",
     "check_writable",
     "compile",
     "current_ordinal",

@@ -62,12 +62,13 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
     """
     if isinstance(value, CudaArray):
         return _own(value)
+    for bit, asks, cure in (("negative", "is_neg", "resolve_neg"), ("conjugate", "is_conj", "resolve_conj")):
+        if getattr(value, asks, bool)():  # a PyTorch tensor whose memory holds other values; no protocol says so
+            raise DeviceArrayRefused(_name(value), f"its {bit} bit is set: call .{cure}()").at()
     kind = _dlpack_kind(value)
     reason = "it offers neither __dlpack__ nor __cuda_array_interface__"
     if kind in dlpack.ON_DEVICE:
         try:
-            if getattr(value, "is_neg", bool)():  # of a PyTorch tensor
-                raise BufferError("its negative bit is set, which DLPack does not carry: call .resolve_neg()")
             capsule = _capsule(value, stream)
             return _from_dlpack(value, capsule, dlpack.read(capsule))
         except FusecError:

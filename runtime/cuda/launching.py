@@ -82,31 +82,32 @@ class Launcher:
     """Enqueues one kernel over one number of elements on one device, in blocks of the usual size.
 
     It takes less time than `launch`, and does only what it can do at once: whatever it raises, `launch` says why.
+    launch, config, kernel, targets: what ``launch(targets[stream], config, kernel, *words)`` needs to do the same.
     """
 
     def __init__(self, module: Module, size: int, device: int) -> None:
         core = cuda_core()
         block = min(USUAL_BLOCK, module.threads_per_block(device))
-        self._config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
-        self._kernel = core.Kernel.from_handle(int(module.load().handle))
-        self._launch = core.launch
-        self._streams: dict[int, Any] = {}
+        self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
+        self.kernel = core.Kernel.from_handle(int(module.load().handle))
+        self.launch = core.launch
+        self.targets: dict[int, Any] = {}
         self._only_device = driver.initialise() == 1
         self._device = device
 
     def __call__(self, words: Sequence[int], stream: int) -> None:
         """words: of all slots, signed, each with the value's own bits in the low bytes. stream: a handle."""
-        target = self._streams.get(stream)
+        target = self.targets.get(stream)
         if target is None:
             target = self._named(stream)
         if not self._only_device and driver.current_ordinal() != self._device:
             raise LookupError("another device is current")
-        self._launch(target, self._config, self._kernel, *words)
+        self.launch(target, self.config, self.kernel, *words)
 
     def _named(self, stream: int) -> Any:
-        if len(self._streams) >= MAX_STREAMS:
-            self._streams = {}
-        target = self._streams[stream] = cuda_core().Stream.from_handle(stream)
+        if len(self.targets) >= MAX_STREAMS:
+            self.targets = {}
+        target = self.targets[stream] = cuda_core().Stream.from_handle(stream)
         return target
 
 

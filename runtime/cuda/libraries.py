@@ -25,6 +25,12 @@ def driver_api() -> ModuleType:
     return _imported("cuda.bindings.driver", "cuda-bindings")
 
 
+def bindings_version() -> str:
+    """The version of cuda-bindings, which stands for that of the toolkit: NVRTC tells its own only once loaded."""
+    driver_api()
+    return str(import_module("cuda.bindings").__version__)
+
+
 @cache
 def cuda_core() -> ModuleType:
     """``cuda.core``, for streams, memory pools and DLPack. Raises CudaExtraMissing."""

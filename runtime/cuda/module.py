@@ -67,6 +67,18 @@ class Module:
             loaded.limits[device] = limit
         return limit
 
+    def packed(self) -> bytes:
+        """The image as bytes, for `unpacked`."""
+        goal = self.image.goal
+        return f"{goal.form} {goal.arch}\n".encode() + self.image.code
+
+    @staticmethod
+    def unpacked(kernel: Kernel, data: bytes) -> Module:
+        """The module of a kernel whose image was `packed`; needs no NVRTC, whose loading takes its time."""
+        head, _, code = data.partition(b"\n")
+        form, arch = head.decode().split()
+        return Module(kernel, Image(code, Goal(arch, "cubin" if form == "cubin" else "ptx"), ""))
+
     def __repr__(self) -> str:
         return f"<Module {self.kernel.name} {self.image.goal.arch} {self.image.goal.form}>"
 

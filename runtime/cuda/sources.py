@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -21,23 +22,32 @@ Maker = Callable[[], tuple[Any, int]]
 class Source:
     """How a library's arrays are read and made without DLPack, where its own attributes say the same in less time.
 
-    kind: the exact type it is for; subclasses may mean something else. read: the address of the first element, and a
-    mark: arrays with equal marks have the same dtype, shape, strides, device and alignment. Raises if it is unfit.
+    kind: the exact type it is for; subclasses may mean something else. address: a Python expression of an array for
+    the address of its first element. facts: expressions, and how their values compare, that settle everything else:
+    dtype, shape, strides, device and whether the array is more than its memory. read: the address and the mark of an
+    array: the values of its facts and its alignment.
     stream: handle of the stream that is current on a device. maker: for a new array's shape, axes from outermost to
     innermost in memory, dtype and device, a function that makes one and tells its address.
     """
 
     kind: type
+    address: str
+    facts: tuple[tuple[str, str], ...]
     read: Reader
     stream: Callable[[int], int]
     maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker]
+
+
+@cache
+def _of_own() -> Source:
+    return _source(CudaArray, "{}.pointer", OWN, _own_stream, _own_maker)
 
 
 def source_of(value: object) -> Source | None:
     """The source of an array of CuPy, PyTorch or fusec itself; None for any other."""
     kind = type(value)
     if kind is CudaArray:
-        return Source(CudaArray, _read_own, _own_stream, _own_maker)
+        return _of_own()
     library = foreign.library_of(value)
     if library == "torch" and kind is foreign.module("torch").Tensor:
         return _torch(foreign.module("torch"))
@@ -46,9 +56,36 @@ def source_of(value: object) -> Source | None:
     return None
 
 
-def _read_own(array: CudaArray) -> tuple[int, object]:
-    pointer = array.pointer
-    return pointer, (array.shape, array.strides, array.row.name, array.device, array.stream, pointer % VECTOR_BYTES)
+def _reader(address: str, facts: tuple[tuple[str, str], ...]) -> Reader:
+    values = ", ".join(expression.format("a") for expression, _ in facts)
+    text = f"def read(a):\n p = {address.format('a')}\n return p, ({values}, p % {VECTOR_BYTES})"
+    names: dict[str, Any] = {}
+    exec(text, names)
+    reader: Reader = names["read"]
+    return reader
+
+
+def _source(
+    kind: type,
+    address: str,
+    facts: tuple[tuple[str, str], ...],
+    stream: Callable[[int], int],
+    maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker],
+) -> Source:
+    return Source(kind, address, facts, _reader(address, facts), stream, maker)
+
+
+OWN = (("{}.shape", "=="), ("{}.strides", "=="), ("{}.row", "is"), ("{}.device", "=="), ("{}.stream", "=="))
+TORCH = (
+    ("{}.dtype", "is"),
+    ("{}.shape", "=="),
+    ("{}.stride()", "=="),
+    ("{}.get_device()", "=="),
+    ("{}.requires_grad", "is"),
+    ("{}.is_neg()", "is"),
+    ("{}.is_conj()", "is"),
+)
+CUPY = (("{}.dtype", "=="), ("{}.shape", "=="), ("{}.strides", "=="), ("{}.data.device_id", "=="))
 
 
 def _own_stream(device: int) -> int:
@@ -68,14 +105,8 @@ def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device:
     return make
 
 
+@cache
 def _torch(torch: Any) -> Source:
-    def read(tensor: Any) -> tuple[int, object]:
-        if tensor.requires_grad or tensor.is_neg() or tensor.is_conj():
-            raise ValueError("this tensor is more than its memory")
-        pointer: int = tensor.data_ptr()
-        layout = (tensor.dtype, tensor.shape, tensor.stride(), tensor.get_device())
-        return pointer, (*layout, pointer % VECTOR_BYTES)
-
     raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # a tenth of the public call's time
 
     def stream(device: int) -> int:
@@ -92,15 +123,11 @@ def _torch(torch: Any) -> Source:
 
         return make
 
-    return Source(torch.Tensor, read, stream, maker)
+    return _source(torch.Tensor, "{}.data_ptr()", TORCH, stream, maker)
 
 
+@cache
 def _cupy(cupy: Any) -> Source:
-    def read(array: Any) -> tuple[int, object]:
-        data = array.data
-        pointer: int = data.ptr
-        return pointer, (array.dtype, array.shape, array.strides, data.device_id, pointer % VECTOR_BYTES)
-
     current = cupy.cuda.get_current_stream
 
     def stream(device: int) -> int:
@@ -119,4 +146,4 @@ def _cupy(cupy: Any) -> Source:
 
         return make
 
-    return Source(cupy.ndarray, read, stream, maker)
+    return _source(cupy.ndarray, "{}.data.ptr", CUPY, stream, maker)
