@@ -44,7 +44,8 @@ from fusec.records import dataclass, field
 
 EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64
-STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floats take part in
+STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floats take part in,
+NEIGHBOURS = frozenset({"nextafter", "spacing"})  # but for these, until they are expanded: they ask for neighbours
 
 
 def verify(program: Program, primitive: bool = False) -> None:
@@ -131,7 +132,7 @@ def _check_apply(value: Apply, primitive: bool) -> None:
         _require(types[0].kind in op.accepts and types[1].kind in op.second, f"{op.name} of ({shown})")
     else:
         _require(len(set(types)) == 1 and types[0].kind in op.accepts, f"{op.name} of ({shown})")
-    if op.name not in STORAGE_OPS:
+    if op.name not in STORAGE_OPS | NEIGHBOURS:
         _require(not set(types) & set(STORAGE_FLOATS), f"{op.name} of the storage type ({shown})")
     _require(result_type(op, tuple(types), value.type) == value.type, f"{op.name} of ({shown}) is not {value.type}")
     if op.name == "bitcast":

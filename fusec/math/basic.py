@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.dtypes import FLOAT32, STORAGE_FLOATS
 from fusec.math.formats import INF, copy_sign, format_of, power_of_two
 from fusec.math.value import Value, trunc, where
 
@@ -92,13 +93,16 @@ def round_(x: Value) -> Value:
 
 
 def nextafter(x: Value, y: Value) -> Value:
-    """The next float after x towards y."""
-    bits = x.signed_bits
-    outward = (y > x).eq(x > 0.0)
+    """The next number after x towards y, of the type of both, narrow floats included."""
+    wide = FLOAT32 if x.dtype in STORAGE_FLOATS else x.dtype
+    here, there, bits = x.to(wide), y.to(wide), x.signed_bits
+    outward = (there > here).eq(here > 0.0)
     stepped = (bits + where(outward, bits.like(1), -1)).bitcast(x.dtype)
-    least = copy_sign(bits.like(1).bitcast(x.dtype), y)
-    moved = where(x.eq(0.0), least, stepped)
-    return where(x.ne(x) | y.ne(y), x + y, where(x.eq(y), y, moved))
+    sign = y.signed_bits & bits.like(-1 << (x.dtype.bits - 1))
+    least = (sign | 1).bitcast(x.dtype)  # the least subnormal, with the sign of y
+    moved = where(here.eq(0.0), least, stepped)
+    unordered = here.ne(here) | there.ne(there)
+    return where(unordered, (here + there).to(x.dtype), where(here.eq(there), y, moved))
 
 
 def ldexp(x: Value, n: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import INT32
+from fusec.dtypes import FLOAT32, INT32, STORAGE_FLOATS
 from fusec.math.basic import exponent_of, nextafter
 from fusec.math.formats import INF, copy_sign
 from fusec.math.value import Value, trunc, where
@@ -44,7 +44,8 @@ def modf_fraction(x: Value) -> Value:
 
 
 def spacing(x: Value) -> Value:
-    """The distance to the next float away from 0, with the sign of x but positive at zeros; nan for infinities."""
-    size = abs(x)
-    step = nextafter(size, x.like(INF)) - size
-    return where(x < 0.0, -step, step)
+    """The distance to the next number away from 0, with the sign of x but positive at zeros; nan for infinities."""
+    wide = FLOAT32 if x.dtype in STORAGE_FLOATS else x.dtype
+    here = x.to(wide)
+    beyond = where(here < 0.0, here.like(-INF), INF).to(x.dtype)
+    return (nextafter(x, beyond).to(wide) - here).to(x.dtype)

@@ -9,9 +9,12 @@ from programs import Case, inputs, results
 
 from fusec.dtypes import (
     ALL,
+    BFLOAT16,
     BOOL,
     COMPLEX,
     COMPUTE_FLOATS,
+    FLOAT16,
+    FLOAT32,
     FLOAT64,
     INT8,
     INT32,
@@ -23,6 +26,7 @@ from fusec.dtypes import (
 )
 from fusec.ir.expr import Expr, apply, convert
 from fusec.ir.loops import Local, Program
+from fusec.ir.verify import NEIGHBOURS
 from fusec.ops import TABLE, Op
 
 OUTPUTS = 10  # of one kernel; Metal has 31 buffers
@@ -155,6 +159,37 @@ def _op_case(types: tuple[DType, ...], rows: list[Op], count: int, start: int) -
     program = results(f"matrix_{title}", params, reads, values)
     arrays = dict(zip(named, grid(types, count), strict=True))
     return finished(f"{' '.join(row.name for row in rows)} of {title}", program, arrays)
+
+
+def narrow_cases(count: int, everything: bool) -> list[Case]:
+    """Every op on narrow floats as front ends write it, in float32 and rounded once; all values of one operand.
+
+    Unless `everything`, only the ops that NumPy has too: the others compute what they compute for float32.
+    """
+    cases = []
+    for dtype in (FLOAT16, BFLOAT16):
+        rows = [row for row in TABLE.values() if "float" in row.accepts and row.result not in ("target", "complex")]
+        rows = [row for row in rows if row.second is None and row.name != "where" and (everything or row.reference)]
+        for arity in (1, 2, 3):
+            chosen = [row for row in rows if row.arity == arity]
+            for start in range(0, len(chosen), OUTPUTS):
+                cases += [_narrow_case(dtype, arity, chosen[start : start + OUTPUTS], count, start)]
+    return cases
+
+
+def _narrow_case(dtype: DType, arity: int, rows: list[Op], count: int, start: int) -> Case:
+    named = dict.fromkeys("xyw"[:arity], dtype)
+    params, reads = inputs(**named)
+    narrow = [Local(name, dtype) for name in named]
+    wide = [convert(operand, FLOAT32) for operand in narrow]
+    values: dict[str, Expr] = {}
+    for row in rows:
+        value = apply(row.name, *(narrow if row.name in NEIGHBOURS else wide))
+        values[f"z_{row.name}"] = convert(value, dtype) if value.type == FLOAT32 else value
+    title = f"{dtype}_{arity}_{start}"
+    program = results(f"matrix_{title}", params, reads, values)
+    columns = [sources(dtype, count)] if arity == 1 else grid((dtype,) * arity, count)
+    return finished(f"{' '.join(row.name for row in rows)} of {title}", program, dict(zip(named, columns, strict=True)))
 
 
 def conversion_cases(count: int) -> list[Case]:

@@ -46,8 +46,8 @@ class Host(Protocol):
 class Target:
     """A target that runs emitted text.
 
-    available: its compiler is here. accepts: it has the dtypes of a case. turns: of so many cases it takes one, unless all
-    are wanted.
+    available: its compiler is here. accepts: it has the dtypes of a case. turns: of so many cases it takes one, where
+    not all are wanted.
     """
 
     available: bool

@@ -67,6 +67,15 @@ def test_complex_functions_by_name() -> None:
     assert finite.all()
 
 
+def test_neighbours_of_narrow_floats_are_narrow_floats() -> None:
+    x = np.array([1.0, -1.0, 0.0, 6e-8, 65504.0, np.inf], np.float16)
+    towards = np.array([np.inf, 0.0, -1.0, 0.0, np.inf, 0.0], np.float16)
+    found, steps = fusec.ElementwiseKernel("T x, T y", "T z, T s", "z = nextafter(x, y); s = spacing(x)")(x, towards)
+    np.testing.assert_array_equal(found, np.nextafter(x, towards))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(np.abs(steps), np.abs(np.spacing(x)))
+
+
 @pytest.mark.parametrize(("call", "cure"), [("gcd(x, 2)", "pass integers"), ("popcount(x)", "pass an integer")])
 def test_functions_of_integers_refuse_floats(call: str, cure: str) -> None:
     with pytest.raises(FusecError, match=cure):
