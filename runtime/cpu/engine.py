@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from fusec.kernel import Kernel
-from fusec.records import dataclass, field
+from fusec.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.grain import Grain, grain_of
 from fusec.runtime.cpu.jit import Store
@@ -69,6 +69,11 @@ def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> 
 def assembly(kernel: Kernel) -> str:
     """The assembly of a kernel for this machine."""
     return jit.assembly(kernel.name, kernel.source, _effort(kernel))
+
+
+def with_grain(executable: Executable, elements: int) -> Executable:
+    """The same executable, for positions that stand for so many elements each."""
+    return replace(executable, grain=grain_of(executable.kernel, elements))
 
 
 def fingerprint() -> str:

@@ -53,15 +53,16 @@ def nanoseconds_per_element(kernel: Kernel) -> float:
     return kernel.cost / lanes * OPERATION_NS + sum(widths) * BYTE_NS + strided * STRIDED_NS + 0.01
 
 
-def grain_of(kernel: Kernel) -> Grain:
-    """The grain of a kernel for the threads of this process."""
-    each = nanoseconds_per_element(kernel)
-    least = _whole_units(LEAST_CHUNK_NS / each)
-    most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each)))
+def grain_of(kernel: Kernel, elements: int = 1) -> Grain:
+    """The grain of a kernel for the threads of this process; elements: that one position stands for."""
+    each = nanoseconds_per_element(kernel) * elements
+    unit = UNIT if elements == 1 else 1
+    least = _whole_units(LEAST_CHUNK_NS / each, unit)
+    most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each, unit)))
     share = 16 if kernel.cost >= HEAVY_OPERATIONS else 4
     serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
     return Grain(serial_below, least, most, share)
 
 
-def _whole_units(elements: float) -> int:
-    return max(1, int(elements / UNIT)) * UNIT
+def _whole_units(elements: float, unit: int) -> int:
+    return max(1, int(elements / unit)) * unit

@@ -52,9 +52,11 @@ class ColumnNest(ReductionNest):
         super().__init__(reduction, layout, builder, arguments)
         self.axis = axis
         self.chunk = ROUNDS if reduction.total is not None else 0
-        self.inputs = set[str]().union(*(addressed(stage.body) for stage in reduction.stages))
+        self.inputs = set[str]()
+        for stage in reduction.stages:
+            self.inputs |= addressed(stage.body, () if stage.accumulator is None else (stage.accumulator.value,))
         self.count = self.chunks = integer(0)
-        self.covered = integer(0)
+        self.begin = self.covered = integer(0)  # of the current chunk: its first row, and how many it has
         self.held: dict[str, Held] = {}
         self.types: dict[str, Type] = {}
 
@@ -85,11 +87,17 @@ class ColumnNest(ReductionNest):
 
     def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
         b = self.b
-        self.covered = self.count
+        self.begin, self.covered = integer(0), self.count
         if self.chunk:
-            begin = b.binary("mul", outer[self.axis], integer(self.chunk))
-            self.covered = b.intrinsic("umin", b.binary("sub", self.count, begin), integer(self.chunk))
-        return super()._describe_row(outer, first)
+            self.begin = b.binary("mul", outer[self.axis], integer(self.chunk))
+            self.covered = b.intrinsic("umin", b.binary("sub", self.count, self.begin), integer(self.chunk))
+        row = super()._describe_row(outer, first)
+        return replace(row, coordinates=self._at_row(row, integer(0)))
+
+    def _at_row(self, row: Row, number: Value) -> tuple[Value, ...]:
+        """The coordinates of a row of the chunk."""
+        here = self.b.binary("add", self.begin, number)
+        return (*row.coordinates[: self.axis], here, *row.coordinates[self.axis + 1 :])
 
     # --- tiles of columns ----------------------------------------------------------------------------------------
 
@@ -212,7 +220,7 @@ class ColumnNest(ReductionNest):
             stride = integer(nbytes) if step is Step.UNIT else self.arguments.number("stride", name, self.axis)
             offset = b.binary("mul", number, stride)
             addresses[name] = Value("ptr", b.let(f"getelementptr i8, ptr {addresses[name].text}, i64 {offset.text}"))
-        return replace(row, addresses=addresses)
+        return replace(row, addresses=addresses, coordinates=self._at_row(row, number))
 
     # --- accumulators --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,82 @@
+"""Errors of reductions (codes F240 to F259). NumPy's own texts where it has them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, UserError
+
+
+class AxisOutOfBounds(UserError):
+    """An axis that the arguments do not have."""
+
+    code: ClassVar[str] = "F240"
+    message: ClassVar[str] = "axis {axis} is out of bounds for array of dimension {ndim}"
+    hint: ClassVar[str] = "the arguments of '{name}' broadcast to shape {shape}"
+    exception: ClassVar[type[FusecError]] = FusecIndexError
+    name: str
+    axis: int
+    ndim: int
+    shape: tuple[int, ...]
+
+
+class AxisTwice(UserError):
+    """An axis that is named twice, perhaps once from the front and once from the back."""
+
+    code: ClassVar[str] = "F241"
+    message: ClassVar[str] = "duplicate value in 'axis': {axis}"
+    hint: ClassVar[str] = "name each axis to reduce once"
+    axis: str
+
+
+class AxisNotInteger(UserError):
+    """An axis that is no integer."""
+
+    code: ClassVar[str] = "F242"
+    message: ClassVar[str] = "axis must be None, an integer or a tuple of integers, not {given}"
+    hint: ClassVar[str] = "axis=None reduces all axes, axis=() none of them"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    given: str
+
+
+class NothingToReduce(UserError):
+    """No elements, and no identity to give instead."""
+
+    code: ClassVar[str] = "F243"
+    message: ClassVar[str] = "zero-size array to reduction operation {name} which has no identity"
+    hint: ClassVar[str] = "the shape is {shape}; give the kernel an identity, or reduce other axes"
+    name: str
+    shape: tuple[int, ...]
+
+
+class WhereWithoutIdentity(UserError):
+    """Elements left out of a reduction that has nothing to put in their place."""
+
+    code: ClassVar[str] = "F244"
+    message: ClassVar[str] = (
+        "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'identity'"
+    )
+    hint: ClassVar[str] = "define the kernel with identity='...'"
+    name: str
+
+
+class WhereNotBool(UserError):
+    """A mask of another type."""
+
+    code: ClassVar[str] = "F245"
+    message: ClassVar[str] = "where= of '{name}' must be bool, not {given}"
+    hint: ClassVar[str] = "compare, e.g. where=mask != 0"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    given: str
+
+
+class RowsTooLong(UserError):
+    """A kernel that keeps every row to itself, given longer rows than one chunk."""
+
+    code: ClassVar[str] = "F246"
+    message: ClassVar[str] = "'{name}' takes at most {most} elements along the axis it reduces, not {count}"
+    hint: ClassVar[str] = "its chunks cannot be combined; reduce in steps"
+    name: str
+    most: int
+    count: int

@@ -1,0 +1,45 @@
+"""Mask: a reduction that leaves elements out, by taking the identity in their place."""
+
+from __future__ import annotations
+
+from fusec.dtypes import BOOL, DType
+from fusec.ir.expr import Expr, Pointer, apply, type_of
+from fusec.ir.loops import ArrayParam, Assign, Declare, Element, If, Load, Local, Program, Stmt
+from fusec.ir.reductions import Reduction, Stage, parts_of, whole_of
+from fusec.records import replace
+
+
+def mask(reduction: Reduction, name: str, empty: Program) -> Reduction:
+    """The reduction with one more input, a bool array `name`, of the elements that take part.
+
+    empty: the program for a total of no elements, which declares the parts of the identity under the total's names.
+    Requires: one stage. Ensures: what the body does otherwise happens only where the mask holds.
+    """
+    (stage,) = reduction.stages
+    assert stage.accumulator is not None, "a stage that accumulates"
+    assert reduction.total is not None, "an identity belongs to a total"
+    names = [part for part, _ in reduction.total.parts]
+    declared = {stmt.name: stmt for stmt in empty.body if isinstance(stmt, Declare)}
+    identity = [declared[part] for part in names]
+    before = empty.body[: empty.body.index(identity[0])]
+    loads = tuple(stmt for stmt in stage.body if isinstance(stmt, Declare) and isinstance(stmt.value, Load))
+    rest = stage.body[len(loads) :]
+    results: list[Stmt] = []
+    values: list[Expr] = []
+    assigned: list[Stmt] = []
+    for stmt, value in zip(identity, parts_of(stage.accumulator.value), strict=True):
+        dtype = type_of(value)
+        assert isinstance(dtype, DType), "a part is a scalar"
+        results.append(Declare(f"{name}_{stmt.name}", dtype, stmt.value))
+        values.append(Local(f"{name}_{stmt.name}", dtype))
+        assigned.append(Assign(f"{name}_{stmt.name}", value))
+    takes = Load(Element(name, Pointer(BOOL, "global", const=True)), BOOL)
+    if rest:
+        body: tuple[Stmt, ...] = (*before, *results, *loads, If(takes, (*rest, *assigned)))
+    else:
+        body = (*before, *results, *loads)
+        pairs = zip(parts_of(stage.accumulator.value), values, strict=True)
+        values = [apply("where", takes, value, instead) for value, instead in pairs]
+    accumulator = replace(stage.accumulator, value=whole_of(tuple(values), stage.accumulator.type))
+    params = (*reduction.params, ArrayParam(name, BOOL))
+    return replace(reduction, params=params, stages=(Stage(body, accumulator, stage.then),))

@@ -1,0 +1,157 @@
+"""Reductions that a user defines in text: ReductionKernel, CuPy's, with several outputs and one order of operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fusec import forking, pipeline, reduction_calls
+from fusec.errors.arguments import (
+    DefinitionNotText,
+    InvalidKernelName,
+    OutGivenTwice,
+    ReservedParameterName,
+    UnknownKeyword,
+    WrongNumberOfArguments,
+    WrongNumberOfOutputs,
+)
+from fusec.frontends.params import parse_params
+from fusec.kernel import Fp
+from fusec.kernels import KEYWORDS
+from fusec.planned import MAX_PLANS, briefly
+from fusec.reduction_calls import Axis, Call, Plan
+from fusec.reduction_pipeline import ReductionDefinition
+from fusec.signature import Parameter, Signature, join
+
+INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
+
+
+class ReductionKernel:
+    """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
+
+    in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
+    value of one element; it may use ``_J``, its position among those of its total, and the coordinates
+    ``_in_ind.get()[d]`` and ``_out_ind.get()[d]``. reduce_expr: the combination of ``a`` and ``b``, which must be
+    associative; the order is fixed by shape and strides, so that results are reproducible to the bit. post_map_expr:
+    assigns the outputs from ``a``. identity: what a total of no elements is, and what elements that ``where=`` leaves
+    out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or
+    a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device
+    functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
+    Raises FusecError with the place in the text if a declaration or an expression is not well formed.
+    """
+
+    @briefly
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        reduce_expr: str,
+        post_map_expr: str,
+        identity: object = None,
+        name: str = "reduce_kernel",
+        reduce_type: str | None = None,
+        reduce_dims: bool = True,
+        preamble: str = "",
+        options: Sequence[str] = (),
+        *,
+        fp: Fp = "strict",
+    ) -> None:
+        texts = {
+            "in_params": in_params, "out_params": out_params, "map_expr": map_expr, "reduce_expr": reduce_expr,
+            "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
+        }  # fmt: skip
+        for part, text in texts.items():
+            if not isinstance(text, str):
+                raise DefinitionNotText(str(name), part, "a text (str)", type(text).__name__, "pass a text").at()
+        if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
+            raise InvalidKernelName(name).at()
+        start = None if identity is None or not str(identity).strip() else str(identity)
+        self.definition = ReductionDefinition(
+            in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
+            tuple(options),
+        )  # fmt: skip
+        self.signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
+        for param in self.signature.params:
+            if param.name in ("i", "_ind"):
+                raise ReservedParameterName(param.name).at()
+        self.fp = pipeline.check_fp(fp)
+        self.definition.read()
+        self.name = self.__name__ = name
+        self.in_params, self.out_params = self.signature.inputs, self.signature.outputs
+        self.params = self.signature.params
+        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.identity, self.reduce_type, self.reduce_dims = start, reduce_type, reduce_dims
+        words = re.findall(r"[A-Za-z_]\w*", f"{map_expr} {post_map_expr} {preamble}")
+        self.uses_index = not INDEX_NAMES.isdisjoint(words)
+        self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {reduce_expr.strip()}; {post_map_expr.strip()}"
+        self._plans: dict[object, Plan] = {}
+
+    @briefly
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Reduce; returns the output, or a tuple of several.
+
+        args: the inputs, or inputs and outputs. axis: None for all, an integer or a tuple. keepdims: reduced axes stay
+        with one element. out: the output array, or a tuple of them. where: a bool array of elements that take part.
+        stream: for arrays on a GPU.
+        """
+        return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
+
+    def _from_keywords(
+        self,
+        args: tuple[object, ...],
+        out: object = None,
+        axis: Axis = None,
+        keepdims: bool = False,
+        stream: object = None,
+        where: object = True,
+        **unknown: object,
+    ) -> object:
+        for keyword in unknown:
+            raise UnknownKeyword(self.name, keyword).at()
+        if len(args) not in (self.nin, self.nargs):
+            raise WrongNumberOfArguments(
+                self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)
+            ).at()
+        if out is not None:
+            if len(args) != self.nin:
+                raise OutGivenTwice(self.name).at()
+            count = len(out) if isinstance(out, (tuple, list)) else 1
+            if count != self.nout:
+                raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
+        del stream  # host arrays have none
+        results = reduction_calls.run(self, args, out, axis, keepdims, where)
+        return results[0] if self.nout == 1 else results
+
+    def plan(self, call: Call) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        found = self._plans.get(call.key)
+        if found is None:
+            found = reduction_calls.make_plan(self, call)
+            with forking.lock:
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.clear()
+                self._plans[call.key] = found
+        return found
+
+    def __repr__(self) -> str:
+        signature = getattr(self, "signature", None)
+        return f"<ReductionKernel {signature}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        d = self.definition
+        args = (
+            d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr, d.identity, d.name, d.reduce_type,
+            self.reduce_dims, d.preamble, d.options,
+        )  # fmt: skip
+        return _restore, (type(self), args, self.fp)
+
+
+def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp) -> ReductionKernel:
+    """Rebuild a pickled kernel from its texts."""
+    return cls(*args, fp=fp)  # type: ignore[arg-type]
+
+
+def _parameters(text: str, which: str) -> tuple[Parameter, ...]:
+    declared = parse_params(text, which)  # type: ignore[arg-type]
+    return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)

@@ -1,0 +1,171 @@
+"""The stages of a reduction: texts -> reduction -> phases -> passes -> kernel -> executable, with the disk cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from fusec import cache, debug, pipeline
+from fusec.dtypes import BOOL, DType
+from fusec.errors.reductions import WhereWithoutIdentity
+from fusec.forking import forks_wait
+from fusec.kernel import Fp, Kernel
+from fusec.records import dataclass
+from fusec.reduction_plans import Phase, Role
+
+if TYPE_CHECKING:
+    from fusec.frontends.reductions import ReductionText
+    from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
+    from fusec.runtime.cpu.engine import Executable
+
+MASK = "_where"  # the input that says which elements take part
+
+
+@dataclass(frozen=True)
+class ReductionDefinition:
+    """The texts of a reduction, exactly as the user gave them."""
+
+    in_params: str
+    out_params: str
+    map_expr: str
+    reduce_expr: str
+    post_map_expr: str
+    identity: str | None
+    name: str = "reduce_kernel"
+    reduce_type: str | None = None
+    preamble: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name."""
+        return dict(vars(self))
+
+    def read(self) -> ReductionText:
+        """The parsed texts."""
+        return _parse(self)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a reduction is to be compiled for, apart from its phase.
+
+    types: of parameters. scalars: inputs passed by value. ndim: axes of the walk as the texts see it. reduced: those
+    that are reduced. ndims: axes of raw arrays. masked: some elements may be left out. fp: the floating-point mode.
+    """
+
+    types: tuple[tuple[str, DType], ...]
+    scalars: frozenset[str]
+    ndim: int
+    reduced: tuple[int, ...]
+    ndims: tuple[tuple[str, int], ...]
+    masked: bool
+    fp: Fp
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different requests."""
+        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
+        rest = (self.ndim, self.reduced, self.ndims, self.masked, self.fp)
+        return f"{types};{','.join(sorted(self.scalars))};{rest}"
+
+
+@lru_cache(maxsize=256)
+def _parse(definition: ReductionDefinition) -> ReductionText:
+    from fusec.frontends import reductions
+
+    return reductions.parse(**definition.texts)
+
+
+@lru_cache(maxsize=256)
+def lower(definition: ReductionDefinition, request: Request) -> tuple[Reduction, Program]:
+    """The typed reduction before any pass, and the program for totals of no elements.
+
+    Raises the front end's errors, and WhereWithoutIdentity.
+    """
+    from fusec.frontends import reductions
+
+    text = definition.read()
+    reduction, empty = reductions.lower(
+        text,
+        dict(request.types),
+        ndim=request.ndim,
+        reduced=request.reduced,
+        ndims=dict(request.ndims),
+        scalars=request.scalars,
+    )
+    if request.masked:
+        if not empty.body:
+            raise WhereWithoutIdentity(definition.name).at()
+        reduction = _masked(reduction, empty)
+    return reduction, empty
+
+
+def _masked(reduction: Reduction, empty: Program) -> Reduction:
+    """The reduction that takes the identity where the mask says no."""
+    from fusec.passes.mask import mask
+
+    return mask(reduction, MASK, empty)
+
+
+@forks_wait
+def generate(
+    definition: ReductionDefinition, request: Request, phase: Phase, target: Literal["llvm"] = "llvm"
+) -> Kernel:
+    """The kernel of one phase."""
+    from fusec import passes
+    from fusec.codegen import llvm
+    from fusec.passes.phases import first_phase, next_phase
+    from fusec.passes.reductions import run_on_reduction
+    from fusec.passes.resolve import resolve_axes
+    from fusec.runtime.cpu.processor import processor
+
+    reduction, _ = lower(definition, request)
+    ndims = {"": phase.layout.ndim, **dict(request.ndims)}
+    role: Role = phase.role
+    if role == "first":
+        reduction = first_phase(reduction)
+    elif role != "whole":
+        reduction = next_phase(reduction, is_last=role == "last")
+    reduction = run_on_reduction(
+        reduction, lambda program: passes.run(resolve_axes(program, ndims), fp=request.fp, native=frozenset())
+    )
+    host = processor()
+    kernel = llvm.generate_reduction(
+        reduction, phase.layout, phase.axis, vector_bits=host.vector_bits, half_casts=host.converts_halves,
+        fp=request.fp,
+    )  # fmt: skip
+    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    return kernel
+
+
+@forks_wait
+def executable(definition: ReductionDefinition, request: Request, phase: Phase) -> Executable:
+    """The machine code of one phase, from the disk cache if it is there and no stage is to be shown."""
+    from fusec.runtime.cpu import engine
+
+    started = time.perf_counter()
+    store = cache.default_cache()
+    key = pipeline.digest(
+        "reduction", definition.texts, request.key, phase.role, phase.axis, phase.layout.key, engine.fingerprint()
+    )
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
+    loaded = None if packed is None else cache.unpack_kernel(packed)
+    if loaded is not None:
+        kernel, machine_code = loaded
+        pipeline.report(kernel, machine_code, "from the disk cache", started)
+        return engine.load(kernel, machine_code, store=store)
+    kernel = generate(definition, request, phase)
+    machine_code = engine.compile_object(kernel)
+    if store is not None:
+        store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
+    pipeline.report(kernel, machine_code, "compiled", started)
+    return engine.load(kernel, machine_code, store=store)
+
+
+def types_with_mask(types: Mapping[str, DType], masked: bool) -> tuple[tuple[str, DType], ...]:
+    """The dtypes of all arguments, that of a mask included."""
+    return (*types.items(), *(((MASK, BOOL),) if masked else ()))
