@@ -107,6 +107,18 @@ def test_contraction_costs_no_operation_and_leaves_nothing_to_contract(seed: int
 
 @QUICK
 @given(seeds, dtypes)
+def test_no_product_that_went_into_a_sum_is_computed_too(seed: int, dtype: DType) -> None:
+    computed = operations(contract(program_of(seed, dtype, ARITHMETIC)))
+    for node in computed:
+        if node.op == "fma":
+            first, second, _ = node.args
+            if isinstance(first, Apply) and first.op == "negative":
+                first = first.args[0]
+            assert apply("multiply", first, second) not in computed
+
+
+@QUICK
+@given(seeds, dtypes)
 def test_without_products_or_without_sums_a_program_stays_itself(seed: int, dtype: DType) -> None:
     for ops in (["add", "subtract", "divide", "negative"], ["multiply", "divide", "fma", "negative"]):
         program = program_of(seed, dtype, ops)

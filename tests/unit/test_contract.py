@@ -28,6 +28,7 @@ FORMED = {
     "a * b * c + d": "fma((a * b), c, d)",
     "(a * b + c) * (a * b - c)": "(fma(a, b, c) * fma(a, b, negative(c)))",
     "-(a * b + c)": "negative(fma(a, b, c))",
+    "(a * b + c * d) * (c * d + a)": "(fma(a, b, t1) * (t1 + a))",
     "a > 0 ? a * b + c : c": "where((a > T(0.0)), fma(a, b, c), c)",
     "sqrt(a * b + c)": "sqrt(fma(a, b, c))",
 }
