@@ -250,8 +250,9 @@ def _renumber(actions: Mapping[int, Mapping[str, tuple[int, int]]], starts: list
 
 def _spellings(pattern: str) -> list[str]:
     """The spellings of a terminal, which must be one fixed text or a choice of several."""
-    inner = pattern[3:-1] if pattern.startswith("(?:") and pattern.endswith(")") else pattern
-    return [re.sub(r"\\(.)", r"\1", choice) for choice in re.split(r"(?<!\\)\|", inner)]
+    if not pattern.startswith("(?:"):
+        return [pattern]  # one text, as it is
+    return [re.sub(r"\\(.)", r"\1", choice) for choice in re.split(r"(?<!\\)\|", pattern[3:-1])]
 
 
 def _rule(row: Mapping[str, Any]) -> list[Any]:

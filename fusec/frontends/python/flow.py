@@ -201,25 +201,20 @@ class Flow:
                 merged[name] = replace(known, missing=known.missing or "if")
             elif a.value == b.value:
                 merged[name] = a
-                if (
-                    isinstance(a.value, Scalar)
-                    and isinstance(a.value.expr, Local)
-                    and a.value.expr.name in self._shared
-                ):
-                    self._hoist(a.value.expr, then)
             else:
                 merged[name] = Binding(self._met(name, (a, then), (b, orelse), span), a.span)
         self.variables = merged
 
-    def _hoist(self, local: Local, block: list[Stmt]) -> None:
-        """Declare a local before the if, which the first arm has declared for itself."""
+    def hoist_shared(self, block: list[Stmt]) -> None:
+        """Declare before an if what its first arm has declared for itself, and the other one assigns too."""
         for at, statement in enumerate(block):
-            if isinstance(statement, Declare) and statement.name == local.name:
-                assigned = [] if statement.value is None else [Assign(local.name, statement.value, line=statement.line)]
-                block[at : at + 1] = assigned
-                self.emit(Declare(local.name, local.type, line=statement.line))
-                self._shared.discard(local.name)
-                return
+            if isinstance(statement, Declare) and statement.name in self._shared:
+                self._shared.discard(statement.name)
+                self.emit(Declare(statement.name, statement.type, line=statement.line))
+                if statement.value is not None:
+                    block[at] = Assign(statement.name, statement.value, line=statement.line)
+        hoisted = {each.name for each in self.blocks[-1] if isinstance(each, Declare)}
+        block[:] = [each for each in block if not (isinstance(each, Declare) and each.name in hoisted)]
 
     def _met(self, name: str, a: tuple[Binding, list[Stmt]], b: tuple[Binding, list[Stmt]], span: Span) -> Value:
         first, second = a[0].value, b[0].value

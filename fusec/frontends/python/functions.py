@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusec import ops
-from fusec.dtypes import BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, DType, real_type
+from fusec.dtypes import BOOL, FLOAT64, INT8, INT32, DType, complex_type, real_type
 from fusec.errors.language import ArgumentCount, BadArgument
 from fusec.errors.python import NoDtype
 from fusec.frontends.python import arithmetic
@@ -82,7 +82,7 @@ def _floats(op: str, complex_op: str = "") -> Known:
     answer = BOOL if row.result == "bool" else None
 
     def make(site: Site, args: list[Scalar]) -> Scalar:
-        kind = floating(shared(site, args)[0])
+        kind = _floating(site, args)
         parts = _parts([adapt(arg, kind, site.span) for arg in args])
         if not is_complex(kind):
             return Scalar(_answer(kind, answer), apply(op, *parts))
@@ -91,6 +91,19 @@ def _floats(op: str, complex_op: str = "") -> Known:
         return Scalar(_answer(kind, answer), apply(complex_op or op, *parts))
 
     return Known(row.arity, row.arity, make)
+
+
+def _floating(site: Site, args: list[Scalar]) -> Kind:
+    """The float that NumPy computes a function in: wide enough for every argument by itself."""
+    wide = [Scalar(floating(arg.type), arg.expr) for arg in args]
+    kind = wide[0].type
+    for arg, given in zip(wide[1:], args[1:], strict=True):
+        found = promote(kind, arg.type)
+        if found is None:
+            types = " and ".join(str(each.type) for each in (args[0], given))
+            raise NoDtype(f"'{site.name}'", types, "convert one of them first").at(site.span)
+        kind = found
+    return kind
 
 
 def _answer(kind: Kind, answer: DType | None) -> Kind:
@@ -148,6 +161,18 @@ def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
     return Known(arity, arity, make)
 
 
+def _integers(op: str) -> Known:
+    """A function of integers of one type."""
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        kind, args = shared(site, args)
+        if not is_integer(kind):
+            raise site.refuse(str(kind), "it is for integers")
+        return Scalar(kind, apply(op, *_parts(args)))
+
+    return Known(2, 2, make)
+
+
 def _operator(op: str) -> Known:
     return Known(2, 2, lambda site, args: arithmetic.binary(op, args[0], args[1], site.span))
 
@@ -201,12 +226,9 @@ def part(which: str, value: Scalar) -> Scalar:
 
 
 def _angle(site: Site, args: list[Scalar]) -> Scalar:
-    kind = args[0].type
-    if not is_complex(kind):
-        kind = (
-            PY_COMPLEX if isinstance(kind, PythonType) else COMPLEX64 if floating(kind) == FLOAT32 else PY_COMPLEX.dtype
-        )
-    return Scalar(part_of(kind), apply("arg", adapt(args[0], kind, site.span).read()))
+    kind = floating(args[0].type)
+    value = converted(adapt(args[0], kind, site.span).read(), complex_type(carrier(kind)))
+    return Scalar(part_of(kind), apply("arg", value))
 
 
 def _sign(site: Site, args: list[Scalar]) -> Scalar:
@@ -238,9 +260,10 @@ def _least(op: str) -> Known:
 
 def _reciprocal(site: Site, args: list[Scalar]) -> Scalar:
     kind = args[0].type
-    if is_integer(kind) or is_bool(kind):
-        raise site.refuse(str(kind), "write 1 / x")
-    return Scalar(kind, apply("divide", const(1, carrier(kind)), args[0].read()))
+    if is_bool(kind):
+        raise site.refuse("bools", "write 1 / x")
+    one = const(1, carrier(kind))
+    return Scalar(kind, apply("quotient" if is_integer(kind) else "divide", one, args[0].read()))
 
 
 def _square(site: Site, args: list[Scalar]) -> Scalar:
@@ -249,6 +272,9 @@ def _square(site: Site, args: list[Scalar]) -> Scalar:
 
 def _fmod(site: Site, args: list[Scalar]) -> Scalar:
     kind, values = shared(site, args)
+    if is_bool(kind):
+        kind = PY_INT if kind == PY_BOOL else INT8
+        values = [adapt(value, kind, site.span) for value in values]
     if is_integer(kind):
         return Scalar(kind, apply("modulo", *_parts(values)))
     return _floats("fmod").make(site, args)
@@ -324,14 +350,14 @@ FUNCTIONS: dict[str, Known] = {
     **EXTREMES,
     "sqrt": _floats("sqrt", "sqrt_complex"),
     "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "fix": _whole("trunc"),
-    "rint": _whole("rint", "rint_complex"), "round": _whole("rint", "rint_complex"),
+    "rint": _floats("rint", "rint_complex"), "round": _whole("rint", "rint_complex"),
     "abs": Known(1, 1, _absolute), "absolute": Known(1, 1, _absolute), "fabs": _floats("absolute"),
     "sign": Known(1, 1, _sign), "square": Known(1, 1, _square),
     "reciprocal": Known(1, 1, _reciprocal), "clip": Known(3, 3, _clip), "where": Known(3, 3, _where),
     "isnan": _test("isnan"), "isinf": _test("isinf"), "isfinite": _test("isfinite", "logical_and"),
     "signbit": _floats("signbit"), "fmod": Known(2, 2, _fmod), "fma": Known(3, 3, _fma), "ldexp": Known(2, 2, _ldexp),
     "angle": Known(1, 1, _angle), "float_power": Known(2, 2, _float_power),
-    "min": _least("<"), "max": _least(">"), "gcd": _alike("gcd"), "lcm": _alike("lcm"),
+    "min": _least("<"), "max": _least(">"), "gcd": _integers("gcd"), "lcm": _integers("lcm"),
 }  # fmt: skip
 MATH: dict[str, Known] = {  # what Python's module math has otherwise than NumPy
     "floor": _to_int("floor"), "ceil": _to_int("ceil"), "trunc": _to_int("trunc"), "fmod": _floats("fmod"),

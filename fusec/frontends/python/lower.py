@@ -18,9 +18,10 @@ from fusec.frontends.python.statements import Statements
 from fusec.frontends.python.types import BY_NAME, Kind, PythonType, carrier, storage
 from fusec.frontends.python.unit import MAX_NESTING, Instance, Other, Unit, value_of
 from fusec.frontends.python.values import Scalar, UserFunction, Uses, Value, converted, rounded
-from fusec.ir.expr import Pointer, Struct
+from fusec.ir.expr import Expr, Pointer, Struct
 from fusec.ir.loops import (
     ArrayParam,
+    Assign,
     Declare,
     Element,
     Function,
@@ -39,16 +40,53 @@ from fusec.records import dataclass
 
 
 class Device(Statements):
-    """A function that others call."""
+    """A function that others call. struct: its name, that of the struct in which it returns several numbers.
+
+    ends: how many returns it has; several that need not return at once leave their results in `kept`.
+    """
+
+    struct = ""
+    ends = 1
+    kept: tuple[Local, ...] = ()
+
+    def prepare(self, ends: int) -> None:
+        """Before the body: make room for results that several returns give."""
+        self.ends = ends
+        if ends > 1 and self.result is not None:
+            self.kept = tuple(self.declare(name, dtype) for name, dtype in self.places())
+
+    def places(self) -> list[tuple[str, DType | Struct]]:
+        """What is returned, by name and type."""
+        assert self.result is not None, "the types of the results are known by now"
+        kind = result_of(self.struct, self.result)
+        assert not isinstance(kind, PythonType), "carriers are dtypes"
+        return [("result", kind)]
 
     def finish(self, values: tuple[Scalar, ...]) -> None:
-        """Return one number, or several in a struct."""
+        """Give the results now, or keep them until the one end of the function."""
+        found = self.final(values)
+        if self.ends == 1 or self.loops or not self.tail:
+            self.give(found)
+            return
+        for local, value in zip(self.kept, found, strict=True):
+            self.emit(Assign(local.name, value, line=self.line))
+
+    def complete(self) -> None:
+        """After the body: give what was kept."""
+        if self.kept:
+            self.line = 0
+            self.give(self.kept)
+
+    def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
+        """The results as they are returned: one number, or several in a struct."""
         assert self.result is not None, "the types of the results are known by now"
         kind = result_of(self.struct, self.result)
         parts = tuple(value.read() for value in values)
-        self.emit(Return(Make(parts, kind) if isinstance(kind, Struct) else parts[0], line=self.line))
+        return (Make(parts, kind),) if isinstance(kind, Struct) else parts
 
-    struct = ""
+    def give(self, found: tuple[Expr, ...]) -> None:
+        """Return from a device function."""
+        self.emit(Return(found[0], line=self.line))
 
     def instantiate(self, callee: UserFunction, given: dict[str, Value]) -> Instance:
         """A device function for certain arguments."""
@@ -61,12 +99,15 @@ def instantiate(unit: Unit, callee: UserFunction, given: dict[str, Value]) -> In
     inside, params = parameter_values(given)
     name = unit.fresh(tree.name)
     kinds: tuple[Kind, ...] | None = None
+    ends = 1
     for _ in range(2):
         frame = _frame(Device, unit, callee.key, tree, {each for each, _ in params})
         frame.struct, frame.result = name, kinds
+        frame.prepare(ends)
         for each, value in inside.items():
             frame.variables[each] = Binding(value, tree.span)
         kinds = _run(frame, tree, dtype_of(tree.returns, unit, callee.key))
+        ends = len(frame.returned)
     result = result_of(name, kinds or ())
     text = tree.span.file.line(tree.span.line).strip()
     types = tuple((each, carrier(value.type)) for each, value in params)
@@ -80,12 +121,24 @@ class Kernel(Device):
 
     targets: tuple[tuple[str, DType], ...] = ()
 
-    def finish(self, values: tuple[Scalar, ...]) -> None:
-        """Store the results."""
-        for (name, dtype), value in zip(self.targets, values, strict=True):
-            stored = converted(value.read(), dtype) if dtype != storage(value.type) else rounded(value)
-            self.emit(Store(Element(name, Pointer(dtype, "global")), stored, line=self.line))
-        self.emit(Return(line=self.line))
+    def places(self) -> list[tuple[str, DType | Struct]]:
+        """The results, by output."""
+        return list(self.targets)
+
+    def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
+        """The results as memory holds them."""
+        pairs = zip(self.targets, values, strict=True)
+        return tuple(
+            converted(value.read(), dtype) if dtype != storage(value.type) else rounded(value)
+            for (_, dtype), value in pairs
+        )
+
+    def give(self, found: tuple[Expr, ...]) -> None:
+        """Store the results, and end the element's work if there is more that it must not do."""
+        for (name, dtype), value in zip(self.targets, found, strict=True):
+            self.emit(Store(Element(name, Pointer(dtype, "global")), value, line=self.line))
+        if self.loops or not self.tail:
+            self.emit(Return(line=self.line))
 
 
 @dataclass(frozen=True)
@@ -102,7 +155,7 @@ class Inferred:
 
 def infer(definition: PythonDefinition, types: Mapping[str, DType]) -> Inferred:
     """The types of the results for arguments of these dtypes; a number that meets one dtype alone takes that dtype."""
-    frame, uses = _lowered(definition, types, None)
+    frame, uses = _lowered(definition, types)
     kinds = frame.results()
     if len(kinds) != len(definition.outputs):
         cure = "write the parts out: a, b = f(x), and return a, b"
@@ -119,9 +172,8 @@ def infer(definition: PythonDefinition, types: Mapping[str, DType]) -> Inferred:
 
 def lower(definition: PythonDefinition, types: Mapping[str, DType], scalars: frozenset[str]) -> Program:
     """The program of a kernel for arguments and results of given dtypes. Raises the errors of fusec.errors.python."""
-    frame, _ = _lowered(definition, types, None)
-    kinds = frame.results()
-    frame, _ = _lowered(definition, types, kinds)
+    frame, _ = _lowered(definition, types)
+    frame, _ = _lowered(definition, types, frame)
     head: list[Stmt] = []
     params: list[Param] = []
     read = {each.name for stmt in frame.blocks[0] for each in _locals(stmt)}
@@ -146,8 +198,9 @@ def _locals(statement: Stmt) -> list[Local]:
 
 
 def _lowered(
-    definition: PythonDefinition, types: Mapping[str, DType], kinds: tuple[Kind, ...] | None
+    definition: PythonDefinition, types: Mapping[str, DType], trial: Kernel | None = None
 ) -> tuple[Kernel, Mapping[str, Uses]]:
+    """The kernel lowered; trial: what the first lowering found, which tells the types of the results."""
     unit = Unit(definition)
     key = definition.functions[-1].key
     tree = unit.tree(key)
@@ -155,10 +208,9 @@ def _lowered(
     unit.names |= names | set(definition.outputs) | {definition.name}
     unit.active.append(key)
     frame = _frame(Kernel, unit, key, tree, names | set(definition.outputs))
-    frame.targets = (
-        tuple((name, types.get(name, types[next(iter(types))])) for name in definition.outputs) if kinds else ()
-    )
-    frame.result = kinds
+    if trial is not None:
+        frame.targets, frame.result = tuple((name, types[name]) for name in definition.outputs), trial.results()
+        frame.prepare(len(trial.returned))
     uses = {name: Uses() for name, _ in definition.numbers}
     constants = dict(definition.constants)
     for param in tree.params:
@@ -211,5 +263,6 @@ def _run(frame: Device, tree: s.Function, forced: DType | None) -> tuple[Kind, .
         raise TooDeep(MAX_NESTING, "expressions").at(tree.span) from None
     if frame.reachable or not frame.returned:
         raise NoReturn(tree.name).at(tree.span)
+    frame.complete()
     kinds = frame.results()
     return tuple(forced for _ in kinds) if forced is not None else kinds

@@ -138,3 +138,14 @@ def returned(body: Iterable[s.Statement]) -> list[int]:
     """How many values each return of a tuple has; nothing for returns of one value."""
     values = [each.value for each in _all(body) if isinstance(each, s.Return)]
     return [len(value.items) for value in values if isinstance(value, s.Tuple)]
+
+
+def ends(body: s.Body) -> bool:
+    """True if control never gets past statements: each way through them returns, or loops for ever."""
+    for statement in body:
+        match statement:
+            case s.Return():
+                return True
+            case s.If(then=then, orelse=orelse) if ends(then) and ends(orelse):
+                return True
+    return False

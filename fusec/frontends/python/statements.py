@@ -12,7 +12,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
 from fusec.frontends.python.calls import Calls
-from fusec.frontends.python.flow import Binding, Loop
+from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
 from fusec.frontends.python.values import Items, Scalar, Value, adapt, literal, show
 from fusec.ir.expr import Const, Expr, apply, const
@@ -21,6 +21,7 @@ from fusec.records import replace
 from fusec.source import Span
 
 TRUE = const(True, BOOL)
+MAX_NESTED = 30  # branches that take in what follows them; half the bound of nesting
 MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 
 
@@ -28,6 +29,7 @@ class Statements(Calls):
     """Lowers statements. returned: every value returned so far, with its place."""
 
     result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found
+    tail = True  # nothing follows but the end of the function
 
     def body(self, statements: s.Body) -> None:
         """Statements in order, up to where control ends."""
@@ -115,34 +117,51 @@ class Statements(Calls):
     # --- branches ---
 
     def _if(self, node: s.If, rest: s.Body) -> bool:
-        """A branch. rest: what follows in the same block; True if it has been lowered as well."""
+        """A branch. rest: what follows in the same block; True if it has been lowered as well.
+
+        Where nothing follows but the end of the function, and one way returns, the rest belongs to the other way, so
+        that the function ends in one place.
+        """
         test = self.test(node.condition)
         if isinstance(test, Const):
-            self.body(node.then if test.bits else node.orelse)
-            return False
+            self.body((*(node.then if test.bits else node.orelse), *rest))
+            return True
+        tail = self.tail and not self.loops and len(self.blocks) < MAX_NESTED
+        ends, others_end = tail and scan.ends(node.then), tail and scan.ends(node.orelse)
+        then_body = (*node.then, *rest) if others_end and not ends else node.then
+        else_body = (*node.orelse, *rest) if ends else node.orelse
+        outer, self.tail = self.tail, tail and (ends or others_end or not rest)
         line, start = self.line, dict(self.variables)
         with self.block(node.span) as then, self.arm(start, {}):
-            self.body(node.then)
-            twins = self.declared_since(start)
+            self.body(then_body)
+            twins = self.declared_since(start) if self.reachable else {}
         first, first_goes_on = self.variables, self.reachable
-        if not first_goes_on:  # what follows is the other way
-            self.line = line
-            self.emit(If(test, tuple(then), line=line))
-            self.variables, self.reachable = start, True
-            self.body(node.orelse)
-            return False
         with self.block(node.span) as orelse, self.arm(start, twins):
-            self.body(node.orelse)
-        self.line = line
-        if not self.reachable:  # likewise, with the ways exchanged
+            self.body(else_body)
+        self.line, self.tail = line, outer
+        self.hoist_shared(then)
+        if first_goes_on and self.reachable:
+            self.meet(((first, then), (self.variables, orelse)), node.span)
+            self.emit(If(test, tuple(then), tuple(orelse), line=line))
+            return ends or others_end
+        if ends or others_end or (tail and not rest):
+            self.reachable = first_goes_on or self.reachable
+            self.emit(If(test, tuple(then), tuple(orelse), line=line))
+            return True
+        if first_goes_on:
             self.emit(If(apply("logical_not", test), tuple(orelse), line=line))
-            self.variables, self.reachable = start, True
-            self.body(node.then)
-            return False
-        self.meet(((first, then), (self.variables, orelse)), node.span)
-        self.emit(If(test, tuple(then), tuple(orelse), line=line))
-        del rest
+            self._again(start, node.then)
+        else:
+            self.emit(If(test, tuple(then), line=line))
+            self._again(start, node.orelse)
         return False
+
+    def _again(self, start: Variables, body: s.Body) -> None:
+        """Lower the way that goes on in the block of the if itself."""
+        outer, self.tail = self.tail, False
+        self.variables, self.reachable = start, True
+        self.body(body)
+        self.tail = outer
 
     # --- loops ---
 

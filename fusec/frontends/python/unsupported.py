@@ -78,7 +78,7 @@ def explain(file: SourceFile, token: Token | None, expected: frozenset[str]) -> 
     if token is None:
         return NotPython("the text ends too early").at(Span(file, max(len(file.text) - 1, 0), len(file.text)))
     shown = "end of line" if token.type in ("NEWLINE", "INDENT", "DEDENT") else token.text
-    what = "a decorated function is read alone" if not expected & {"NAME", "NUMBER"} else "not allowed here"
+    what = "a text of functions begins with def" if "DEF" in expected else "not allowed here"
     return UnexpectedToken(shown, what).at(Span(file, token.start, max(token.end, token.start + 1)))
 
 
