@@ -106,6 +106,17 @@ ELEMENTARY = (
         69,
     ),
     Fit(
+        "atanh_series_power",
+        "(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 of s^2, for powers",
+        of_square(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5),
+        lambda z: z * z + TINY**2,
+        mp.mpf(0),
+        ATANH_MAX,
+        0,
+        71,
+        paired=1,
+    ),
+    Fit(
         "tanh",
         "(tanh(x) - x) / x^3 of x^2",
         of_square(lambda x: (mp.tanh(x) - x) / x**3),

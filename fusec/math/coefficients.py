@@ -75,6 +75,12 @@ POLYNOMIALS = {
         "0x1.999999999999ap-2 0x1.2492492492358p-2 0x1.c71c71c747f7bp-3 0x1.745d172d4e14cp-3 0x1.3b13b9401d855p-3 "
         "0x1.110f73ad2b933p-3 0x1.e249b99dae5c9p-4 0x1.a741f14d0ae1bp-4 0x1.da66b57f79783p-4"
     ),
+    # (2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 of s^2, for powers on [0.0, 0.04004], error 2^-72.1
+    ("atanh_series_power", "float64"): (
+        "0x1.999999999999ap-2 0x1.24924924922dfp-2 0x1.c71c71c752f7cp-3 0x1.745d17290bf50p-3 0x1.3b13ba38efca5p-3 "
+        "0x1.110f5111356a5p-3 0x1.e24f7eea0c4e2p-4 0x1.a6fe10a368f25p-4 0x1.dbb9272f0c098p-4"
+    ),
+    ("atanh_series_power_low", "float64"): ("0x1.0aee405d805c2p-56"),
     # P of Hankel's expansion of order 0, of 64 / x^2 on [0.0, 1.0], error 2^-29.2
     ("bessel_p0", "float32"): (
         "0x1.0000000000000p+0 -0x1.1ffc4e0000000p-10 0x1.c6728e0000000p-16 -0x1.bcd3820000000p-20"

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32
+from fusec.dtypes import FLOAT32, FLOAT64
+from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
 from fusec.math.exponential import exp_rest, reduce
-from fusec.math.formats import INF, NAN, Split, constant_pair, format_of, horner, power_of_two, split_exponent
+from fusec.math.formats import (
+    INF,
+    NAN,
+    Split,
+    constant_pair,
+    format_of,
+    horner,
+    horner_of,
+    power_of_two,
+    split_exponent,
+)
 from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
 from fusec.math.value import Value, fma, where
 
@@ -44,8 +55,11 @@ def _log_double(split: Split) -> Value:
     return fma(count, high, f - (half_square - corrected))
 
 
-def log_pair(f: Pair, exponent: Value) -> Pair:
-    """Exponent * ln 2 + log(1 + f), relative error about 2^-(digits + 12); f in [-1/3, 1/3] or a little beyond."""
+def log_pair(f: Pair, exponent: Value, fine: bool = False) -> Pair:
+    """Exponent * ln 2 + log(1 + f), relative error about 2^-(digits + 11); f in [-1/3, 1/3] or a little beyond.
+
+    fine: 2^-(digits + 15) in float64, for powers, which magnify it by up to 1000.
+    """
     below = quick_sum(f.hi.like(2.0), f.hi)
     below = Pair(below.hi, below.lo + f.lo)
     inverse = 1.0 / below.hi
@@ -54,10 +68,7 @@ def log_pair(f: Pair, exponent: Value) -> Pair:
     s = quick_sum(first, rest * inverse)
     z = two_product(s.hi, s.hi)
     z = Pair(z.hi, fma(s.hi + s.hi, s.lo, z.lo))
-    leading = constant_pair("two_thirds", f.hi)
-    series = quick_sum(leading.hi, z.hi * horner("atanh_series_2", z.hi))
-    series = Pair(series.hi, series.lo + leading.lo)
-    third = (s * z) * series
+    third = (s * z) * (_series_fine(z) if fine and f.hi.dtype == FLOAT64 else _series(z.hi))
     near = quick_sum(s.hi + s.hi, third.hi)
     near = Pair(near.hi, near.lo + (third.lo + (s.lo + s.lo)))
     ln2 = constant_pair("ln2", f.hi)
@@ -66,10 +77,29 @@ def log_pair(f: Pair, exponent: Value) -> Pair:
     return quick_sum(total.hi, total.lo + (near.lo + fma(exponent, ln2.lo, whole.lo)))
 
 
-def log_of(x: Value) -> Pair:
-    """log(x) as a pair, for positive finite x."""
+def _series(z: Value) -> Pair:
+    """(2 atanh(s) - 2 s) / s^3 of z = s^2."""
+    leading = constant_pair("two_thirds", z)
+    series = quick_sum(leading.hi, z * horner("atanh_series_2", z))
+    return Pair(series.hi, series.lo + leading.lo)
+
+
+def _series_fine(z: Pair) -> Pair:
+    """The same with the second coefficient and its product in pairs too."""
+    second, *others = polynomial("atanh_series_power", z.hi.dtype)
+    (second_low,) = polynomial("atanh_series_power_low", z.hi.dtype)
+    inner = quick_sum(z.hi.like(second), z.hi * horner_of(tuple(others), z.hi))
+    product = two_product(z.hi, inner.hi)
+    low = fma(z.hi, inner.lo + second_low, fma(z.lo, inner.hi, product.lo))
+    leading = constant_pair("two_thirds", z.hi)
+    series = quick_sum(leading.hi, product.hi)
+    return Pair(series.hi, series.lo + (leading.lo + low))
+
+
+def log_of(x: Value, fine: bool = False) -> Pair:
+    """log(x) as a pair, for positive finite x; `fine` as for `log_pair`."""
     split = split_exponent(x)
-    return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent)
+    return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent, fine)
 
 
 def log1p(x: Value) -> Value:
@@ -118,8 +148,8 @@ def log10(x: Value) -> Value:
     return log_limits(x, (log_of(x) * constant_pair("log10e", x)).value())
 
 
-def _log1p_of_exp(distance: Pair) -> Pair:
-    """log(1 + e^distance) for a distance <= 0; relative error about 2^-(digits + 4)."""
+def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
+    """log(1 + e^distance) [times a constant] for a distance <= 0; relative error about 2^-(digits + 4)."""
     form = format_of(distance.hi)
     least = form.pick(-104.0, -746.0)
     far = distance.hi < least
@@ -127,13 +157,19 @@ def _log1p_of_exp(distance: Pair) -> Pair:
     loose = exp_rest(reduced.rest)
     power = quick_sum(loose.hi, loose.lo)
     half = reduced.integer >> 1
-    power = power.scaled(power_of_two(half)).scaled(power_of_two(reduced.integer - half))
-    total = quick_sum(distance.hi.like(1.0), power.hi)
+    first, second = power_of_two(half), power_of_two(reduced.integer - half)
+    scaled = power.scaled(first).scaled(second)
+    total = quick_sum(distance.hi.like(1.0), scaled.hi)
     split = split_exponent(total.hi)  # the argument is in [1, 2], so the exponent is 0 or 1
     unit = where(split.exponent.eq(0.0), distance.hi.like(1.0), 0.5)
-    near = log_pair(quick_sum(split.fraction, (total.lo + power.lo) * unit), split.exponent)
-    p = power.hi
-    small = quick_sum(p, fma(p * p, fma(p, 1.0 / 3.0, -0.5), power.lo))
+    near = log_pair(quick_sum(split.fraction, (total.lo + scaled.lo) * unit), split.exponent)
+    p = scaled.hi
+    small = quick_sum(power.hi, fma(power.hi * p, fma(p, 1.0 / 3.0, -0.5), power.lo))
+    if times is not None:
+        near, small = near * times, small * times
+    # scaled last, and as one number where the second part would be subnormal, so that it is rounded once
+    single = reduced.integer < 2 * form.mantissa - form.bias
+    small = choose(single, Pair(small.value(), power.hi.like(0.0)), small).scaled(first).scaled(second)
     return choose(distance.hi < form.pick(-9.0, -20.0), small, near)  # there p^4 / 4 is below the last place of p
 
 
@@ -167,8 +203,7 @@ def logaddexp2(x: Value, y: Value) -> Value:
     gap = _distance(x, y)
     least = -2.0 * format_of(x).bias
     bounded = choose(gap.hi < least, Pair(x.like(least), x.like(0.0)), gap)  # the product of an infinity would be nan
-    rest = _log1p_of_exp(bounded * constant_pair("ln2", x))
-    return _added(x, y, rest * constant_pair("log2e", x))
+    return _added(x, y, _log1p_of_exp(bounded * constant_pair("ln2", x), times=constant_pair("log2e", x)))
 
 
 def softplus(x: Value) -> Value:

@@ -21,7 +21,7 @@ def pow_(x: Value, y: Value) -> Value:
         34, 66
     )  # the logarithm next to 1 is at least 2^-digits, so beyond this all over- or underflows
     size, exponent = abs(x), clamp(y, -far, far)
-    logarithm = log_of(size)
+    logarithm = log_of(size, fine=True)
     head = two_product(logarithm.hi, exponent)
     bounded = clamp_exponent(head.hi)
     low = where(bounded.eq(head.hi), fma(logarithm.lo, exponent, head.lo), 0.0)

@@ -79,10 +79,16 @@ def _as_float64(exact: Wide) -> np.ndarray:
 
 def drawn_sample(row: Row, count: int) -> Sample:
     """Arguments of float64 by chance: many where long doubles give their values, else fewer."""
+    if function_of(row.op) is None:
+        return exactly(row, points.drawn(row, FLOAT64, max(count // (1000 if row.slow else 50), 20)))
+    return quickly(row, points.drawn(row, FLOAT64, count))
+
+
+def quickly(row: Row, arguments: tuple[np.ndarray, ...]) -> Sample:
+    """Points with values of long doubles where there are some, else of 40 digits."""
     quick = function_of(row.op)
     if quick is None:
-        return exactly(row, points.drawn(row, FLOAT64, max(count // (1000 if row.slow else 50), 20)))
-    arguments = points.drawn(row, FLOAT64, count)
+        return exactly(row, arguments)
     with np.errstate(all="ignore"):
         exact = wide_of_floats(quick(*(each.astype(np.longdouble) for each in arguments)))
     return Sample(arguments, exact, unit_at(row, arguments, _as_float64(exact)), rough=True)
@@ -125,13 +131,34 @@ def joined(parts: list[Found], mean: float | None = None) -> Found:
 
 
 def measure_double(row: Row, evaluators: Mapping[str, Evaluate], count: int) -> dict[str, Found]:
-    """Errors in float64 of several implementations, at the same points."""
+    """Errors in float64 of several implementations, at the same points and near the worst of them."""
     samples = [drawn_sample(row, count), exactly(row, points.hard(row, FLOAT64))]
     found = {}
     for name, evaluate in evaluators.items():
         with np.errstate(all="ignore"):
-            parts = [judge(row, FLOAT64, sample, evaluate(row, *sample.arguments))[1] for sample in samples]
-        found[name] = joined(parts)
+            judged = [judge(row, FLOAT64, sample, evaluate(row, *sample.arguments)) for sample in samples]
+            near = _near_the_worst(row, evaluate, samples[0], judged[0][0])
+        found[name] = joined([*(each for _, each in judged), *near])
+    return found
+
+
+SEARCHES = (2.0**-3, 2.0**-6, 2.0**-10)  # how far from the worst arguments, relative to them
+
+
+def _near_the_worst(row: Row, evaluate: Evaluate, sample: Sample, error: np.ndarray) -> list[Found]:
+    """What is found by looking around the worst arguments of a sample, then around the worst of those."""
+    random = np.random.default_rng(3)
+    many = 400 if function_of(row.op) else 6 if row.slow else 30
+    found = []
+    for spread in SEARCHES:
+        worst = np.argsort(np.where(np.isnan(sample.exact.high) | np.isinf(error), -1, error))[-24:]
+        moved = tuple(
+            (each[worst, None] * (1 + random.uniform(-spread, spread, (len(worst), many)))).ravel()
+            for each in sample.arguments
+        )
+        sample = quickly(row, moved)
+        error, summary = judge(row, FLOAT64, sample, evaluate(row, *moved))
+        found.append(summary)
     return found
 
 

@@ -107,11 +107,13 @@ def _pairs(row: Row, dtype: DType, count: int, random: np.random.Generator) -> t
     if row.op == "pow":
         base = np.exp2(random.uniform(bottom, top, count))
         near = 1 + random.uniform(-0.5, 0.5, count) * np.exp2(-random.uniform(0, 40, count))
-        left = [random.uniform(0, 9, count), base, near]
+        left = [random.uniform(0, 9, count), base, near, random.uniform(0.5, 2, count)]
         right = [random.uniform(-30, 30, count)]
         with np.errstate(divide="ignore"):
-            logarithms = [np.log2(each.astype(dtype.numpy)) for each in (base, near)]
-            right += [random.uniform(bottom - 2, top + 2, count) / each for each in logarithms]
+            logarithms = [np.log2(each.astype(dtype.numpy)) for each in left[1:]]
+            exponents = [random.uniform(bottom - 2, top + 2, count) for _ in range(2)]
+            exponents.append(random.uniform(0.8, 1, count) * np.where(random.random(count) < 0.5, top, bottom + 52))
+            right += [each / logarithm for each, logarithm in zip(exponents, logarithms, strict=True)]
     if row.op in ("logaddexp", "logaddexp2"):
         mid = random.uniform(-120, 120, count)
         low = -random.uniform(0, 3, count) * np.exp2(-random.uniform(0, 20, count))
