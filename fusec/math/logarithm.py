@@ -167,8 +167,8 @@ def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
     small = quick_sum(power.hi, fma(power.hi * p, fma(p, 1.0 / 3.0, -0.5), power.lo))
     if times is not None:
         near, small = near * times, small * times
-    # scaled last, and as one number where the second part would be subnormal, so that it is rounded once
-    single = reduced.integer < 2 * form.mantissa - form.bias
+    # scaled last, and as one number where the first part may be subnormal, so that it is rounded once
+    single = reduced.integer < 8 - form.bias
     small = choose(single, Pair(small.value(), power.hi.like(0.0)), small).scaled(first).scaled(second)
     return choose(distance.hi < form.pick(-9.0, -20.0), small, near)  # there p^4 / 4 is below the last place of p
 
