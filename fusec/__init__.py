@@ -22,6 +22,7 @@ from fusec.version import VERSION
 if TYPE_CHECKING:
     from fusec.decorators import elementwise
     from fusec.kernels import ElementwiseKernel
+    from fusec.reductions.kernels import ReductionKernel
 
 __version__ = VERSION
 
@@ -33,6 +34,7 @@ __all__ = [
     "FusecRuntimeError",
     "FusecTypeError",
     "FusecValueError",
+    "ReductionKernel",
     "elementwise",
 ]
 
@@ -44,6 +46,11 @@ def __getattr__(name: str) -> object:
             from fusec.kernels import ElementwiseKernel
 
         return ElementwiseKernel
+    if name == "ReductionKernel":
+        with forking.lock:
+            from fusec.reductions.kernels import ReductionKernel
+
+        return ReductionKernel
     if name == "elementwise":
         with forking.lock:
             from fusec.decorators import elementwise

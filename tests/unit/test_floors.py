@@ -14,6 +14,7 @@ FLOORS = (
     {"cli"},
     {"choices"},
     {"doctor", "kernel_files"},
+    {"reductions"},
     {"kernels", "decorators"},
     {"planned"},
     {"explain", "device_calls", "entries"},

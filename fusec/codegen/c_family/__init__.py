@@ -6,10 +6,10 @@ from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.file import join_parts
 from fusec.codegen.c_family.frame import Frame, Group, struct_texts
-from fusec.codegen.c_family.helpers import needed
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import POSTFIX, Piece
 from fusec.codegen.c_family.places import HELPERS_BY_AXES, Places
+from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import Statements, harmless
 from fusec.codegen.c_family.wide import refusal

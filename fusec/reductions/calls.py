@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import forking, layouts, reduction_pipeline
+from fusec import forking, layouts
 from fusec.dtypes import BOOL, DType
 from fusec.errors.arguments import (
     OutputIsNotAnArray,
@@ -27,13 +27,14 @@ from fusec.kernel import Slot
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
 from fusec.records import dataclass
-from fusec.reduction_pipeline import MASK, Request
-from fusec.reduction_plans import Operand, Phase, phases
+from fusec.reductions import pipeline
+from fusec.reductions.pipeline import MASK, Request
+from fusec.reductions.plans import Operand, Phase, phases
 from fusec.scalars import encode
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
-    from fusec.reduction_kernels import ReductionKernel
+    from fusec.reductions.kernels import ReductionKernel
     from fusec.runtime.cpu.engine import Executable
 
 Axis = object  # None, an integer, or a sequence of integers
@@ -237,10 +238,10 @@ def make_plan(kernel: ReductionKernel, call: Call) -> Plan:
     ndims = tuple((param.name, call.inputs[param.name].ndim) for param in kernel.in_params if param.raw)
     uses = kernel.uses_index
     request = Request(
-        reduction_pipeline.types_with_mask(types, call.mask is not None), frozenset(call.values),
+        pipeline.types_with_mask(types, call.mask is not None), frozenset(call.values),
         len(shape) if uses else 1, axes if uses else (0,), ndims, call.mask is not None, kernel.fp,
     )  # fmt: skip
-    reduction, empty = reduction_pipeline.lower(kernel.definition, request)
+    reduction, empty = pipeline.lower(kernel.definition, request)
     assert reduction.total is not None, "texts combine"
     partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(reduction.total.parts))
     is_empty = 0 in shape and 0 not in kept
@@ -299,7 +300,7 @@ def _step(kernel: ReductionKernel, request: Request, phase: Phase, raw: Mapping[
     with forking.lock:
         from fusec.runtime.cpu import engine
 
-    executable = reduction_pipeline.executable(kernel.definition, request, phase)
+    executable = pipeline.executable(kernel.definition, request, phase)
     elements = max(1, phase.extents[phase.axis] // phase.chunks)
     executable = engine.with_grain(executable, elements)
     walks = {name: (strides, offset) for name, strides, offset in phase.operands}
@@ -385,7 +386,7 @@ def _store_empty(kernel: ReductionKernel, plan: Plan, outputs: Sequence[Array]) 
     from fusec.ir.interpret import interpret
     from fusec.passes.expand import expand
 
-    _, empty = reduction_pipeline.lower(kernel.definition, plan.request)
+    _, empty = pipeline.lower(kernel.definition, plan.request)
     arrays = {param.name: np.zeros((), plan.types[param.name].numpy) for param in kernel.out_params}
     interpret(expand(empty), arrays, {}, ())
     for param, each in zip(kernel.out_params, outputs, strict=True):

@@ -13,7 +13,7 @@ from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.forking import forks_wait
 from fusec.kernel import Fp, Kernel
 from fusec.records import dataclass
-from fusec.reduction_plans import Phase, Role
+from fusec.reductions.plans import Phase, Role
 
 if TYPE_CHECKING:
     from fusec.frontends.reductions import ReductionText

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fusec import forking, pipeline, reduction_calls
+from fusec import forking, pipeline
 from fusec.errors.arguments import (
     DefinitionNotText,
     InvalidKernelName,
@@ -19,8 +19,9 @@ from fusec.frontends.params import parse_params
 from fusec.kernel import Fp
 from fusec.kernels import KEYWORDS
 from fusec.planned import MAX_PLANS, briefly
-from fusec.reduction_calls import Axis, Call, Plan
-from fusec.reduction_pipeline import ReductionDefinition
+from fusec.reductions import calls
+from fusec.reductions.calls import Axis, Call, Plan
+from fusec.reductions.pipeline import ReductionDefinition
 from fusec.signature import Parameter, Signature, join
 
 INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
@@ -120,14 +121,14 @@ class ReductionKernel:
             if count != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
         del stream  # host arrays have none
-        results = reduction_calls.run(self, args, out, axis, keepdims, where)
+        results = calls.run(self, args, out, axis, keepdims, where)
         return results[0] if self.nout == 1 else results
 
     def plan(self, call: Call) -> Plan:
         """The plan of a call, made at the first call of its kind and remembered."""
         found = self._plans.get(call.key)
         if found is None:
-            found = reduction_calls.make_plan(self, call)
+            found = calls.make_plan(self, call)
             with forking.lock:
                 if len(self._plans) >= MAX_PLANS:
                     self._plans.clear()
