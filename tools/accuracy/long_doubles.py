@@ -15,7 +15,7 @@ def _sine_of_half_turns(x: np.ndarray) -> np.ndarray:
     """sin(pi x): the nearest whole number is taken away exactly."""
     whole = np.rint(x)
     sign = np.where(np.fmod(whole, 2) == 0, 1, -1)
-    return sign * np.sin(_PI * (x - whole))
+    return np.asarray(sign * np.sin(_PI * (x - whole)))
 
 
 NUMPY: dict[str, Function] = {

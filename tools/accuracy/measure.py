@@ -74,7 +74,7 @@ def exactly(row: Row, arguments: tuple[np.ndarray, ...]) -> Sample:
 
 def _as_float64(exact: Wide) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(exact.high, exact.exponent)
+        return np.asarray(np.ldexp(exact.high, exact.exponent))
 
 
 def drawn_sample(row: Row, count: int) -> Sample:
@@ -118,7 +118,7 @@ def is_usual(sample: Sample, dtype: DType) -> np.ndarray:
     for each in sample.arguments:
         size = np.abs(each.astype(np.float64))
         result &= (size == 0) | (size >= tiny)
-    return result | (sample.exact.high == 0)
+    return np.asarray(result | (sample.exact.high == 0))
 
 
 def joined(parts: list[Found], mean: float | None = None) -> Found:
