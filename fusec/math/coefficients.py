@@ -81,6 +81,15 @@ POLYNOMIALS = {
         "0x1.110f5111356a5p-3 0x1.e24f7eea0c4e2p-4 0x1.a6fe10a368f25p-4 0x1.dbb9272f0c098p-4"
     ),
     ("atanh_series_power_low", "float64"): ("0x1.0aee405d805c2p-56"),
+    # (2 atanh(s) - 2 s) / s^3 of s^2 on [0.0, 0.1112], error 2^-32.0
+    ("atanh_third", "float32"): (
+        "0x1.5555580000000p-1 0x1.9996d60000000p-2 0x1.25056a0000000p-2 0x1.b721be0000000p-3 0x1.f0b7f20000000p-3"
+    ),
+    # (2 atanh(s) - 2 s) / s^3 of s^2 on [0.0, 0.1112], error 2^-57.1
+    ("atanh_third", "float64"): (
+        "0x1.5555555555535p-1 0x1.99999999a083bp-2 0x1.2492492084c1ap-2 0x1.c71c74203e7aap-3 0x1.745cb377bc941p-3 "
+        "0x1.3b1de6f9d8370p-3 0x1.10672b84fe7acp-3 0x1.efe1ea8b97d57p-4 0x1.558676d451d08p-4 0x1.5ca0e0746ede0p-3"
+    ),
     # P of Hankel's expansion of order 0, of 64 / x^2 on [0.0, 1.0], error 2^-29.2
     ("bessel_p0", "float32"): (
         "0x1.0000000000000p+0 -0x1.1ffc4e0000000p-10 0x1.c6728e0000000p-16 -0x1.bcd3820000000p-20"
@@ -142,29 +151,36 @@ POLYNOMIALS = {
         "0x1.555555555554bp-5 -0x1.6c16c16c15002p-10 0x1.a01a019c8afabp-16 -0x1.27e4f7ecceb48p-22 "
         "0x1.1ee9d7668bceap-29 -0x1.8fa3a730a15dbp-37"
     ),
-    # erf(x) / x - 1 of x^2 on [0.0, 1.001], error 2^-29.4
+    # erf(x) / x - 1 of x^2 on [0.0, 1.0001], error 2^-29.4
     ("erf", "float32"): (
         "0x1.06eba80000000p-3 -0x1.81273e0000000p-2 0x1.ce2ce60000000p-4 -0x1.b7f71a0000000p-6 0x1.53f2240000000p-8 "
-        "-0x1.a3515a0000000p-11 0x1.4771da0000000p-14"
+        "-0x1.a3515c0000000p-11 0x1.4771ec0000000p-14"
     ),
-    # erf(x) / x - 1 of x^2 on [0.0, 1.001], error 2^-56.0
+    # erf(x) / x - 1 of x^2 on [0.0, 1.0001], error 2^-56.3
     ("erf", "float64"): (
-        "0x1.06eba8214db68p-3 -0x1.812746b03799dp-2 0x1.ce2f21a03f8b9p-4 -0x1.b82ce311a97d8p-6 0x1.565bcceeda4b1p-8 "
-        "-0x1.c02daeb70aa90p-11 0x1.f9a296b5a4d12p-14 -0x1.f4c82f1f1a3b6p-17 0x1.b96b590724266p-20 "
-        "-0x1.5b8c79c4c0b13p-23 0x1.d3de1d8c26b05p-27 -0x1.a23fafe9fa82cp-31"
+        "0x1.06eba8214db69p-3 -0x1.812746b0379e6p-2 0x1.ce2f21a042b20p-4 -0x1.b82ce31284995p-6 0x1.565bcd0db011ap-8 "
+        "-0x1.c02db3d8e68fbp-11 0x1.f9a321a0389bdp-14 -0x1.f4d1df2598f43p-17 0x1.b9def084ef240p-20 "
+        "-0x1.5f1d2c9f71486p-23 0x1.f7a39d40b976ap-27 -0x1.386941bf8c139p-30 0x1.05756a8f36055p-34"
     ),
-    # -log(erfc(x)) on [0.99, 6.0], error 2^-59.4
-    ("erf_far_tail", "float64"): (
-        "0x1.6b95fafd02b35p-23 0x1.20dd57dc07f07p+0 0x1.45f41c2fec6a6p-1 0x1.a4dba0abeb5d7p-4 -0x1.389ddee4b752bp-6 "
-        "-0x1.226fa66e64a58p-12 0x1.cebaacae0a5aap-10 -0x1.4e72dff73354bp-11 0x1.658d31181d56ap-15 "
-        "0x1.2c17ef22cf27dp-14 -0x1.7e0d6f918a056p-15 0x1.17f7187c45784p-16 -0x1.25871ccb10bbdp-18 "
-        "0x1.cdf50afd2750dp-21 -0x1.115e48daa9737p-23 0x1.dab1f877b2f28p-27 -0x1.1e350bc0301eep-30 "
-        "0x1.acce1f5cf663bp-35 -0x1.2cb4160b7f96fp-40"
+    # erf(x + 2.25) - 1 on [-1.2501, 1.7], error 2^-27.2
+    ("erf_beyond", "float32"): (
+        "-0x1.7f713a0000000p-10 0x1.d4144c0000000p-8 -0x1.074b7c0000000p-6 0x1.63ef060000000p-6 -0x1.38a8480000000p-6 "
+        "0x1.5d3f760000000p-7 -0x1.7cdc240000000p-9 -0x1.6030560000000p-11 0x1.06dda00000000p-10 "
+        "-0x1.81e1580000000p-12 -0x1.084c900000000p-16 0x1.0fef060000000p-14 -0x1.47c2d40000000p-16 "
+        "-0x1.0318420000000p-19 0x1.2b2e1c0000000p-19 -0x1.80ea2a0000000p-22"
     ),
-    # -log(erfc(x)) on [0.99, 4.0], error 2^-29.8
-    ("erf_tail", "float32"): (
-        "0x1.5ccbb60000000p-12 0x1.208b1c0000000p+0 0x1.46b4300000000p-1 0x1.a67e6a0000000p-4 -0x1.6617880000000p-6 "
-        "0x1.82e6ce0000000p-9 -0x1.87aefe0000000p-13"
+    # -log(erfc(x)) on [0.9999, 5.94], error 2^-58.3
+    ("erf_tail", "float64"): (
+        "0x1.f93e55ba9d5f8p-26 0x1.20dd7085c9aaap+0 0x1.45f329c867100p-1 0x1.a4f2c3b5c44aep-4 -0x1.3962ca70a4dc8p-6 "
+        "-0x1.a9d4eeef94208p-13 0x1.b75012020fce6p-10 -0x1.2205a98cfe85dp-11 -0x1.6736b54dd28a9p-16 "
+        "0x1.cf2e5eaffa02ep-14 -0x1.0eec41006e90ep-14 0x1.964538d1c297fp-16 -0x1.c5ef4e01ebf15p-18 "
+        "0x1.8932e8eea49fdp-20 -0x1.096a1066b1f54p-22 0x1.13561359ddf30p-25 -0x1.a90d82994a6c6p-29 "
+        "0x1.cc588cda4e146p-33 -0x1.382d423c49d26p-37 0x1.8ee37b48667c9p-43"
+    ),
+    # erf(x) / x - 1 of x^2 - 1/2 on [-0.49999, 0.5001], error 2^-29.0
+    ("erf_within", "float32"): (
+        "-0x1.1ae14e0000000p-5 -0x1.1fd1640000000p-2 0x1.4543740000000p-4 -0x1.2b8d900000000p-6 0x1.c8161e0000000p-9 "
+        "-0x1.289e000000000p-11 0x1.515e4c0000000p-14"
     ),
     # (1 + 2 x) exp(x^2) erfc(x) of (x - 4) / (x + 4) on [-1.0, 0.746], error 2^-58.3
     ("erfcx", "float64"): (
@@ -439,17 +455,17 @@ POLYNOMIALS = {
     ),
     # Stirling's series for log(gamma(z)), times z, of 1 / z^2 on [1.0e-12, 0.0625], error 2^-30.9
     ("stirling_near", "float32"): ("0x1.5555520000000p-4 -0x1.6bdd640000000p-9 0x1.81b4dc0000000p-11"),
-    # (tanh(x) - x) / x^3 of x^2 on [0.0, 1.001], error 2^-27.7
+    # (tanh(x) - x) / x^3 of x^2 on [0.0, 0.8101], error 2^-29.7
     ("tanh", "float32"): (
-        "-0x1.55553c0000000p-2 0x1.110be40000000p-3 -0x1.b9622e0000000p-5 0x1.6009060000000p-6 -0x1.045cfa0000000p-7 "
-        "0x1.2d94000000000p-9 -0x1.77a9860000000p-12"
+        "-0x1.55554e0000000p-2 0x1.110f380000000p-3 -0x1.b9ca4e0000000p-5 0x1.62f1c80000000p-6 -0x1.0ed7960000000p-7 "
+        "0x1.529ce20000000p-9 -0x1.ddd6980000000p-12"
     ),
-    # (tanh(x) - x) / x^3 of x^2 on [0.0, 1.001], error 2^-59.0
+    # (tanh(x) - x) / x^3 of x^2 on [0.0, 0.8101], error 2^-57.2
     ("tanh", "float64"): (
-        "-0x1.555555555554fp-2 0x1.1111111110b1bp-3 -0x1.ba1ba1b9dd2eap-5 0x1.664f487864157p-6 -0x1.226e345734c41p-7 "
-        "0x1.d6d3aea1b8b68p-9 -0x1.7da1d81c21a02p-10 0x1.354b39881ca5fp-11 -0x1.f4dde6e526e68p-13 "
-        "0x1.9398b445569b9p-14 -0x1.3f43d485fa50ap-15 0x1.defdbf4c57601p-17 -0x1.3f11f24120e07p-18 "
-        "0x1.54d34350ad9cbp-20 -0x1.f366fd9357b41p-23 0x1.6d065b47aad7ap-26"
+        "-0x1.5555555555555p-2 0x1.11111111110a1p-3 -0x1.ba1ba1ba160d9p-5 0x1.664f48819f16dp-6 -0x1.226e353b27dfdp-7 "
+        "0x1.d6d3cb406e6cdp-9 -0x1.7da314765ff4fp-10 0x1.3554f39fc49c7p-11 -0x1.f54d3af7c838ap-13 "
+        "0x1.956c7455b137ap-14 -0x1.44e626070eee2p-15 0x1.f8314bf024825p-17 -0x1.66d9ce285a474p-18 "
+        "0x1.a8df60ecb8950p-20 -0x1.645ae8cd08577p-22 0x1.3174fd7edaf25p-25"
     ),
     # Y0(x) - 2 log(x) J0(x) / pi of x^2 / 32 - 1 on [-1.0, 1.0], error 2^-27.8
     ("y0", "float32"): (

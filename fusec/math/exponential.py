@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
-from fusec.math.formats import constant_pair, format_of, horner, horner_of, power_of_two, scale
+from fusec.math.formats import Format, constant_pair, format_of, horner, horner_of, power_of_two, scale
 from fusec.math.pairs import Pair, quick_sum, two_product, two_sum
 from fusec.math.value import Value, fma, rint, where
 from fusec.records import dataclass
@@ -136,23 +136,44 @@ def expm1(x: Value) -> Value:
     return where(abs(x) < 2.0 ** -(form.mantissa + 2), x, near)  # keeps -0.0 and subnormals
 
 
+@dataclass(frozen=True, slots=True)
+class Fallen:
+    """A power as power * 2^exponent; scaled is the same as a pair of floats, unless they would be subnormal."""
+
+    power: Pair
+    exponent: Value
+    scaled: Pair
+
+
+def least_exponent(form: Format) -> int:
+    """Far below the last place of 1, a little above the subnormal numbers."""
+    return 8 - form.bias
+
+
+def fallen(distance: Pair) -> Fallen:
+    """E^distance for a distance <= 0."""
+    form = format_of(distance.hi)
+    least = form.pick(-104.0, -746.0)
+    far = distance.hi < least
+    reduced = reduce(Pair(where(far, least, distance.hi), where(far, 0.0, distance.lo)))
+    loose = exp_rest(reduced.rest)
+    power = quick_sum(loose.hi, loose.lo)
+    lowest = least_exponent(form)
+    factor = power_of_two(where(reduced.integer < lowest, reduced.integer.like(lowest), reduced.integer))
+    return Fallen(power, reduced.integer, power.scaled(factor))
+
+
 def sigmoid(x: Value) -> Value:
     """1 / (1 + e^-x), as e^-|x| / (1 + e^-|x|) or its complement, so that nothing overflows.
 
     Greatest error seen: float32 0.76 ulp, float64 0.75 ulp.
     """
-    form = format_of(x)
-    reduced = reduce(Pair(clamp(-abs(x), form.pick(-104.0, -746.0), 0.0), x.like(0.0)))
-    loose = exp_rest(reduced.rest)
-    power = quick_sum(loose.hi, loose.lo)
-    half = reduced.integer >> 1
-    first, second = power_of_two(half), power_of_two(reduced.integer - half)
-    scaled = power.scaled(first).scaled(second)
-    below = two_sum(x.like(1.0), scaled.hi)
-    denominator = Pair(below.hi, below.lo + scaled.lo)
-    negative = x < 0.0
+    falling = fallen(Pair(-abs(x), x.like(0.0)))
+    power, negative = falling.power, x < 0.0
+    below = quick_sum(x.like(1.0), falling.scaled.hi)
     top = where(negative, power.hi, 1.0)
-    quotient = top / denominator.hi
-    rest = fma(-quotient, denominator.hi, top) - quotient * denominator.lo + where(negative, power.lo, 0.0)
-    near = quotient + rest / denominator.hi
-    return where(negative, near * first * second, near)
+    inverse = 1.0 / below.hi
+    quotient = top * inverse
+    rest = fma(-quotient, below.hi, top) - quotient * (below.lo + falling.scaled.lo)
+    near = fma(rest + where(negative, power.lo, 0.0), inverse, quotient)
+    return scale(near, where(negative, falling.exponent, 0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from fusec.dtypes import FLOAT32, FLOAT64, DType, signed_of, unsigned_of
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
@@ -11,6 +13,7 @@ from fusec.records import dataclass
 
 INF = float("inf")
 NAN = float("nan")
+LONGEST_CHAIN = 8  # coefficients, by Horner's scheme at the end of Estrin's
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,40 @@ def horner_of(coefficients: tuple[float, ...], x: Value) -> Value:
     for coefficient in coefficients[-2::-1]:
         result = fma(result, x, coefficient)
     return result
+
+
+def estrin(name: str, x: Value) -> Value:
+    """A fitted polynomial at x by few dependent steps, which matters where a function is all that a loop does."""
+    return estrin_of([x.like(coefficient) for coefficient in polynomial(name, x.dtype)], x)
+
+
+def coefficients_of_either(first_holds: Value, first: str, second: str, x: Value) -> list[Value]:
+    """The coefficients of one of two fitted polynomials: choosing them costs less than a second polynomial."""
+    pairs = zip_longest(polynomial(first, x.dtype), polynomial(second, x.dtype), fillvalue=0.0)
+    return [where(first_holds, x.like(a), b) for a, b in pairs]
+
+
+def estrin_of_either(first_holds: Value, first: str, second: str, x: Value) -> Value:
+    """One of two fitted polynomials at x."""
+    return estrin_of(coefficients_of_either(first_holds, first, second, x), x)
+
+
+def estrin_of(coefficients: list[Value], x: Value) -> Value:
+    """A polynomial at x, lowest power first, after G. Estrin, "Organization of computer systems", 1960.
+
+    Neighbours are joined by x, then by x^2, and so on until a short chain is left for Horner's scheme. The first two
+    coefficients stay out of it, so that the greatest roundings are those of Horner's scheme for all of them.
+    """
+    first, second, *rest = coefficients
+    base = x
+    while len(rest) > LONGEST_CHAIN:
+        joined = [fma(b, base, a) for a, b in zip(rest[::2], rest[1::2], strict=False)]
+        rest = joined + rest[2 * len(joined) :]
+        base = base * base
+    result = rest[-1]
+    for coefficient in rest[-2::-1]:
+        result = fma(result, base, coefficient)
+    return fma(fma(result, x, second), x, first)
 
 
 def with_sign(magnitude: Value, sign: Value) -> Value:

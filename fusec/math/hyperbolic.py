@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from fusec.math.exponential import exp_rest, reduce, tail
-from fusec.math.formats import INF, NAN, copy_sign, format_of, horner, power_of_two, split_exponent
+from fusec.dtypes import FLOAT64
+from fusec.math.constants import parts
+from fusec.math.exponential import exp_rest, reduce
+from fusec.math.formats import INF, NAN, copy_sign, estrin_of_either, format_of, horner, power_of_two, split_exponent
 from fusec.math.logarithm import log_pair
 from fusec.math.pairs import Pair, choose, pair_sqrt, quick_sum, reciprocal, two_product, two_sum
 from fusec.math.value import Value, fma, where
 
+TANH_SMALL = 0.9  # below it a polynomial; above it the quotient is below 0.3 and so are its errors
+
 
 def tanh(x: Value) -> Value:
-    """The hyperbolic tangent: an odd polynomial up to 1, then 1 - 2 / (e^2x + 1).
+    """The hyperbolic tangent: an odd polynomial up to 0.9, then 1 - 2 / (e^2x + 1); one chain of fma serves both.
 
-    Greatest error seen: float32 0.93 ulp, float64 0.85 ulp.
+    Greatest error seen: float32 0.98 ulp (all arguments), float64 0.96 ulp.
     """
     form = format_of(x)
     size = abs(x)
-    square = x * x
-    small = fma(horner("tanh", square) * square, size, size)
+    is_small = size < TANH_SMALL
     limit = form.pick(9.02, 19.1)
     bounded = where(size > limit, limit, size)
-    reduced = reduce(Pair(bounded + bounded, x.like(0.0)))
-    factor = power_of_two(reduced.integer)
-    rest = reduced.rest.hi
-    grown = fma(rest + tail(rest), factor, factor + 1.0)
-    return copy_sign(where(size > 1.0, 1.0 - 2.0 / grown, small), x)
+    shifted = fma(bounded, 2.0 * parts("log2e", x.dtype)[0], form.magic)
+    count = shifted - form.magic
+    rest = fma(count, -parts("ln2", x.dtype)[0], bounded + bounded)
+    if x.dtype == FLOAT64:  # in float32 the next part of ln 2 is 2^-29 of it, and counts for a quarter at most
+        rest = fma(count, -parts("ln2", x.dtype)[1], rest)
+    factor = power_of_two(shifted.signed_bits - form.magic_bits)
+    variable, term = where(is_small, x * x, rest), where(is_small, size, rest)
+    near = fma(estrin_of_either(is_small, "tanh", "exp", variable), variable * term, term)
+    large = 1.0 - 2.0 / fma(near, factor, factor + 1.0)
+    return copy_sign(where(is_small, near, large), x)
 
 
 def _quarter_powers(size: Value) -> tuple[Pair, Pair]:

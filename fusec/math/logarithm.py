@@ -5,16 +5,17 @@ from __future__ import annotations
 from fusec.dtypes import FLOAT32, FLOAT64
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
-from fusec.math.exponential import exp_rest, reduce
+from fusec.math.exponential import fallen, least_exponent
 from fusec.math.formats import (
     INF,
     NAN,
     Split,
     constant_pair,
+    estrin,
     format_of,
     horner,
     horner_of,
-    power_of_two,
+    scale,
     split_exponent,
 )
 from fusec.math.pairs import Pair, choose, quick_sum, two_product, two_sum
@@ -149,28 +150,26 @@ def log10(x: Value) -> Value:
 
 
 def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
-    """log(1 + e^distance) [times a constant] for a distance <= 0; relative error about 2^-(digits + 4)."""
+    """log(1 + e^distance) [times a constant] for a distance <= 0; relative error about 2^-(digits + 4).
+
+    With p = e^distance it is 2 atanh(s), s = p / (2 + p) <= 1/3; where p is tiny, p itself.
+    """
     form = format_of(distance.hi)
-    least = form.pick(-104.0, -746.0)
-    far = distance.hi < least
-    reduced = reduce(Pair(where(far, least, distance.hi), where(far, 0.0, distance.lo)))
-    loose = exp_rest(reduced.rest)
-    power = quick_sum(loose.hi, loose.lo)
-    half = reduced.integer >> 1
-    first, second = power_of_two(half), power_of_two(reduced.integer - half)
-    scaled = power.scaled(first).scaled(second)
-    total = quick_sum(distance.hi.like(1.0), scaled.hi)
-    split = split_exponent(total.hi)  # the argument is in [1, 2], so the exponent is 0 or 1
-    unit = where(split.exponent.eq(0.0), distance.hi.like(1.0), 0.5)
-    near = log_pair(quick_sum(split.fraction, (total.lo + scaled.lo) * unit), split.exponent)
-    p = scaled.hi
-    small = quick_sum(power.hi, fma(power.hi * p, fma(p, 1.0 / 3.0, -0.5), power.lo))
+    falling = fallen(distance)
+    p, power = falling.scaled, falling.power
+    below = quick_sum(p.hi.like(2.0), p.hi)
+    inverse = 1.0 / below.hi
+    first = p.hi * inverse
+    rest = (fma(-first, below.hi, p.hi) + (p.lo - first * (below.lo + p.lo))) * inverse
+    square = first * first
+    third = estrin("atanh_third", square) * (square * first)
+    near = quick_sum(first + first, (rest + rest) + third)
     if times is not None:
-        near, small = near * times, small * times
-    # scaled last, and as one number where the first part may be subnormal, so that it is rounded once
-    single = reduced.integer < 8 - form.bias
-    small = choose(single, Pair(small.value(), power.hi.like(0.0)), small).scaled(first).scaled(second)
-    return choose(distance.hi < form.pick(-9.0, -20.0), small, near)  # there p^4 / 4 is below the last place of p
+        near, p, power = near * times, p * times, power * times
+    # below the normal numbers one number is scaled, so that it is rounded once
+    single = Pair(scale(power.value(), falling.exponent), p.hi.like(0.0))
+    small = choose(falling.exponent < least_exponent(form), single, p)
+    return choose(falling.exponent < -form.mantissa - 4, small, near)
 
 
 def _distance(x: Value, y: Value) -> Pair:
