@@ -10,10 +10,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import fibers
 import numpy as np
-from arguments import encode
+from arguments import encode, value_of
 from fibers import GXX, Argument, Buffer, Extent, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
@@ -45,8 +46,8 @@ _SHARED = re.compile(
 )
 # What compiled device text may call: the runtime, what the compiler itself calls, and operations that are exact.
 _CALLABLE = re.compile(
-    r"(__start_|__stop_)?fiber_\w+|__tsan_\w+|__ubsan_\w+|mem(cpy|set|move)|_GLOBAL_OFFSET_TABLE_|__\w+[shdt]f\w*"
-    r"|__(u|)(div|mod)ti3|(fma|sqrt|floor|ceil|trunc|rint|nearbyint|fabs|copysign|ldexp|nextafter)f?"
+    r"(__start_|__stop_)?fiber_\w+|__tsan_\w+|__ubsan_\w+|mem(cpy|set|move)|_GLOBAL_OFFSET_TABLE_|__\w+([shdt]f|di|ti)\w*"
+    r"|(fma|sqrt|floor|ceil|trunc|rint|nearbyint|fabs|copysign|ldexp|nextafter)f?"
 )
 
 
@@ -56,10 +57,11 @@ def _in_cpp(source: str) -> str:
     return source
 
 
-def translation_unit(kernels: Sequence[Kernel]) -> str:
+def translation_unit(kernels: Sequence[Kernel] | Mapping[int, Kernel]) -> str:
     """The kernels as C++, each in a namespace of its own, with an entry ``kernel_N`` for each."""
+    numbered = kernels.items() if isinstance(kernels, Mapping) else enumerate(kernels)
     parts = [f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
-    for number, kernel in enumerate(kernels):
+    for number, kernel in numbered:
         assert kernel.source.count(_ENTRY) == 1, "a source has one kernel"
         text = _in_cpp(kernel.source.replace(_ENTRY, "void"))
         parts.append(f'namespace emitted_{number} {{\n#line 1 "{kernel.name}.cu"\n{text}}}')
@@ -180,14 +182,35 @@ def run_blocks(
         return programs.run_one(Launch(entry, grid, block, args, shared), orders, unordered)
 
 
+def block_args(
+    kernel: Kernel,
+    program: Program,
+    arrays: Mapping[str, np.ndarray],
+    scalars: Mapping[str, object],
+    shape: tuple[int, ...],
+) -> list[Argument]:
+    """The args of a `Launch` of an emitted kernel: names of arrays for its pointers, else the bytes of values."""
+    held = {name: SimpleNamespace(array=array) for name, array in arrays.items()}
+    return [
+        slot.param if slot.kind == "pointer" else value_of(slot, held, scalars, shape, program) for slot in kernel.slots
+    ]
+
+
 class CudaOnHost:
-    """Kernels compiled for the CPU. sanitized: undefined behaviour ends the run."""
+    """Kernels compiled for the CPU. sanitized: undefined behaviour ends the run.
+
+    Those whose text has barriers, shared memory or warp functions are block programs, and always watched.
+    """
 
     def __init__(self, kernels: Sequence[Kernel], folder: Path, sanitized: bool = False) -> None:
         assert GXX is not None, "g++ is missing"
         self.kernels = list(kernels)
+        numbers = [number for number, kernel in enumerate(kernels) if NEEDS_BLOCKS.search(kernel.source)]
+        self._units = {number: unit for unit, number in enumerate(numbers)}
+        self._blocks = BlockPrograms([kernels[number].source for number in numbers], folder) if numbers else None
         source = folder / f"unit_{'ubsan' if sanitized else 'plain'}.cpp"
-        source.write_text(translation_unit(kernels))
+        plain = {number: kernel for number, kernel in enumerate(kernels) if number not in self._units}
+        source.write_text(translation_unit(plain))
         library = source.with_suffix(".so")
         command = [GXX, *FLAGS, *(SANITIZED if sanitized else OPTIMISED), str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -204,9 +227,14 @@ class CudaOnHost:
         order: int = 0,
         blocks: int = 3,
         threads: int = 32,
+        shared: int = 0,
     ) -> dict[str, np.ndarray]:
-        """Launch one kernel on copies of the arrays and return the copies."""
+        """Launch one kernel on copies of the arrays and return the copies. shared: bytes of dynamic shared memory."""
         kernel = self.kernels[number]
+        if self._blocks is not None and number in self._units:
+            args = block_args(kernel, program, arrays, scalars, shape)
+            launch = Launch(kernel.name, blocks, threads, args, shared, self._units[number])
+            return self._blocks.run(launch, arrays, [order])
         guarded = {name: Guarded(array) for name, array in arrays.items()}
         values = [
             ctypes.create_string_buffer(each, len(each)) for each in encode(kernel, program, guarded, scalars, shape)

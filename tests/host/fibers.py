@@ -147,6 +147,7 @@ class Programs:
     def __init__(self, library: Path, entries: Sequence[Sequence[str]], shared_limit: int) -> None:
         self.path = library
         self.shared_limit = shared_limit
+        self.seconds = 60  # of CPU time for the launches in one order
         self._entries = [list(names) for names in entries]
         self._runtime = ctypes.CDLL(str(runtime()))
         self._library = ctypes.CDLL(str(library))
@@ -197,7 +198,7 @@ class Programs:
         calls = [self._call(launch, guarded, order, poison) for launch in launches]
 
         def work() -> None:
-            self._runtime.fiber_report_signals()
+            self._runtime.fiber_report_signals(self.seconds)
             for name, each in guarded.items():
                 words = [ctypes.c_size_t(word) for word in (each.start, each.nbytes, each.low, each.high)]
                 self._runtime.fiber_add_buffer(name.encode(), *words, isinstance(buffers[name], np.ndarray))

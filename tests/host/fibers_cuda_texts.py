@@ -109,8 +109,30 @@ extern "C" __global__ void vectors(const float* x, float* out, int n) {
     if (4 * t + 4 <= n && 4 * other + 4 <= n) *(four*)(out + 4 * t) = *(const four*)(s + 4 * other);
 }
 """
+HISTOGRAM = """
+extern "C" __global__ void histogram(const float* x, unsigned* counts, float* largest, int n) {
+    __shared__ unsigned bins[8];
+    __shared__ unsigned most;
+    if (threadIdx.x < 8) bins[threadIdx.x] = 0;
+    if (threadIdx.x == 8) most = 0xff800000u;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        atomicAdd(&bins[(int)x[i] & 7], 1u);
+        unsigned old = most, seen;
+        do {
+            seen = old;
+            const float larger = __uint_as_float(seen) > x[i] ? __uint_as_float(seen) : x[i];
+            old = atomicCAS(&most, seen, __float_as_uint(larger));
+        } while (old != seen);
+    }
+    __syncthreads();  // counted
+    if (threadIdx.x < 8 && bins[threadIdx.x]) atomicAdd(&counts[threadIdx.x], bins[threadIdx.x]);
+    if (threadIdx.x == 8) largest[blockIdx.x] = __uint_as_float(most);
+}
+"""
 PROGRAMS = {
     "tree": TREE, "shuffles": SHUFFLES, "last": LAST, "transpose": TRANSPOSE, "scan": SCAN, "vectors": VECTORS,
+    "histogram": HISTOGRAM,
 }  # fmt: skip
 
 
@@ -168,6 +190,13 @@ BUGS = [
         "__syncthreads();  // before the next ones are filled in",
         "",
         r"race at byte 508 of s: .*:8 .*:18",
+    ),
+    Bug(
+        "missing barrier between atomics and reading",
+        "histogram",
+        "__syncthreads();  // counted",
+        "",
+        r"race at byte \d+ of (bins|most): .* (reads .* and .* updates|updates .* and .* reads) at",
     ),
     Bug(
         "barrier in divergent flow",
@@ -357,6 +386,13 @@ BUGS = [
         "*counter = 0;",
         "*out = blockIdx.x;",
         "out in order 0 and order 1 differ at element 0: ",
+    ),
+    Bug(
+        "conversion of a number that is too large",
+        "histogram",
+        "(int)x[i] & 7",
+        "(int)(x[i] * 1e12f) & 7",
+        r"conversion out of range: .* at bug\d+.cu:9",
     ),
     Bug(
         "signed overflow",

@@ -24,6 +24,13 @@ struct Wait {  // what a fiber waits for
     unsigned long value;
 };
 
+// A plain read that meets an update by an atomic of another thread: a race, unless an atomic of the reader on the same
+// place comes next, as in the usual loop around compare-and-swap.
+struct Doubt {
+    uintptr_t at, caller;
+    uint32_t thread, code;
+};
+
 struct Fiber {
     void* stack_pointer;
     char* stack;
@@ -33,6 +40,7 @@ struct Fiber {
     uint32_t now;                   // time of this thread, from 1
     uint32_t row[2][WARP];          // by memory: times of the lanes of this warp that are known to have passed
     Knowledge known, pending, published;
+    std::vector<Doubt> doubts;
 };
 
 struct Block {
@@ -58,6 +66,7 @@ void lay_out(const fiber_program&, const unsigned long* dynamic, unsigned long l
 void begin_launch(const void* body);
 void begin_block(int poison);
 Knowledge merged(const Knowledge&, const Knowledge&);
+void settle_doubts();               // before a fiber waits or ends
 const char* describe(uintptr_t address);
 uint32_t offset_of(const void* code);
 }  // namespace fibers

@@ -94,18 +94,18 @@ bool is_before(uint32_t thread, uint32_t time, int space) {
     leave();
 }
 
-void check_readers(const Region& region, const Cell& cell, uintptr_t at, uintptr_t caller) {
+void check_readers(const Region& region, const Cell& cell, uintptr_t at, const char* verb, uintptr_t caller) {
     if (!cell.read) return;
     if (cell.read != MANY) {
         if (!is_before(cell.reader, cell.read, region.space))
-            fail_race(region, at, "writes", "reads", cell.reader, cell.read_code, caller);
+            fail_race(region, at, verb, "reads", cell.reader, cell.read_code, caller);
         return;
     }
     const Crowd& crowd = crowds[cell.reader];
     if (crowd.block == block.index && crowd.latest <= block.floor[region.space]) return;
     for (const Reader& each : crowd.readers)
         if (!is_before(each.thread, each.time, region.space))
-            fail_race(region, at, "writes", "reads", each.thread, each.code, caller);
+            fail_race(region, at, verb, "reads", each.thread, each.code, caller);
 }
 
 void note_reader(const Region& region, Cell& cell, uint32_t self, uint32_t now, uint32_t code) {
@@ -132,6 +132,17 @@ void note_reader(const Region& region, Cell& cell, uint32_t self, uint32_t now, 
 }
 
 enum Kind { READ, WRITE, UPDATE };
+const char* const VERBS[] = {"reads", "writes", "updates"};
+
+void check_writer(const Region& region, const Cell& cell, uintptr_t at, Kind kind, uintptr_t caller) {
+    const bool is_atomic = cell.written & ATOMIC;
+    if (!cell.written || (kind == UPDATE && is_atomic) || is_before(cell.writer, cell.written & ~ATOMIC, region.space)) return;
+    if (kind == READ && is_atomic) {
+        block.fibers[block.running].doubts.push_back({at, caller, cell.writer, cell.write_code});
+        return;
+    }
+    fail_race(region, at, VERBS[kind], VERBS[is_atomic ? UPDATE : WRITE], cell.writer, cell.write_code, caller);
+}
 
 void check_extent(const Region& region, uintptr_t at, uintptr_t bytes, uintptr_t aligned, Kind kind, uintptr_t caller) {
     const char* verb = kind == READ ? "read" : "write";
@@ -162,16 +173,32 @@ void access(const volatile void* address, uintptr_t bytes, uintptr_t aligned, Ki
     const uint32_t now = block.fibers[block.running].now;
     for (uintptr_t byte = first; byte < first + bytes; ++byte) {
         Cell& cell = region->cells[byte];
-        const uint32_t written = cell.written & ~ATOMIC;
-        if (written && !(kind == UPDATE && cell.written & ATOMIC) && !is_before(cell.writer, written, region->space))
-            fail_race(*region, region->start + byte, kind == READ ? "reads" : kind == WRITE ? "writes" : "updates",
-                      cell.written & ATOMIC ? "updates" : "writes", cell.writer, cell.write_code, caller);
+        check_writer(*region, cell, region->start + byte, kind, caller);
         if (kind == READ) {
             note_reader(*region, cell, self, now, from);
             continue;
         }
-        check_readers(*region, cell, region->start + byte, caller);
+        check_readers(*region, cell, region->start + byte, VERBS[kind], caller);
         cell = {self, kind == UPDATE ? now | ATOMIC : now, from, 0, 0, 0};
+    }
+}
+
+// A read that an atomic of the same thread on the same place follows is part of it.
+void forget_reads(const volatile void* address, uintptr_t bytes) {
+    const uintptr_t at = (uintptr_t)address;
+    const Region* const region = find(at);
+    if (!region || at < region->start || at + bytes > region->start + region->bytes) return;
+    const uint32_t self = block.index * block.threads + fiber_here.linear;
+    std::vector<Doubt>& doubts = block.fibers[block.running].doubts;
+    const auto is_here = [&](const Doubt& doubt) { return doubt.at >= at && doubt.at < at + bytes; };
+    doubts.erase(std::remove_if(doubts.begin(), doubts.end(), is_here), doubts.end());
+    for (Cell* cell = region->cells + (at - region->start); bytes--; ++cell) {
+        if (cell->read && cell->read != MANY && cell->reader == self) cell->read = 0;
+        if (cell->read != MANY) continue;
+        std::vector<Reader>& readers = crowds[cell->reader].readers;
+        const auto is_mine = [&](const Reader& reader) { return reader.thread == self; };
+        readers.erase(std::remove_if(readers.begin(), readers.end(), is_mine), readers.end());
+        if (readers.empty()) cell->read = 0;
     }
 }
 
@@ -182,6 +209,13 @@ void note_written(const volatile void* at, uintptr_t bytes) {
     if (first < region->bytes) memset(region->ready + first, 1, std::min(bytes, region->bytes - first));
 }
 }  // namespace
+
+void settle_doubts() {
+    const std::vector<Doubt>& doubts = block.fibers[block.running].doubts;
+    if (doubts.empty()) return;
+    const Doubt& doubt = doubts.front();
+    fail_race(*find(doubt.at), doubt.at, "reads", "updates", doubt.thread, doubt.code, doubt.caller);
+}
 
 const char* describe(uintptr_t at) {
     static char text[256];
@@ -327,6 +361,7 @@ extern "C" void fiber_fence() {
 
 extern "C" void fiber_atomic(const volatile void* at, unsigned long bytes, int is_store, void* caller) {
     if (block.running < 0) return;
+    forget_reads(at, bytes);
     if (switch_at_atomics) yield();
     if (is_store) note_written(at, bytes);
     access(at, bytes, bytes, UPDATE, caller);

@@ -18,7 +18,6 @@
 namespace fibers {
 namespace {
 char text[2048];
-const int SECONDS = 60;  // of CPU time in one child
 }
 
 void forget_failure() { text[0] = 0; }
@@ -126,7 +125,8 @@ static void on_signal(int number, siginfo_t* about, void*) {
     _exit(2);
 }
 
-extern "C" void fiber_report_signals() {
+// In a child of its own, which may take some seconds of CPU time.
+extern "C" void fiber_report_signals(int seconds) {
     static char stack[1 << 16];
     stack_t other = {stack, 0, sizeof stack};
     sigaltstack(&other, nullptr);
@@ -134,7 +134,7 @@ extern "C" void fiber_report_signals() {
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGVTALRM}) sigaction(number, &action, nullptr);
-    const itimerval limit = {{0, 0}, {SECONDS, 0}};
+    const itimerval limit = {{0, 0}, {seconds, 0}};
     setitimer(ITIMER_VIRTUAL, &limit, nullptr);
 }
 }  // namespace fibers

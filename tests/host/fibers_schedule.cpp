@@ -28,6 +28,7 @@ uint64_t random_state;
 
 void enter() {
     program->body(arguments);
+    settle_doubts();
     block.fibers[block.running].state = ENDED;
     leave();
 }
@@ -293,6 +294,7 @@ void run_block(int order, int poison) {
         fiber.now = 1;
         memset(fiber.row, 0, sizeof fiber.row);
         fiber.known = fiber.pending = fiber.published = nullptr;
+        fiber.doubts.clear();
     }
     block.floor[0] = block.floor[1] = 0;
     begin_block(poison);
@@ -332,6 +334,7 @@ void yield() { fiber_switch(&block.fibers[block.running].stack_pointer, schedule
 using namespace fibers;
 
 extern "C" long fiber_barrier(unsigned spaces, int vote, long value, const char* name, unsigned line) {
+    settle_doubts();
     Fiber& fiber = block.fibers[block.running];
     fiber.wait = {name, line, 0, 0, 0, spaces, vote, (unsigned long)value};
     fiber.state = AT_BARRIER;
@@ -341,6 +344,7 @@ extern "C" long fiber_barrier(unsigned spaces, int vote, long value, const char*
 
 extern "C" unsigned long fiber_warp(int op, unsigned mask, unsigned long value, unsigned argument, unsigned width,
                                     unsigned spaces, const char* name, unsigned line) {
+    settle_doubts();
     Fiber& fiber = block.fibers[block.running];
     if (mask && !(mask >> fiber_here.lane & 1))
         fail("wrong mask: %s calls %s in line %u with mask %08x, which does not name lane %u", here(), name, line, mask,

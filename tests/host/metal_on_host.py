@@ -14,15 +14,16 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import fibers
 import numpy as np
-from arguments import encode
+from arguments import encode, value_of
 from fibers import Argument, Buffer, Extent, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel
+from fusec.kernel import Kernel, Slot
 
 HERE = Path(__file__).parent
 NAMES = [f"clang++-{version}" for version in range(24, 16, -1)]  # older ones have no half on every machine
@@ -47,6 +48,7 @@ BUFFERS = 31
 ORDERS = (0, 1, 2)
 
 SHARED_LIMIT = 32 << 10  # bytes of threadgroup memory
+NEEDS_BLOCKS = re.compile(r"\b(threadgroup|threadgroup_barrier|simdgroup_barrier|simd_\w+)\b")
 POSITIONS = frozenset(
     """thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid threads_per_threadgroup
     threadgroups_per_grid threads_per_grid thread_index_in_threadgroup thread_index_in_simdgroup
@@ -98,10 +100,11 @@ extern "C" void kernel_{number}(uint width, uint height, int order, void** buffe
 }}"""
 
 
-def translation_unit(kernels: Sequence[Kernel]) -> str:
+def translation_unit(kernels: Sequence[Kernel] | Mapping[int, Kernel]) -> str:
     """The kernels as C++, each in a namespace of its own, with an entry ``kernel_N`` for each."""
+    numbered = kernels.items() if isinstance(kernels, Mapping) else enumerate(kernels)
     parts = [f'#include "{HERE / "metal_on_host.hpp"}"']
-    for number, kernel in enumerate(kernels):
+    for number, kernel in numbered:
         text = kernel.source.replace("#include <metal_stdlib>\n", "")
         for name in re.findall(r"device complex64\* (\w+) \[\[", text):
             text = re.sub(
@@ -272,14 +275,44 @@ def run_blocks(
         return programs.run_one(Launch(entry, grid, block, args, shared), orders, unordered)
 
 
+def block_args(
+    kernel: Kernel,
+    program: Program,
+    arrays: Mapping[str, np.ndarray],
+    scalars: Mapping[str, object],
+    shape: tuple[int, ...],
+) -> list[Argument]:
+    """The args of a `Launch` of an emitted kernel: names of arrays for its buffers, then the struct of all values."""
+    held = {name: SimpleNamespace(array=array) for name, array in arrays.items()}
+    names = [slot.param for slot in kernel.slots if slot.kind == "pointer"]
+    rest = [slot for slot in kernel.slots if slot.kind != "pointer"]
+    return [*names, _packed(rest, [value_of(slot, held, scalars, shape, program) for slot in rest])]
+
+
+def _packed(slots: Sequence[Slot], values: Sequence[bytes]) -> bytes:
+    """Values as the members of a struct."""
+    packed = b""
+    for slot, value in zip(slots, values, strict=True):
+        unit = slot.dtype.nbytes // (2 if slot.dtype.is_complex else 1)
+        packed += bytes(-len(packed) % unit) + value
+    return packed.ljust((len(packed) + 7) // 8 * 8, b"\0")
+
+
 class MetalOnHost:
-    """Kernels compiled for the CPU. Raises MetalError where Metal would not accept the text."""
+    """Kernels compiled for the CPU. Raises MetalError where Metal would not accept the text.
+
+    Those whose text has barriers, threadgroup memory or SIMD-group functions are block programs, and always watched.
+    """
 
     def __init__(self, kernels: Sequence[Kernel], folder: Path, sanitized: bool = False) -> None:
         assert CLANG is not None, "clang is missing"
         self.kernels = list(kernels)
+        numbers = [number for number, kernel in enumerate(kernels) if NEEDS_BLOCKS.search(kernel.source)]
+        self._units = {number: unit for unit, number in enumerate(numbers)}
+        self._blocks = BlockPrograms([kernels[number].source for number in numbers], folder) if numbers else None
+        plain = {number: kernel for number, kernel in enumerate(kernels) if number not in self._units}
         source = folder / f"unit_{'ubsan' if sanitized else 'plain'}.cpp"
-        source.write_text(translation_unit(kernels))
+        source.write_text(translation_unit(plain))
         library = source.with_suffix(".so")
         options = [*FLAGS, *STRICT, *(SANITIZED if sanitized else ())]
         trap = ["-fsanitize-trap=undefined,float-cast-overflow"] if sanitized else []
@@ -297,18 +330,25 @@ class MetalOnHost:
         scalars: Mapping[str, object],
         shape: tuple[int, ...],
         order: int = 0,
+        blocks: int = 3,
+        threads: int = 32,
+        shared: Extent = 0,
     ) -> dict[str, np.ndarray]:
-        """Dispatch one kernel on copies of the arrays, with a few threads too many, and return the copies."""
+        """Dispatch one kernel on copies of the arrays, with a few threads too many, and return the copies.
+
+        blocks, threads, shared: of block programs: threadgroups, their threads, bytes of each ``[[threadgroup(n)]]``.
+        """
         kernel = self.kernels[number]
+        if self._blocks is not None and number in self._units:
+            args = block_args(kernel, program, arrays, scalars, shape)
+            launch = Launch(kernel.name, blocks, threads, args, shared, self._units[number])
+            return self._blocks.run(launch, arrays, [order])
         guarded = {name: Guarded(array) for name, array in arrays.items()}
         encoded = encode(kernel, program, guarded, scalars, shape)
         pointers = [value for slot, value in zip(kernel.slots, encoded, strict=True) if slot.kind == "pointer"]
-        packed = b""
-        for slot, value in zip(kernel.slots, encoded, strict=True):
-            if slot.kind != "pointer":
-                unit = slot.dtype.nbytes // (2 if slot.dtype.is_complex else 1)
-                packed += bytes(-len(packed) % unit) + value
-        block = ctypes.create_string_buffer(packed, (len(packed) + 7) // 8 * 8)
+        rest = [(slot, value) for slot, value in zip(kernel.slots, encoded, strict=True) if slot.kind != "pointer"]
+        packed = _packed([slot for slot, _ in rest], [value for _, value in rest])
+        block = ctypes.create_string_buffer(packed, len(packed))
         addresses = [int.from_bytes(value, "little") for value in pointers]
         buffers = (ctypes.c_void_p * (len(addresses) + 1))(*addresses, ctypes.addressof(block))
         size = int(np.prod(shape, dtype=np.int64))

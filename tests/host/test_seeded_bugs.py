@@ -9,9 +9,12 @@ import fibers_metal_texts as metal_texts
 import metal_on_host
 import numpy as np
 import pytest
+import test_cuda_on_host
+import test_metal_on_host
 from fibers import Buffer, Launch, Output, Programs, Workspace
 from guarded import KernelFault
 from metal_on_host import MetalError
+from same_bits import assert_same_bits
 
 needs_gxx = pytest.mark.skipif(cuda_on_host.GXX is None, reason="g++ compiles block programs for the CPU")
 needs_clang = pytest.mark.skipif(
@@ -72,6 +75,14 @@ def cuda_calls() -> dict[str, Call]:
             {"x": few[:96], "out": Output(96, "f4")},
             {"out": few[:96].reshape(-1, 2, 4)[:, ::-1].reshape(-1)},
         ),
+        "histogram": Call(
+            Launch("histogram", 4, 128, ("x", "counts", "largest", n(1000))),
+            {"x": whole, "counts": np.zeros(8, "u4"), "largest": Output(4, "f4")},
+            {
+                "counts": np.bincount(whole.astype(int) & 7, minlength=8),
+                "largest": np.array([whole[np.arange(1000) // 128 % 4 == b].max() for b in range(4)]),
+            },
+        ),
     }
 
 
@@ -118,6 +129,19 @@ def test_launches_that_no_device_runs_are_found(cuda):
         KernelFault, match=r"too much shared memory: s ends at byte 491\d\d, and a block may have 49152"
     ):
         cuda.run(replace(call.launch, shared=49152), call.buffers)
+
+
+@needs_gxx
+def test_a_launch_that_does_not_end_is_found(tmp_path):
+    waiting = cuda_texts.TREE.replace(
+        "    s[t] = sum;", "    while (*(volatile const float*)x == 0.0f);\n    s[t] = sum;"
+    )
+    programs = cuda_on_host.BlockPrograms([waiting], tmp_path)
+    programs.seconds = 1
+    with pytest.raises(KernelFault, match="a launch does not end: thread 0 of block 0"):
+        programs.run(
+            Launch("tree", 1, 128, ("x", "out", np.int32(0))), {"x": np.zeros(1, "f4"), "out": Output(1, "f4")}
+        )
 
 
 @needs_gxx
@@ -172,3 +196,21 @@ def test_what_metal_lacks_is_refused(tmp_path, what):
     text, said = metal_texts.REFUSED[what]
     with pytest.raises(MetalError, match=said):
         metal_on_host.BlockPrograms([metal_texts.TREE.replace("s[t] = sum;", f"{text}\n    s[t] = sum;")], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [pytest.param("cuda", marks=needs_gxx), pytest.param("metal", marks=needs_clang)])
+def test_emitted_element_wise_kernels_are_right_under_watch(tmp_path, target):
+    """They pass for block programs too: no byte outside of their arrays, no two threads at one element."""
+    host, tests = {"cuda": (cuda_on_host, test_cuda_on_host), "metal": (metal_on_host, test_metal_on_host)}[target]
+    kernels = [tests.kernel_of(case) for case in tests.CASES]
+    programs = host.BlockPrograms([kernel.source for kernel in kernels], tmp_path)
+    for number, (kernel, case) in enumerate(zip(kernels, tests.CASES, strict=True)):
+        size = int(np.prod(case.shape, dtype=np.int64))
+        rows = ((1, (size + 13) // 7), (7, 1)) if case.wide else ((size + 34) // 32, 32)
+        grid, block = (3, 32) if target == "cuda" else rows
+        args = host.block_args(kernel, case.program, case.arrays, case.scalars, case.shape)
+        order = 0 if case.name.startswith("atomic") else number % 4  # old values depend on the order
+        got = programs.run(Launch(kernel.name, grid, block, args, 0, number), case.copies(), [order])
+        for name, expected in test_cuda_on_host.expected_of(case).items():
+            assert_same_bits(got[name], expected, f"{case.name}, {name}")

@@ -16,9 +16,12 @@ template <class... A>
 static void run_grid(void (*kernel)(A...), const unsigned *grid, const unsigned *block, void **params) {
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
-  blockIdx = threadIdx = {0, 0, 0};
-  for (blockIdx.x = 0; blockIdx.x < grid[0]; blockIdx.x++)
-    for (threadIdx.x = 0; threadIdx.x < block[0]; threadIdx.x++) call(kernel, params, std::index_sequence_for<A...>());
+  const auto each = [](Index3 &at, const unsigned *of, auto work) {
+    for (at.z = 0; at.z < of[2]; at.z++)
+      for (at.y = 0; at.y < of[1]; at.y++)
+        for (at.x = 0; at.x < of[0]; at.x++) work();
+  };
+  each(blockIdx, grid, [&] { each(threadIdx, block, [&] { call(kernel, params, std::index_sequence_for<A...>()); }); });
 }
 #define HOST_ENTRY(name) \
   extern "C" void name##__host(const unsigned *grid, const unsigned *block, unsigned, void **params) { run_grid(&name, grid, block, params); }

@@ -7,6 +7,13 @@ from pathlib import Path
 from fusec.kernel import Kernel
 
 HERE = Path(__file__).parent
+_BLOCK_ENTRY = """
+extern "C" const char* {name}__blocks(HOST_BLOCKS) {{
+    return blocks_0_{name}(grid, block, dynamic, limit, order, poison, arguments);
+}}
+extern "C" unsigned long {name}__shared() {{ return blocks_0_{name}_shared(); }}
+extern "C" const int {name}__threads = {bound};
+"""
 
 
 def build_driver(folder: Path) -> Path:
@@ -42,13 +49,29 @@ def emitted_twin(image: bytes, kernel: Kernel) -> bytes:
     Returns the image to load instead, marked as that of this text: a load of bool and one of int8, say, may be the
     same machine code, but not the same C++.
     """
-    from cuda_on_host import translation_unit  # a module of tests/host
+    from cuda_on_host import NEEDS_BLOCKS, translation_unit  # a module of tests/host
 
-    entry = "const unsigned *grid, const unsigned *block, unsigned, void **params"
-    call = "kernel_0(grid[0], block[0], 0, params);"
     marked = image + b"TWIN:" + kernel.digest.encode()
+    if NEEDS_BLOCKS.search(kernel.source):
+        block_twin(marked, kernel.source)
+        return marked
+    entry = "const unsigned *grid, const unsigned *block, unsigned, void **params"
+    flat = "if (grid[1] * grid[2] * block[1] * block[2] != 1) __builtin_trap();"
+    call = f"{flat} kernel_0(grid[0], block[0], 0, params);"
     _compile(marked, f'{translation_unit([kernel])}\nextern "C" void {kernel.name}__host({entry}) {{ {call} }}\n')
     return marked
+
+
+def block_twin(image: bytes, source: str) -> None:
+    """The same for a text with barriers, shared memory, or several kernels: run as fibers under watch."""
+    from cuda_on_host import compile_blocks, thread_bounds
+    from fibers import build_runtime
+
+    folder = Path(os.environ["FUSEC_STUB_KERNELS"])
+    out = folder / f"{image_hash(image)}.so"
+    entries = "".join(_BLOCK_ENTRY.format(name=name, bound=bound) for name, bound in thread_bounds(source).items())
+    if not out.exists():
+        compile_blocks([source], out, build_runtime(folder), entries)
 
 
 def _compile(image: bytes, text: str) -> None:

@@ -2,6 +2,9 @@
 
    Memory is poisoned host memory, streams run at once, and a kernel is a function of a shared object made for the host:
        void NAME__host(const unsigned grid[3], const unsigned block[3], unsigned shared_bytes, void **params)
+   or, if it is a block program (tests/host/fibers.hpp), NAME__blocks with NAME__shared, the bytes of its static shared
+   memory, and NAME__threads, the most threads of a block. What such a program does wrong is an error of the context, as on
+   a device: launches, copies and synchronisations return it from then on, until stub_forget_fault().
    A cubin is matched to its shared object by the FNV-1a hash of its bytes: $FUSEC_STUB_KERNELS/<16 hex digits>.so;
    an image without one loads, and its launches do nothing. Text after a cubin that starts with TWIN: and ends with a
    zero is hashed too, since different texts may compile to one and the same cubin.
@@ -9,6 +12,7 @@
    Environment: FUSEC_STUB_DEVICES  number of devices (default 1; 0 makes cuInit fail as the real driver does)
                 FUSEC_STUB_ARCH     compute capability of all devices, e.g. 90 (the default)
                 FUSEC_STUB_VERSION  what cuDriverGetVersion says (default 13050)
+                FUSEC_STUB_ORDER    the order of threads in block programs (default 2, a shuffle)
                 FUSEC_STUB_FAIL     entries that fail and with what, e.g. "cuLaunchKernel=700,cuMemAllocFromPoolAsync=2"
    Every call is appended to a text that stub_log() returns and stub_log_clear() empties. */
 #define _GNU_SOURCE
@@ -23,7 +27,9 @@
 typedef int CUresult;
 typedef uint64_t CUdeviceptr;
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
-       INVALID_IMAGE = 200, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
+       INVALID_IMAGE = 200, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, MISALIGNED_ADDRESS = 716,
+       LAUNCH_FAILED = 719, NOT_SUPPORTED = 801 };
+enum { SHARED_BYTES = 49152, SHARED_BYTES_ASKED_FOR = 232448, PADDING = 512 };
 enum { MAX_DEVICES = 8, MAX_BLOCKS = 4096, LOG_BYTES = 1 << 20 };
 #define API __attribute__((visibility("default"))) CUresult
 
@@ -58,6 +64,11 @@ static CUresult asked_to_fail(const char *entry) {
   return SUCCESS;
 }
 
+static CUresult fault;                                     /* of a kernel; it stays */
+static char fault_text[2048];
+__attribute__((visibility("default"))) const char *stub_fault(void) { return fault_text; }
+__attribute__((visibility("default"))) void stub_forget_fault(void) { fault = SUCCESS; fault_text[0] = 0; }
+
 #define ENTER(...) do { note("%s", __func__); note(" " __VA_ARGS__); note("\n"); \
     CUresult wanted = asked_to_fail(__func__); if (wanted) return wanted; } while (0)
 
@@ -90,7 +101,8 @@ API cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 4: *value = 64; break;                            /* block dimension z */
     case 5: *value = 2147483647; break;                    /* grid dimension x */
     case 6: case 7: *value = 65535; break;                 /* grid dimensions y and z */
-    case 8: *value = 49152; break;                         /* shared memory per block */
+    case 8: *value = SHARED_BYTES; break;                  /* shared memory per block */
+    case 97: *value = SHARED_BYTES_ASKED_FOR; break;       /* the same, if a function asks for more */
     case 10: *value = 32; break;                           /* warp size */
     case 16: *value = 4; break;                            /* multiprocessors: few, so that grid strides are exercised */
     case 39: *value = 2048; break;                         /* threads per multiprocessor */
@@ -126,7 +138,7 @@ API cuCtxGetDevice(int *device) {
   *device = current()->device;
   return SUCCESS;
 }
-API cuCtxSynchronize(void) { return SUCCESS; }
+API cuCtxSynchronize(void) { return fault; }
 API cuCtxGetStreamPriorityRange(int *least, int *greatest) { *least = 0; *greatest = -5; return SUCCESS; }
 
 /* --- streams and events --------------------------------------------------------------------------------------- */
@@ -141,8 +153,8 @@ static CUresult new_handle(void **handle) {
 API cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { (void)flags; (void)priority; ENTER(""); return new_handle(stream); }
 API cuStreamCreate(void **stream, unsigned flags) { (void)flags; return new_handle(stream); }
 API cuStreamDestroy(void *stream) { if ((uintptr_t)stream > 2) free(stream); return SUCCESS; }
-API cuStreamSynchronize(void *stream) { ENTER("%p", stream); return SUCCESS; }
-API cuStreamQuery(void *stream) { (void)stream; return SUCCESS; }
+API cuStreamSynchronize(void *stream) { ENTER("%p", stream); return fault; }
+API cuStreamQuery(void *stream) { (void)stream; return fault; }
 API cuStreamGetCtx(void *stream, void **context) {
   *context = (uintptr_t)stream > 2 ? *(struct context **)stream : current();
   return SUCCESS;
@@ -153,7 +165,7 @@ API cuStreamIsCapturing(void *stream, int *status) { (void)stream; *status = 0; 
 API cuStreamWaitEvent(void *stream, void *event, unsigned flags) { (void)flags; ENTER("%p %p", stream, event); return SUCCESS; }
 API cuEventCreate(void **event, unsigned flags) { (void)flags; ENTER(""); return new_handle(event); }
 API cuEventRecord(void *event, void *stream) { ENTER("%p %p", event, stream); return SUCCESS; }
-API cuEventSynchronize(void *event) { (void)event; return SUCCESS; }
+API cuEventSynchronize(void *event) { (void)event; return fault; }
 API cuEventQuery(void *event) { (void)event; return SUCCESS; }
 API cuEventDestroy(void *event) { free(event); return SUCCESS; }
 
@@ -169,8 +181,9 @@ static struct block *block_of(CUdeviceptr pointer) {
 }
 static CUresult new_block(CUdeviceptr *pointer, size_t bytes, int device) {
   void *memory;
-  if (posix_memalign(&memory, 512, bytes ? bytes : 1)) return OUT_OF_MEMORY;
-  memset(memory, 0xEE, bytes);
+  if (posix_memalign(&memory, 512, bytes + 2 * PADDING)) return OUT_OF_MEMORY;
+  memset(memory, 0xEE, bytes + 2 * PADDING);
+  memory = (char *)memory + PADDING;
   for (int i = 0; i < MAX_BLOCKS; i++)
     if (!blocks[i].start) {
       blocks[i] = (struct block){(CUdeviceptr)memory, bytes ? bytes : 1, device};
@@ -183,7 +196,7 @@ static CUresult free_block(CUdeviceptr pointer) {
   struct block *found = block_of(pointer);
   if (!found || found->start != pointer) return INVALID_VALUE;
   found->start = 0;
-  free((void *)pointer);
+  free((char *)pointer - PADDING);
   return SUCCESS;
 }
 static int pools[MAX_DEVICES];
@@ -203,7 +216,10 @@ API cuMemPoolDestroy(void *pool) { (void)pool; return SUCCESS; }
 API cuMemPoolGetAttribute(void *pool, int attribute, void *value) { (void)pool; (void)attribute; *(uint64_t *)value = 0; return SUCCESS; }
 API cuMemPoolSetAttribute(void *pool, int attribute, void *value) { (void)pool; ENTER("%d %llu", attribute, *(unsigned long long *)value); return SUCCESS; }
 
-static CUresult copy(void *to, const void *from, size_t bytes) { memmove(to, from, bytes); return SUCCESS; }
+static CUresult copy(void *to, const void *from, size_t bytes) {
+  if (!fault) memmove(to, from, bytes);
+  return fault;
+}
 API cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) { return copy((void *)to, (void *)from, bytes); }
 API cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *stream) { (void)stream; return copy((void *)to, (void *)from, bytes); }
 API cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes) { return copy((void *)to, from, bytes); }
@@ -231,7 +247,16 @@ API cuPointerGetAttributes(unsigned count, int *attributes, void **values, CUdev
 /* --- libraries, kernels, launches ----------------------------------------------------------------------------- */
 
 typedef void (*host_kernel)(const unsigned *, const unsigned *, unsigned, void **);
-struct kernel { host_kernel run; char name[224]; };
+typedef const char *(*block_kernel)(const unsigned *, const unsigned *, const unsigned long *, unsigned long, int, int, void **);
+typedef void (*add_buffer)(const char *, uintptr_t, uintptr_t, uintptr_t, uintptr_t, int);
+struct kernel {
+  host_kernel run;
+  block_kernel blocks;
+  add_buffer add;                                          /* of the runtime of block programs */
+  void (*forget_buffers)(void);
+  int threads, static_bytes, dynamic_bytes;                /* dynamic_bytes: the most that a launch may have */
+  char name[224];
+};
 struct library { void *object; };
 
 /* Bytes of an ELF file: to the end of whichever comes last, a section, or the table of sections or of segments. */
@@ -274,15 +299,65 @@ API cuLibraryGetKernel(void **kernel, void *library, const char *name) {
   ENTER("%s", name);
   snprintf(made->name, sizeof made->name, "%s", name);
   snprintf(symbol, sizeof symbol, "%s__host", name);
-  if (from->object && !(made->run = (host_kernel)dlsym(from->object, symbol))) return NOT_FOUND;
+  made->threads = 1024;
+  made->dynamic_bytes = SHARED_BYTES;
   *kernel = made;
+  if (!from->object || (made->run = (host_kernel)dlsym(from->object, symbol))) return SUCCESS;
+  snprintf(symbol, sizeof symbol, "%s__blocks", name);
+  if (!(made->blocks = (block_kernel)dlsym(from->object, symbol))) return NOT_FOUND;
+  snprintf(symbol, sizeof symbol, "%s__threads", name);
+  made->threads = *(const int *)dlsym(from->object, symbol);
+  snprintf(symbol, sizeof symbol, "%s__shared", name);
+  made->static_bytes = (int)((unsigned long (*)(void))dlsym(from->object, symbol))();
+  made->dynamic_bytes -= made->static_bytes;
+  made->add = (add_buffer)dlsym(from->object, "fiber_add_buffer");
+  made->forget_buffers = (void (*)(void))dlsym(from->object, "fiber_forget_buffers");
   return SUCCESS;
 }
 API cuKernelGetFunction(void **function, void *kernel) { *function = kernel; return SUCCESS; }
 API cuKernelGetLibrary(void **library, void *kernel) { (void)kernel; *library = NULL; return SUCCESS; }
-static CUresult attribute_of(int *value, int attribute) { *value = attribute == 0 ? setting("FUSEC_STUB_KERNEL_THREADS", 1024) : 0; return SUCCESS; }
-API cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) { (void)kernel; (void)device; return attribute_of(value, attribute); }
-API cuFuncGetAttribute(int *value, int attribute, void *function) { (void)function; return attribute_of(value, attribute); }
+API cuFuncGetAttribute(int *value, int attribute, void *function) {
+  const struct kernel *kernel = function;
+  switch (attribute) {
+    case 0: *value = setting("FUSEC_STUB_KERNEL_THREADS", kernel->threads); break;   /* threads per block */
+    case 1: *value = kernel->static_bytes; break;                                    /* shared memory it declares */
+    case 8: *value = kernel->dynamic_bytes; break;                                   /* most that a launch may add */
+    default: *value = 0;
+  }
+  return SUCCESS;
+}
+API cuFuncSetAttribute(void *function, int attribute, int value) {
+  struct kernel *kernel = function;
+  ENTER("%s %d %d", kernel->name, attribute, value);
+  if (attribute != 8) return SUCCESS;
+  if (value < 0 || value + kernel->static_bytes > SHARED_BYTES_ASKED_FOR) return INVALID_VALUE;
+  kernel->dynamic_bytes = value;
+  return SUCCESS;
+}
+API cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) { (void)device; return cuFuncGetAttribute(value, attribute, kernel); }
+API cuKernelSetAttribute(int attribute, int value, void *kernel, int device) { (void)device; return cuFuncSetAttribute(kernel, attribute, value); }
+
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;          /* fibers of one launch at a time */
+
+static void run_blocks(const struct kernel *kernel, const unsigned *grid, const unsigned *block, unsigned long shared_bytes, void **params) {
+  char name[64];
+  pthread_mutex_lock(&running);
+  kernel->forget_buffers();
+  for (int i = 0; i < MAX_BLOCKS; i++) {
+    const struct block *each = &blocks[i];
+    if (!each->start) continue;
+    snprintf(name, sizeof name, "memory of %zu bytes", each->bytes);
+    kernel->add(name, each->start, each->bytes, each->start - PADDING, each->start + each->bytes + PADDING, 1);
+  }
+  const unsigned long limit = kernel->static_bytes + shared_bytes;         /* checked by the caller */
+  const char *said = kernel->blocks(grid, block, &shared_bytes, limit + 64, setting("FUSEC_STUB_ORDER", 2), 0xEE, params);
+  if (said) {
+    snprintf(fault_text, sizeof fault_text, "%s: %s", kernel->name, said);
+    fault = strstr(said, "overrun") || strstr(said, "before the array") ? ILLEGAL_ADDRESS
+          : strstr(said, "misaligned") ? MISALIGNED_ADDRESS : LAUNCH_FAILED;
+  }
+  pthread_mutex_unlock(&running);
+}
 API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared_bytes, void *stream, void **params, void **extra) {
   struct kernel *kernel = function;
@@ -290,9 +365,13 @@ API cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
   (void)extra;
   ENTER("%s grid %u block %u stream %p device %d", kernel->name, gx, bx, stream, current() ? current()->device : -1);
   if (!current()) return INVALID_CONTEXT;
-  if (!gx || !gy || !gz || !bx || !by || !bz || bx * by * bz > 1024 || gx > 2147483647u || gy > 65535 || gz > 65535)
-    return INVALID_VALUE;
+  if (fault) return fault;
+  if (!gx || !gy || !gz || !bx || !by || !bz || gx > 2147483647u || gy > 65535 || gz > 65535) return INVALID_VALUE;
+  if (bx > 1024 || by > 1024 || bz > 64 || bx * by * bz > 1024) return INVALID_VALUE;
+  if (bx * by * bz > (unsigned)kernel->threads) return OUT_OF_RESOURCES;
+  if (shared_bytes > (unsigned)kernel->dynamic_bytes) return INVALID_VALUE;
   if (kernel->run) kernel->run(grid, block, shared_bytes, params);
+  if (kernel->blocks) run_blocks(kernel, grid, block, shared_bytes, params);
   return SUCCESS;
 }
 struct launch_config { unsigned gx, gy, gz, bx, by, bz, shared_bytes; void *stream; void *attributes; unsigned count; };
@@ -308,7 +387,8 @@ static const struct { int code; const char *name, *text; } errors[] = {
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"}, {200, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}, {209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
     {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-    {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"}, {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"}, {716, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}, {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
 };
 static int error_row(int code) {
   for (unsigned i = 0; i < sizeof errors / sizeof *errors; i++)

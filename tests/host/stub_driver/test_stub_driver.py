@@ -41,11 +41,14 @@ def assert_passes(arguments: list[str], env: dict[str, str]) -> str:
 
 
 def test_the_runtime_works_end_to_end_on_the_stand_in(driver):
-    printed = assert_passes([str(HERE / "under_stub.py")], stub.environment(driver, FUSEC_STUB_DEVICES="2"))
+    files = [str(HERE / name) for name in ("under_stub.py", "under_stub_blocks.py")]
+    printed = assert_passes(files, stub.environment(driver, FUSEC_STUB_DEVICES="2"))
     assert "skipped" not in printed
 
 
-FEW = "repeated or layouts or block_size or device or streams or chain or several_outputs or (scalars and 128) or atomics"
+FEW = (
+    "repeated or layouts or block_size or device or streams or chain or several_outputs or (scalars and 128) or atomics"
+)
 
 
 def test_device_tests_of_layouts_and_streams_pass_on_the_stand_in(driver):
