@@ -22,8 +22,8 @@ from fusec.passes.contract import contract
 from tests.property.programs import Arguments, runs
 from tests.support.llvm_check import check
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 
 INPUTS = ("x0", "x1", "x2", "x3")
 OUTPUTS = ("z0", "z1", "z2")

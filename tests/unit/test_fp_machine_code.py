@@ -20,21 +20,22 @@ FMA = re.compile(
     r"\b(vf(?:n?madd|n?msub|maddsub|msubadd)\d+[ps][sdh]|fn?m(?:add|sub)|fml[as]|(?:call\w*|jmp\w*|bl)\s.*\bfmaf?)\b"
 )
 
-BODIES = {
-    "straight": "z = x * y + x; w = x * y - 2 * w_in",
-    "functions": "z = f(x, y) - f(y, x) * x; w = absolute(x) * y + floor(y) * x",
-    "loop": "T s = 0; for (int k = 0; k < 7; ++k) { s += r[k] * x; s = s * y - r[k]; } z = s; w = s",
-    "data-dependent loop": "T s = x; int n = 0; while (s * s + y < 4 && n < 9) { s = s * s + x; ++n; } z = s; w = n",
-    "branches": "if (x > y) { z = x * y + 1; } else { z = x - y * y; } w = x > 0 ? x * y + y : y - x * x",
-    "local array": "T t[4]; for (int k = 0; k < 4; ++k) t[k] = x * k + y; z = t[0] * t[1] + t[2]; w = t[3] - x * y",
-    "unrolled sum": "z = x*x + y*y + x*y + r[0]*r[1] + r[2]*r[3]; w = (x*y + r[0]) * (y*x - r[1]) + x*r[2]",
-}
+STRAIGHT = """
+z = x*x + y*y + x*y + r[0]*r[1] + r[2]*r[3] - f(y, x) * x; w = (x*y + r[0]) * (y*x - r[1]) - 2 * w_in + abs(x) * y;
+if (x > y) { z += x * y + 1; } else { z -= y * y; } w += x > 0 ? x * y + y : y - x * x;
+"""
+LOOPS = """
+T s = 0; for (int k = 0; k < 7; ++k) { s += r[k] * x; s = s * y - r[k]; } z = s;
+T t[4]; for (int k = 0; k < 4; ++k) t[k] = x * k + y; w = t[0] * t[1] + t[2]; w = t[3] - x * w;
+int n = 0; while (s * s + y < 4 && n < 9) { s = s * s + x; ++n; } z += s * n;
+"""
+BODIES = {"straight": STRAIGHT, "loops": LOOPS}
 PREAMBLE = "template<typename T> __device__ T f(T a, T b) { return a * b + b; }"
 INPUTS = "T x, T y, T w_in, raw T r"
 
 
 def definition(body: str) -> fusec.ElementwiseKernel:
-    return fusec.ElementwiseKernel(INPUTS, "T z, T w", body.replace("absolute", "abs"), preamble=PREAMBLE)
+    return fusec.ElementwiseKernel(INPUTS, "T z, T w", body, preamble=PREAMBLE)
 
 
 def kernels(body: str, dtype: str, fp: str) -> list[Kernel]:
@@ -76,7 +77,7 @@ def test_strict_forms_no_fma(name: str, dtype: str, level: str) -> None:
 
 
 @pytest.mark.parametrize("fp", ["contract", "fast"])
-@pytest.mark.parametrize("name", ["straight", "loop"])
+@pytest.mark.parametrize("name", BODIES)
 def test_the_other_modes_do(name: str, fp: str, level: str) -> None:
     if level == "native" and X86 and processor().vector_bits == 128:
         pytest.skip("a processor without FMA calls a function for it")
