@@ -69,6 +69,19 @@ KERNEL warp_up(const int* x, int* z) { // inclusive scan
     }
 NEIGHBOUR(neighbour, __syncwarp())
 NEIGHBOUR(neighbour_racy, )
+#define BROADCAST(name, BETWEEN) \
+    KERNEL name(const float* x, float* z) { \
+        __shared__ float s[1]; \
+        if (threadIdx.x == 0) s[0] = x[0]; \
+        __syncthreads(); \
+        const float v = s[0]; \
+        BETWEEN; \
+        if (threadIdx.x == blockDim.x - 1) s[0] = v + 1; \
+        __syncthreads(); \
+        z[threadIdx.x] = s[0] + v; \
+    }
+BROADCAST(broadcast, __syncthreads())
+BROADCAST(broadcast_racy, )
 KERNEL votes(const int* x, unsigned* z) {
     const int v = x[threadIdx.x];
     unsigned r = __ballot_sync(0xffffffffu, v > 0) + __any_sync(0xffffffffu, v == 7) * 3;

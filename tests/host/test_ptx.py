@@ -94,8 +94,8 @@ def check_functions(cases: list[Case], arch: str) -> None:
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
 def test_elementary_functions_have_the_bits_of_the_interpreter(dtype):
     cases = function_cases(dtype, 120)
-    check_functions(cases[::4], OLD)
-    check_functions(cases[2::4], NEW)
+    check_functions(cases[::8], OLD)
+    check_functions(cases[4::8], NEW)
 
 
 @pytest.mark.slow

@@ -116,6 +116,15 @@ def test_lanes_of_a_warp_see_each_other_after_syncwarp_only(sums):
         ptx.launch(sums, "neighbour_racy", 1, 64, [X, z])
 
 
+def test_what_many_read_one_may_write_after_a_barrier_only(sums):
+    z = np.zeros(64, np.float32)
+    ptx.launch(sums, "broadcast", 1, 64, [X, z])
+    assert (z == 2 * X[0] + 1).all()
+    for order in ORDERS:  # whoever of the readers was seen last
+        with pytest.raises(ptx.SharedRace, match="a write beside a read"):
+            ptx.launch(sums, "broadcast_racy", 1, 64, [X, z], order=order)
+
+
 def test_votes_and_matches_count_lanes(sums):
     x, z = (np.arange(64, dtype=np.int32) * 5 % 11) - 3, np.zeros(64, np.uint32)
     ptx.launch(sums, "votes", 1, 64, [x, z])

@@ -31,6 +31,26 @@ def test_a_register_nobody_wrote_is_found():
     assert run(some.format("mov.u32 %r1, 7;\n@%p0 add.s32 %r1, %r2, 1")) == [4] * 5 + [7] * 3
 
 
+def test_a_copy_of_no_value_by_some_threads_leaves_them_without_one():
+    body = "mov.u32 %r1, 1; setp.lt.u32 %p0, %r0, 5;\n@%p0 mov.b32 %r1, %r2;\n{} st.global.u32 [%d1], %r1;"
+    with pytest.raises(ptx.Uninitialised, match="line 8"):
+        run(body.format(""))
+    assert run(body.format("@%p0 mov.u32 %r1, 3;\n")) == [3] * 5 + [1] * 3
+
+
+def test_copies_stay_when_some_threads_change_the_original():
+    body = "mov.u32 %r1, 1; setp.lt.u32 %p0, %r0, 5;\n@%p0 mov.u32 %r1, 2;\nmov.b32 %r2, %r1;\n"
+    body += "@!%p0 mov.u32 %r1, 9;\n@%p0 add.u32 %r2, %r2, %r1;\nst.global.u32 [%d1], %r2;"
+    assert run(body) == [4] * 5 + [1] * 3
+
+
+def test_narrow_signed_values_fill_a_wider_register_with_their_sign():
+    body = "add.s32 %r1, %r0, 125; cvt.s8.s32 %r2, %r1; cvt.u8.s32 %r3, %r1; sub.s32 %r2, %r3, %r2;\n"
+    assert run(body + "st.global.u32 [%d1], %r2;") == [0] * 3 + [256] * 5
+    loads = "sub.s32 %r1, %r0, 3; st.global.s32 [%d1], %r1; ld.global.s16 %r2, [%d1]; ld.global.u16 %r3, [%d1];\n"
+    assert run(loads + "add.s32 %r2, %r2, %r3; st.global.u32 [%d1], %r2;") == [65530, 65532, 65534, 0, 2, 4, 6, 8]
+
+
 def test_jumps_through_tables_and_guards_take_each_thread_its_way():
     table = "$T: .branchtargets $A, $B, $C;\nand.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r0, 6; selp.b32 %r1, 2, %r1, %p1;"
     body = (

@@ -34,17 +34,6 @@ def computation(opcode: tuple[str, ...]) -> Computation | None:
 Maker = Callable[[str, tuple[str, ...], str], Computation]
 
 
-def _fixed(**functions: Callable[..., Array]) -> dict[str, Maker]:
-    """Instructions whose operands all have the type of the result."""
-
-    def maker(name: str, modifiers: tuple[str, ...], kind: str) -> Computation:
-        function = functions[name]
-        count = {"not_": 1}.get(name, 2)
-        return Computation((kind,) * count, kind, function)
-
-    return dict.fromkeys(functions, maker)
-
-
 def _is_float(kind: str) -> bool:
     return kind in ("f16", "f32", "f64", "bf16")
 
@@ -71,7 +60,7 @@ def _arithmetic(name: str, modifiers: tuple[str, ...], kind: str) -> Computation
     count, function = _INTEGER[name]
     if "sat" in modifiers:
         function = _CLAMPED[name]
-    elif modifiers not in ((), ("relu",)) or "relu" in modifiers:
+    elif modifiers:
         raise Unsupported(f"integer {name} with {modifiers}")
     return Computation((kind,) * count, kind, function)
 

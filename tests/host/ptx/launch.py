@@ -8,7 +8,7 @@ import numpy as np
 from ptx.blocks import Code, prepare
 from ptx.faults import Unsupported
 from ptx.machine import Activation, Machine, Shape
-from ptx.memory import Buffer, GlobalMemory
+from ptx.memory import GlobalMemory
 from ptx.parse import parse
 from ptx.syntax import Function, Module, Variable
 
@@ -47,15 +47,14 @@ def launch(
     lockstep; by default one where threads communicate, else as many as make vectors long.
     Raises a PtxFault that names the instruction.
     """
-    arrays = [each for each in args if isinstance(each, np.ndarray) and each.ndim]
-    values = [each for each in args if not (isinstance(each, np.ndarray) and each.ndim)]
+    arrays = [each for each in args if _is_buffer(each)]
     memory = memory_of(module, entry, arrays)
-    buffers, rest = iter(memory.buffers), iter(values)
+    buffers = iter(memory.buffers)
     params = module.functions[entry].params
     if len(params) != len(args):
         raise Unsupported(f"{entry} takes {len(params)} arguments, not {len(args)}")
     packed = [
-        _packed(next(buffers) if isinstance(each, np.ndarray) and each.ndim else next(rest), param)
+        next(buffers).address.to_bytes(8, "little") if _is_buffer(each) else _packed(each, param)
         for each, param in zip(args, params, strict=True)
     ]
     run(module, entry, grid, block, packed, memory, shared, order, together, step_limit)
@@ -64,10 +63,13 @@ def launch(
             array[...] = buffer.array
 
 
+def _is_buffer(argument: object) -> bool:
+    """Arrays are passed by address; those without axes are numbers."""
+    return isinstance(argument, np.ndarray) and argument.ndim > 0
+
+
 def _packed(value: object, param: Variable) -> bytes:
-    """An argument as the bytes of its parameter."""
-    if isinstance(value, Buffer):
-        return value.address.to_bytes(8, "little")
+    """A number as the bytes of its parameter."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, np.generic | np.ndarray):
