@@ -265,8 +265,17 @@ def with_cupy_fuse(work: Work, inputs: tuple[Tensor, ...]) -> Call:
     import cupy
 
     names = CuPyNames()
-    texts = {1: "lambda x: f(names, x)", 2: "lambda x, y: f(names, x, y)", 3: "lambda x, y, z: f(names, x, y, z)"}
-    function = eval(texts[len(inputs)], {"f": work.compute, "names": names})  # fuse counts the parameters
+
+    def one(x):
+        return work.compute(names, x)
+
+    def two(x, y):
+        return work.compute(names, x, y)
+
+    def three(x, y, z):
+        return work.compute(names, x, y, z)
+
+    function = (one, two, three)[len(inputs) - 1]  # fuse looks at the parameters and the name
     return partial(cupy.fuse()(function), *(cupy.from_dlpack(each) for each in inputs))
 
 

@@ -205,13 +205,14 @@ def free() -> None:
 def small_calls() -> dict[str, Callable[[], Any]]:
     """One call on 32 elements of float32, in every library's own arrays; adders make one pass, kernels x * 2 + y."""
     x, y, z = (torch.ones(32, device="cuda") for _ in range(3))
-    kernel = fusec.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * 2 + y", "saxpy")
+    texts = ("float32 x, float32 y", "float32 z", "z = x * 2 + y", "saxpy")
+    kernel, kernel_own, kernel_cupy, kernel_other = (fusec.ElementwiseKernel(*texts) for _ in range(4))
     a, b, c = (cuda.from_numpy(np.ones(32, "f4")) for _ in range(3))
     calls: dict[str, Callable[[], Any]] = {
         "fusec, PyTorch tensors, out given": lambda: kernel(x, y, z),
         "fusec, PyTorch tensors": lambda: kernel(x, y),
-        "fusec, its own arrays, out given": lambda: kernel(a, b, c),
-        "fusec, its own arrays": lambda: kernel(a, b),
+        "fusec, its own arrays, out given": lambda: kernel_own(a, b, c),
+        "fusec, its own arrays": lambda: kernel_own(a, b),
         "torch.add, out given": lambda: torch.add(x, y, out=z),
         "torch.add": lambda: torch.add(x, y),
         "torch x * 2 + y": lambda: x * 2 + y,
@@ -220,10 +221,10 @@ def small_calls() -> dict[str, Callable[[], Any]]:
         import cupy
 
         p, q, r = (cupy.ones(32, "f4") for _ in range(3))
-        theirs = cupy.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * 2 + y", "saxpy")
+        theirs = cupy.ElementwiseKernel(*texts)
         calls |= {
-            "fusec, CuPy arrays, out given": lambda: kernel(p, q, r),
-            "fusec, CuPy arrays": lambda: kernel(p, q),
+            "fusec, CuPy arrays, out given": lambda: kernel_cupy(p, q, r),
+            "fusec, CuPy arrays": lambda: kernel_cupy(p, q),
             "cupy.ElementwiseKernel, out given": lambda: theirs(p, q, r),
             "cupy.ElementwiseKernel": lambda: theirs(p, q),
             "cupy.add, out given": lambda: cupy.add(p, q, r),
@@ -235,7 +236,7 @@ def small_calls() -> dict[str, Callable[[], Any]]:
 
         s, t = (jax.numpy.ones(32, "f4") for _ in range(2))
         jitted = jax.jit(lambda s, t: s * 2 + t)
-        calls |= {"jax.jit": lambda: jitted(s, t), "fusec, JAX arrays": lambda: kernel(s, t)}
+        calls |= {"jax.jit": lambda: jitted(s, t), "fusec, JAX arrays": lambda: kernel_other(s, t)}
     except ImportError:
         pass
     try:
@@ -253,7 +254,7 @@ def small_calls() -> dict[str, Callable[[], Any]]:
         configured = saxpy[1, 256]
         calls |= {
             "numba.cuda.jit, out given": lambda: configured(*d),
-            "fusec, Numba arrays, out given": lambda: kernel(*d),
+            "fusec, Numba arrays, out given": lambda: kernel_other(*d),
         }
     except ImportError:
         pass

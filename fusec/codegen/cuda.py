@@ -9,8 +9,8 @@ from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.conversions import storage_casts
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.frame import Frame, indented
-from fusec.codegen.c_family.helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.names import CXX_WORDS
+from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.dtypes import (
@@ -282,6 +282,8 @@ def _frame(frame: Frame) -> list[Part]:
     head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     groups = list(GROUP_HELPERS.items()) if frame.groups else []
+    if frame.groups and frame.layout.ndim > 1 and all(name != "fusec_moved" for name, _ in frame.above):
+        groups.append(("fusec_moved", _MOVED))
     return [
         ("", frame.header()),
         ("", LOOSE if frame.fp == "fast" else BITS),
@@ -293,13 +295,18 @@ def _frame(frame: Frame) -> list[Part]:
 
 def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str) -> list[str]:
     """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
-    name, lanes = frame.names.fresh, frame.lanes
-    base, count, at, k = name("base"), name("count"), frame.places.index, frame.places.lane
-    lines = [f"const int {count} = {size} - {base} < {lanes} ? (int)({size} - {base}) : {lanes};"]
+    lanes, at, k = frame.lanes, frame.places.index, frame.places.lane
+    base, count = frame.names.fresh("base"), frame.names.fresh("count")
+    lines: list[str] = []
+    if frame.layout.ndim == 1:
+        head = [f"for ({long}{base} = {lanes} * {first}; {base} < {size}; {base} += {lanes} * {threads}) {{"]
+        end = size
+    else:
+        head, lines, end = _rows(frame, threads, first, long, base)
+    lines.append(f"const int {count} = {end} - {base} < {lanes} ? (int)({end} - {base}) : {lanes};")
     for group in frame.groups:
         c_type = f"fusec_group<{TYPES[group.array.dtype]}, {lanes}>"
-        pointer = f"{frame.places.use('pointer', group.array.name).text} + {base}"
-        load = f" = fusec_load<{lanes}>({pointer}, {count})" if group.loaded else ""
+        load = f" = fusec_load<{lanes}>({frame.places.row(group.array.name)} + {base}, {count})" if group.loaded else ""
         const = "" if group.stored else "const "
         lines.append(f"{const}{c_type} {group.name}{load};")
     body = [*inside, *frame.body]
@@ -308,10 +315,32 @@ def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, lon
     lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
     for group in frame.groups:
         if group.stored:
-            pointer = f"{frame.places.use('pointer', group.array.name).text} + {base}"
-            lines.append(f"fusec_store<{lanes}>({pointer}, {group.name}, {count});")
-    head = f"for ({long}{base} = {lanes} * {first}; {base} < {size}; {base} += {lanes} * {threads}) {{"
-    return [head, *indented(lines, 1), "}"]
+            lines.append(f"fusec_store<{lanes}>({frame.places.row(group.array.name)} + {base}, {group.name}, {count});")
+    return [*head, *indented(lines, 1), "}"]
+
+
+def _rows(frame: Frame, threads: str, first: str, long: str, base: str) -> tuple[list[str], list[str], str]:
+    """Groups lie within rows, the innermost axis, so that one division finds the row of several elements.
+
+    Returns the loop's head, the declarations of the coordinates and of the position in the row, and the row's end.
+    """
+    fresh, lanes, c_type = frame.names.fresh, frame.lanes, long.strip()
+    group, pieces, row, groups = fresh("group"), fresh("pieces"), fresh("row"), fresh("groups")
+    *outer, last = range(frame.layout.ndim)
+    extents = [frame.places.use("extent", "", axis).text if axis else "" for axis in range(frame.layout.ndim)]
+    head = [
+        f"const {c_type} {row} = {extents[last]};",
+        f"const {c_type} {pieces} = ({row} + {lanes - 1}) / {lanes};",
+        f"const {c_type} {groups} = ({c_type}){frame.places.use('size').text} / {row} * {pieces};",
+        f"for ({c_type} {group} = {first}; {group} < {groups}; {group} += {threads}) {{",
+    ]
+    lines = []
+    for axis in outer:
+        inner = "".join(f" / ({c_type}){extents[after]}" for after in reversed(outer[axis + 1 :]))
+        wrapped = f" % ({c_type}){extents[axis]}" if axis else ""
+        lines.append(f"const {c_type} {frame.places.coordinates[axis]} = {group} / {pieces}{inner}{wrapped};")
+    lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
+    return head, lines, row
 
 
 _LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv
@@ -335,6 +364,13 @@ def _reserved() -> frozenset[str]:
     return CXX_WORDS | {*library, *(f"{word}f" for word in library), *_BUILT_IN.split(), *vectors, *in_ops}
 
 
+def _shuffle(dtype: DType, distance: int) -> str:
+    """The template of a shuffle; types of less than 32 bits travel as int."""
+    value = "{}" if dtype.bits >= 32 else "(int){}"
+    call = f"__shfl_down_sync(0xffffffffu, {value}, {distance})" if distance else f"__shfl_sync(0xffffffffu, {value}, 0)"
+    return call if dtype.bits >= 32 else f"({TYPES[dtype]}){call}"
+
+
 SPELLING = Spelling(
     target="cuda",
     types=TYPES,
@@ -354,4 +390,5 @@ SPELLING = Spelling(
     leave="continue",
     frame=_frame,
     approximate=APPROXIMATE,
+    shuffle=_shuffle,
 )

@@ -166,6 +166,8 @@ def views() -> dict[str, tuple[np.ndarray, np.ndarray]]:
         "mixed orders": (base.transpose(2, 1, 0), np.ascontiguousarray(other.transpose(2, 1, 0))),
         "every second": (base[:, ::2, 1::3], other[:, 1::2, ::-3][:, :, :3]),
         "broadcast": (base, other[:1, :, :1]),
+        "one row for all": (np.arange(6 * 5 * 16, dtype="f4").reshape(6, 5, 16), np.arange(16, dtype="f4")),
+        "padded rows": (np.arange(7 * 12, dtype="f4").reshape(7, 12)[:, :9], np.arange(7, dtype="f4")[:, None]),
         "column and row": (base[:, :1, 0], other[0, :1, :6]),
         "zero strides": (np.broadcast_to(np.float32(3), (4, 5)), base[0, :4, :5]),
         "0-d": (base[1, 2, 3], other[0, 0, 0]),

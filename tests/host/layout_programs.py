@@ -65,6 +65,8 @@ def layout_cases() -> list[Case]:
         "strided output": {"x": floats(30), "y": floats(30), "z": floats(60)[::2]},
         "transposed": {"x": floats(20, 30).T, "y": floats(20), "z": floats(30, 20)},
         "broadcast rows": {"x": floats(1, 20), "y": floats(30, 1), "z": floats(30, 20)},
+        "one row for all": {"x": floats(3, 5, 8), "y": floats(8), "z": floats(3, 5, 8)},
+        "padded rows": {"x": floats(7, 12)[:, :9], "y": floats(7, 1), "z": floats(7, 12)[:, :9]},
         "three axes": {"x": floats(4, 5, 6)[:, ::-1], "y": floats(5, 1), "z": floats(6, 5, 4).T},
         "no axes": {"x": floats(), "y": floats(), "z": floats()},
         "no elements": {"x": floats(3, 0), "y": floats(0), "z": floats(3, 0)},

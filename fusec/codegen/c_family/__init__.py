@@ -178,9 +178,11 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names
     """
     used = {node.param for node in facts.expressions(program.body) if isinstance(node, Element)}
     arrays = [array for array in program.arrays if array.name in used]
-    sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name) == (Step.UNIT,)]
-    possible = spelling.groups and layout.ndim == 1 and layout.aligned >= VECTOR_BYTES and bool(sizes)
-    if not possible or any(Step.ANY in layout.step(array.name) for array in arrays):
+    sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name)[-1] is Step.UNIT]
+    possible = spelling.groups and layout.aligned >= VECTOR_BYTES and bool(sizes)
+    if not possible or any(layout.step(array.name)[-1] is Step.ANY for array in arrays):
+        return 1, []
+    if layout.ndim > 1 and facts.asks_where_it_is(program.body):
         return 1, []
     if facts.updates_beyond_elements(program.body) or facts.has_element_pointers(program.body):
         return 1, []
@@ -191,7 +193,7 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names
         return 1, []
     groups = []
     for array in arrays:
-        if layout.step(array.name) == (Step.UNIT,):
+        if layout.step(array.name)[-1] is Step.UNIT:
             loaded = array.read or not facts.always_stores(program.body, array.name)
             groups.append(Group(array, names.fresh(f"{array.name}_group"), loaded, _is_stored(array, program.body)))
     return lanes, groups

@@ -19,7 +19,9 @@ from fusec.ir.loops import (
     If,
     Load,
     Local,
+    Moved,
     Program,
+    Query,
     Return,
     SetField,
     Stmt,
@@ -144,6 +146,14 @@ def updates_beyond_elements(body: Iterable[Stmt]) -> bool:
             case _:
                 pass
     return False
+
+
+def asks_where_it_is(body: Iterable[Stmt]) -> bool:
+    """The body uses the position of the element, or elements at other positions."""
+    return any(
+        isinstance(node, Moved) or (isinstance(node, Query) and node.what in ("index", "coordinate"))
+        for node in expressions(body)
+    )
 
 
 def _is_global(found: Type) -> bool:

@@ -128,6 +128,15 @@ class Places:
             return Place(self.grouped[param], name(self.lane))
         return self._element(param, {})
 
+    def row(self, param: str) -> str:
+        """The address of the first element of the current row of a non-raw array that is dense along it."""
+        base, (*steps, _) = self.use("pointer", param), self.layout.step(param)
+        assert Step.UNIT not in steps, "rows of vectors are as far apart as vectors are aligned"
+        if not steps:
+            return base.text
+        strides = [(name(self.coordinates[axis]), self.use("stride", param, axis)) for axis in range(len(steps))]
+        return moved(base, strides).text
+
     def moved(self, place: Moved, print_index: Print) -> Place:
         """The element at another position."""
         return self._element(place.param, dict(zip(place.axes, map(print_index, place.distances), strict=True)))
