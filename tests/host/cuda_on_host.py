@@ -76,25 +76,24 @@ def block_unit(sources: Sequence[str]) -> str:
     """Texts as C++, each in a namespace of its own, with a ``blocks_NUMBER_NAME`` for every kernel in them."""
     parts = ["#define HOST_FIBERS", f'#include "{fibers.HERE / "cuda_on_host.hpp"}"']
     for number, source in enumerate(sources):
-        heads = [(found.start(), found[3]) for found in _HEAD.finditer(source)]
+        spans = {found[3]: (found.start(), fibers.end_of_body(source, found.end())) for found in _HEAD.finditer(source)}
+        prefix = f"fiber_list_{number}_"
 
-        def section(at: int, number: int = number, heads: list[tuple[int, str]] = heads) -> str:
-            return f"fiber_list_{number}_{sum(start <= at for start, _ in heads)}"
-
-        def variable(found: re.Match[str]) -> str:
+        def variable(found: re.Match[str], spans: dict[str, tuple[int, int]] = spans, prefix: str = prefix) -> str:
             kind, name, extents = found[3], found[4], re.sub(r"\s", "", found[5])
+            owner = next((entry for entry, (start, end) in spans.items() if start < found.start() < end), "")
             lines = "\n" * found[0].count("\n")
-            return fibers.placed(name, kind, extents, found[1] or found[2] or "1", section(found.start())) + lines
+            return fibers.placed(name, kind, extents, found[1] or found[2] or "1", prefix + owner) + lines
 
         text = _in_cpp(_SHARED.sub(variable, source))
-        assert "__shared__" not in re.sub(r"//.*", "", text), "cannot read __shared__; declare one variable at a time"
+        assert "__shared__" not in fibers.blanked(text), "cannot read __shared__; declare one variable at a time"
         text = re.sub(r'extern\s+"C"\s+(?=__global__)', "", text)
         text = re.sub(r"^[ \t]*#[ \t]*include\b", "//", text, flags=re.MULTILINE)
-        name = heads[0][1] if heads else "device"
+        name = next(iter(spans), "device")
         parts.append(f'namespace emitted_{number} {{\n#line 1 "{name}.cu"\n{text}\n}}')
-        for start, entry in heads:
+        for entry in spans:
             body = f"[](void** arguments) {{ host::call(emitted_{number}::{entry}, arguments); }}"
-            parts.append(fibers.entry(f"blocks_{number}_{entry}", body, section(start), f"fiber_list_{number}_0"))
+            parts.append(fibers.entry(f"blocks_{number}_{entry}", body, prefix + entry, prefix))
     return "\n".join(parts)
 
 

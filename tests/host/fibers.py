@@ -102,6 +102,22 @@ def three(extent: Extent) -> tuple[int, int, int]:
     return (*given, 1, 1, 1)[:3]  # type: ignore[return-value]
 
 
+def blanked(source: str) -> str:
+    """The text with spaces for its comments and strings; every character stays in its place."""
+    literal = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+    return literal.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+
+
+def end_of_body(source: str, start: int) -> int:
+    """Where the body of a function ends whose parameters start there."""
+    depth = 0
+    for found in re.finditer(r"[{}]", blanked(source)[start:]):
+        depth += 1 if found[0] == "{" else -1
+        if depth == 0:
+            return start + found.end()
+    raise AssertionError("a function without an end")
+
+
 def placed(name: str, kind: str, extents: str, align: str, section: str) -> str:
     """A shared variable as a reference to where the runtime puts it, listed in a section of the library."""
     fixed = f"typedef {kind} {name}_type{extents}; " if extents != "[]" else f"typedef {kind} {name}_type; "

@@ -130,9 +130,40 @@ extern "C" __global__ void histogram(const float* x, unsigned* counts, float* la
     if (threadIdx.x == 8) largest[blockIdx.x] = __uint_as_float(most);
 }
 """
+FORMS = """
+struct pair { float value; int at; };
+__device__ int in_a_function(int t) {
+    __shared__ int s[32];
+    s[t] = t;
+    __syncwarp();
+    return s[31 - t];
+}
+extern "C" __global__ void another(int* out) { __shared__ double s[32]; s[threadIdx.x] = 0; *out = in_a_function(0); }
+__device__ __forceinline__ float between(const float* __restrict__ s) { return __ldg(s); }
+extern "C" __global__ void __launch_bounds__(32, 4) forms(const float* x, float* out, int n) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    extern __shared__ alignas(16) float same[];
+    __shared__ __align__(8) float a[2][32];
+    alignas(16) __shared__ float b[4];
+    __shared__ volatile unsigned long long c;
+    __shared__ pair
+        d[32];
+    const int t = threadIdx.x;  // "__shared__ {" is no declaration
+    *(volatile float*)(memory + 4 * t) = x[t];
+    a[t & 1][t] = same[t];
+    if (t < 4) b[t] = x[t];
+    if (t == 0) c = 40;
+    d[t].value = x[t];
+    d[t].at = t;
+    __syncthreads();
+    const pair other = d[in_a_function(t)];
+    out[t] = a[t & 1][t] + b[t & 3] + (float)c + other.value + (float)other.at + between(x) + (float)n;
+}
+"""
 PROGRAMS = {
     "tree": TREE, "shuffles": SHUFFLES, "last": LAST, "transpose": TRANSPOSE, "scan": SCAN, "vectors": VECTORS,
     "histogram": HISTOGRAM,
+    "forms": FORMS,
 }  # fmt: skip
 
 

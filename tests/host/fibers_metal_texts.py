@@ -31,6 +31,7 @@ kernel void shuffles(device const int* x [[buffer(0)]], device int* out [[buffer
                      uint t [[thread_index_in_threadgroup]], uint b [[threadgroup_position_in_grid]],
                      uint lane [[thread_index_in_simdgroup]], uint group [[simdgroup_index_in_threadgroup]],
                      uint groups [[simdgroups_per_threadgroup]], uint i [[thread_position_in_grid]]) {
+    // how many; "}" is no brace
     threadgroup atomic_uint negative;
     if (t == 0) atomic_store_explicit(&negative, 0u, memory_order_relaxed);
     threadgroup_barrier(mem_flags::mem_threadgroup);  // zero
@@ -76,7 +77,9 @@ kernel void largest(device const float* x [[buffer(0)]], device pair* found [[bu
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    if (t == 0) found[b] = best;
+    if (t != 0) return;
+    // one for each threadgroup
+    found[b] = best;
 }
 kernel void finish(device const pair* found [[buffer(0)]], device int* out [[buffer(1)]], constant int& n [[buffer(2)]],
                    uint t [[thread_position_in_grid]]) {
@@ -222,7 +225,7 @@ BUGS = [
         "shuffles",
         "for (ushort o = 16; o > 0; o >>= 1) sum += simd_shuffle_down",
         "if (t >= 120) return;\n    for (ushort o = 16; o > 0; o >>= 1) sum += simd_shuffle_down",
-        rf"shuffle from an inactive lane: {AT} reads lane 24, which has ended, at simd_shuffle_down in line 16",
+        rf"shuffle from an inactive lane: {AT} reads lane 24, which has ended, at simd_shuffle_down in line 17",
     ),
     Bug(
         "SIMD-group function in divergent flow",

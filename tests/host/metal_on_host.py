@@ -57,7 +57,8 @@ POSITIONS = frozenset(
 
 _HEAD = re.compile(r"(?:\[\[max_total_threads_per_threadgroup\((\d+)\)\]\]\s*)?\bkernel\s+void\s+(\w+)\s*\(")
 _VARIABLE = re.compile(
-    r"(?<=[;{}])(\s*)threadgroup\s+(?:alignas\((\w+)\)\s*)?([\w\s:<>]+?)\s*\b(\w+)\s*((?:\[[^\]]*\]\s*)*);"
+    r"((?:^|[;{}])\s*)threadgroup\s+(?:alignas\((\w+)\)\s*)?([\w\s:<>]+?)\s*\b(\w+)\s*((?:\[[^\]]*\]\s*)*);",
+    re.MULTILINE,
 )
 _SIGNATURE = re.compile(r"^kernel void (\w+)\(\n(.*?)\)\n\{", re.MULTILINE | re.DOTALL)
 _PARAMETER = re.compile(r"(.+?)(\w+) \[\[(\w+)(?:\((\d+)\))?\]\]")
@@ -185,8 +186,8 @@ def _checkable(source: str) -> str:
         )
         text = re.sub(rf"(struct {name}\s*\{{)", rf"\1 {more} template <class... A> {name}(A... a);", text)
         for held in re.findall(rf"\b(?:device|threadgroup) {name}\s*\*?\s*(\w+)\s*(?:\[|,|\)|;|=)", source):
-            store = rf"([;{{}})]\s*)(\*?{held}\b(?:\[[^;=]*\])?) = ([^;]*);"
-            text = re.sub(store, r"\1host_assign(\2, \3);", text)
+            store = rf"((?:^|[;{{}})])\s*)(\*?{held}\b(?:\[[^;=]*\])?) = ([^;]*);"
+            text = re.sub(store, r"\1host_assign(\2, \3);", text, flags=re.MULTILINE)
     return text
 
 
@@ -195,21 +196,21 @@ def block_unit(sources: Sequence[str], check: bool) -> str:
     parts = ["#define HOST_FIBERS", "" if check else "#define HOST_FLAT", f'#include "{HERE / "metal_on_host.hpp"}"']
     for number, source in enumerate(sources):
         heads = list(_HEAD.finditer(source))
-        sections = [f"fiber_list_{number}_{at}" for at in range(len(heads) + 1)]
-        entries = []
+        spans = {head[2]: (head.end(), fibers.end_of_body(source, head.end())) for head in heads}
+        prefix, entries = f"fiber_list_{number}_", []
 
-        def variable(found: re.Match[str]) -> str:
-            at = sum(head.start() <= found.start() for head in heads)  # noqa: B023
-            if not at:
+        def variable(found: re.Match[str], spans: dict[str, tuple[int, int]] = spans, prefix: str = prefix) -> str:
+            owner = next((entry for entry, (start, end) in spans.items() if start < found.start() < end), None)
+            if owner is None:
                 raise MetalError(f"threadgroup variable {found[4]} outside of a kernel")
             dims = re.sub(r"\s", "", found[5])
-            return found[1] + fibers.placed(found[4], found[3], dims, found[2] or "1", sections[at])  # noqa: B023
+            return found[1] + fibers.placed(found[4], found[3], dims, found[2] or "1", prefix + owner)
 
-        for head, section in zip(heads, sections[1:], strict=True):
-            name = head[2]
+        for head in heads:
+            name, section = head[2], prefix + head[2]
             arguments, variables = _bound(name, _parameters(source, head.end()), section)
             call = f"static void {name}_body(void** buffers) {{ {name}({', '.join(arguments)}); }}"
-            entries += [*variables, call, fibers.entry(f"blocks_{number}_{name}", f"{name}_body", section, sections[0])]
+            entries += [*variables, call, fibers.entry(f"blocks_{number}_{name}", f"{name}_body", section, prefix)]
         text = _without_attributes(_checkable(source) if check else _VARIABLE.sub(variable, source))
         if not check:
             text = text.replace("struct complex64 { float re, im; };", "")

@@ -75,6 +75,11 @@ def cuda_calls() -> dict[str, Call]:
             {"x": few[:96], "out": Output(96, "f4")},
             {"out": few[:96].reshape(-1, 2, 4)[:, ::-1].reshape(-1)},
         ),
+        "forms": Call(
+            Launch("forms", 1, 32, ("x", "out", n(7)), 128),
+            {"x": few[:32], "out": Output(32, "f4")},
+            {"out": np.arange(32) + np.arange(32) % 4 + 40 + 2 * np.arange(32)[::-1] + 7},
+        ),
         "histogram": Call(
             Launch("histogram", 4, 128, ("x", "counts", "largest", n(1000))),
             {"x": whole, "counts": np.zeros(8, "u4"), "largest": Output(4, "f4")},
