@@ -5,14 +5,16 @@ Nothing is run: names are looked up where Python would find them, in the closure
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FunctionType, ModuleType
 
 import numpy as np
 
 from fusec import dtypes
+from fusec.diagnostics import did_you_mean
 from fusec.errors.python import NoSource, NotAFunction
 from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
@@ -144,7 +146,7 @@ class _Capturing:
             replace(
                 text,
                 key=key,
-                names=self._names(tree, namespace.find),
+                names=self._names(tree, namespace),
                 defaults=tuple((name, self.of(value)) for name, value in defaults),
             )
         )
@@ -178,19 +180,25 @@ class _Capturing:
         for tree in trees:
             defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
             names = tuple((name, ("function", keys[name])) for name in scan.free(tree) if name in keys)
-            others = tuple(pair for pair in self._names(tree, namespace.find) if pair[0] not in keys)
+            others = tuple(pair for pair in self._names(tree, namespace) if pair[0] not in keys)
             text = FunctionText(keys[tree.name], tree.name, origin.file, 1, origin.text)
             self.done.append(replace(text, names=(*names, *others), defaults=defaults))
         return key
 
-    def _names(self, tree: s.Function, find: Callable[[str], tuple[object] | None]) -> tuple[tuple[str, Capture], ...]:
-        found = []
+    def _names(self, tree: s.Function, namespace: _Chain) -> tuple[tuple[str, Capture], ...]:
+        """What the free names of a function stand for; for those that nothing defines, one that is alike."""
+        found: list[tuple[str, Capture]] = []
+        find, known = namespace.find, [name for place in namespace.places for name in place if name[:1] != "_"]
+        known += [param.name for param in tree.params]
         for name in scan.free(tree):
             value = find(name)
             if value is not None:
                 captured = self.of(value[0])
                 if not ("." in name and captured[0] == "other"):
                     found.append((name, captured))
+            elif "." not in name and name not in FUNCTIONS and not hasattr(builtins, name):
+                guess = did_you_mean(name, known)
+                found += [(name, ("missing", guess))] if guess else []
         return tuple(found)
 
     def of(self, value: object) -> Capture:
@@ -233,6 +241,8 @@ class _Capturing:
             return ("builtin", name, python and (name in MATH if root == "math" else name in PLAIN))
         if isinstance(value, FunctionType) and root not in ROOTS:
             return ("function", self.key_of(value))
+        if isinstance(value, np.ndarray):
+            return ("other", "an array", "pass it as an argument, or write its numbers in a tuple")
         return ("other", _described(value), "numbers, dtypes, tuples of them and functions can be used from outside")
 
 
@@ -294,8 +304,6 @@ def _named(value: object) -> tuple[str, str]:
 
 def _described(value: object) -> str:
     kind = type(value)
-    if isinstance(value, np.ndarray):
-        return "an array; pass it as an argument"
     return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
 
 

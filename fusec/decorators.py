@@ -28,7 +28,7 @@ from fusec.operands import is_foreign
 from fusec.planned import Planned, briefly, runner
 from fusec.plans import Plan
 from fusec.records import dataclass, field
-from fusec.scalars import SCALAR_TYPES
+from fusec.scalars import SCALAR_TYPES, encode
 from fusec.signature import Parameter, Signature
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Variant(Planned):
             self.owner.hasten(self, plan, call, again)
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
-        """Whether another type of number would do as well: if it meets one dtype alone."""
+        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
         assert isinstance(self.signature, FunctionSignature), "variants infer"
         return name in self.signature.adapted.get(tuple(types.items()), ())
 
@@ -197,8 +197,12 @@ class Elementwise:
 
     def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> object:
         """The function of numbers alone, as NumPy scalars."""
-        names = [param.name for param in variant.in_params]
-        arrays = {name: np.asarray(value) for name, value in zip(names, inputs, strict=True)}
+        arrays = {}
+        for param, value in zip(variant.in_params, inputs, strict=True):
+            dtype = self.declared()[param.name]
+            if dtype is not None:
+                encode(value, dtype, param.name, self.name)  # refuses what does not fit
+            arrays[param.name] = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype.numpy)
         if not arrays:
             raise BadParameter(f"'{self.name}' has no parameter that is given", "pass an array or a number").at()
         variant, args, _ = self._bound((), arrays)

@@ -39,7 +39,8 @@ class Entries:
 
         again: there was a call with these shapes and strides before.
         """
-        types = (call.numbers, *plan.types.items())
+        converting = frozenset(name for name in call.numbers if kernel.converts(name, plan.types))
+        types = (call.numbers, converting, *plan.types.items())
         if call.key in self._settled:  # calls do not wait for another thread that compiles
             return None
         with forking.lock:

@@ -4,9 +4,11 @@ A text says why, then gives lines to try, with ``np``, ``ElementwiseKernel`` and
 """
 
 from fusec.errors.language_examples import LANGUAGE
+from fusec.errors.python_examples import PYTHON
 
 EXAMPLES: dict[str, str] = {
     **LANGUAGE,
+    **PYTHON,
     "F200": """\
 A call gives all inputs, or all inputs and all outputs.
 

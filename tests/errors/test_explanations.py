@@ -6,7 +6,7 @@ import pkgutil
 import numpy as np
 import pytest
 
-from fusec import ElementwiseKernel, errors
+from fusec import ElementwiseKernel, elementwise, errors
 from fusec.errors.base import CATALOGUE, FusecError
 from fusec.errors.examples import EXAMPLES
 
@@ -22,7 +22,7 @@ MARKED = {
 
 @pytest.mark.parametrize("code", MARKED)
 def test_the_wrong_line_raises_and_the_right_ones_do_not(code):
-    names = {"np": np, "ElementwiseKernel": ElementwiseKernel, "out": np.empty(3)}
+    names = {"np": np, "ElementwiseKernel": ElementwiseKernel, "elementwise": elementwise, "out": np.empty(3)}
     outcomes = set()
     for line in MARKED[code]:
         kind = "wrong" if "  # wrong" in line else "right"

@@ -211,7 +211,9 @@ def values(dtype: str, count: int, seed: int) -> np.ndarray:
         return rng.integers(0, 2, count).astype(bool)
     if dtype in FLOATS:
         hard = np.array(VALUES["float"], dtype)
-        return np.concatenate([hard, rng.normal(size=max(count - len(hard), 0)).astype(dtype)])[:count][rng.permutation(count)]
+        return np.concatenate([hard, rng.normal(size=max(count - len(hard), 0)).astype(dtype)])[:count][
+            rng.permutation(count)
+        ]
     info = np.iinfo(dtype)
     hard = np.array([info.min, info.max, 0, 1, info.max // 2], dtype)
     some = rng.integers(max(info.min, -9), 10, count - len(hard)).astype(dtype)

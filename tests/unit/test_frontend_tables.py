@@ -1,5 +1,6 @@
 """The parse tables: kept as plain data, never trusted from a folder others can write, and the same as lark's own."""
 
+import importlib
 import subprocess
 import sys
 from importlib import resources
@@ -48,11 +49,12 @@ def test_tables_of_another_text_are_made_anew():
     assert total(tables.load_tables(GRAMMAR, ("start",), kept), "1+2") == 3
 
 
-def test_the_shipped_tables_are_those_of_the_grammar():
+@pytest.mark.parametrize("name", tables.GRAMMARS)
+def test_the_shipped_tables_are_those_of_the_grammar(name):
     folder = resources.files("fusec.grammar")
-    text = (folder / "kernel.lark").read_text(encoding="utf-8")
-    shipped = (folder / "kernel.json").read_text(encoding="utf-8")
-    assert shipped == tables.write_tables(text, tables.STARTS), "run python -m fusec.frontends.tables"
+    text = (folder / f"{name}.lark").read_text(encoding="utf-8")
+    shipped = (folder / f"{name}.json").read_text(encoding="utf-8")
+    assert shipped == tables.write_tables(text, tables.GRAMMARS[name]), "run python -m fusec.frontends.tables"
 
 
 def test_the_first_token_that_does_not_fit_is_named():
@@ -78,15 +80,27 @@ def test_the_kernel_grammar_has_two_known_conflicts():
 def test_kernels_are_read_without_lark():
     code = (
         "import sys; from fusec.frontends.text import parse; parse('T x', 'T z', 'z = x * 2');"
+        "import fusec; fusec.elementwise('def f(x): return x * 2');"
         "assert 'lark' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_every_rule_has_a_builder():
-    from fusec.frontends.build import Builder
+@pytest.mark.parametrize("name", tables.GRAMMARS)
+def test_every_rule_has_a_builder(name):
+    module = "fusec.frontends.build" if name == "kernel" else f"fusec.frontends.{name}.build"
+    builder = importlib.import_module(module).Builder
+    text = (resources.files("fusec.grammar") / f"{name}.lark").read_text()
+    parser = Lark(text, parser="lalr", start=list(tables.GRAMMARS[name]), maybe_placeholders=True)
+    found = tables.load(name, tables.GRAMMARS[name])
+    assert len(found.bind(builder)) == len(parser.rules)
 
-    text = (resources.files("fusec.grammar") / "kernel.lark").read_text()
-    parser = Lark(text, parser="lalr", start=["body", "preamble", "condition"], maybe_placeholders=True)
-    found = tables.load("kernel", ("body", "preamble", "condition"))
-    assert len(found.bind(Builder)) == len(parser.rules)
+
+def test_the_python_grammar_has_no_conflicts():
+    text = (resources.files("fusec.grammar") / "python.lark").read_text()
+    code = (
+        "import lark, logging, sys; lark.logger.setLevel(logging.DEBUG);"
+        "lark.Lark(sys.stdin.read(), parser='lalr', start=['module'], debug=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True)
+    assert "onflict" not in done.stderr

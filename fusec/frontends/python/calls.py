@@ -46,7 +46,9 @@ class Calls(Expressions):
         params = self.unit.tree(callee.key).params
         defaults = dict(self.unit.texts[callee.key].defaults)
         if len(node.args) > len(params):
-            raise ArgumentCount(callee.name, str(len(params)), len(node.args)).at(node.span)
+            shown = ", ".join(param.name for param in params)
+            cure = f"its parameters are: {shown}"
+            raise ArgumentCount(callee.name, str(len(params)), len(node.args), cure).at(node.span)
         given: dict[str, Value] = {param.name: self.value(arg) for param, arg in zip(params, node.args, strict=False)}
         for each in node.keywords:
             if each.name not in (param.name for param in params):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Capture = tuple[Any, ...]
 """What a free name stands for: ("python", number), ("complex", real, imag), ("numpy", dtype name, bits),
 ("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
-("tuple", captures), ("none",), or ("other", what it is, a cure)."""
+("tuple", captures), ("none",), ("other", what it is, a cure), or ("missing", a guess)."""
 
 
 @dataclass(frozen=True)

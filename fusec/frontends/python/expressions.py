@@ -210,7 +210,7 @@ class Expressions(Names):
             return Scalar(kind, apply("complex", real, imag))
         if len(args) != 1:
             name = kind.name if isinstance(kind, PythonType) else str(kind)
-            raise ArgumentCount(name, "1", len(args)).at(node.span)
+            raise ArgumentCount(name, "1", len(args), "convert one value").at(node.span)
         return self.cast(args[0], kind, node.span)
 
     def cast(self, value: Scalar, kind: Kind, span: Span) -> Scalar:
@@ -240,7 +240,7 @@ class Expressions(Names):
                 raise NotAValue("this", "write x.astype(np.float32), with a dtype").at(node.span)
             return self.cast(callee.owner, kind, node.span)
         if args:
-            raise ArgumentCount(callee.name, "0", len(args)).at(node.span)
+            raise ArgumentCount(callee.name, "0", len(args), "it takes none").at(node.span)
         if name == "conj":
             return part("conj", callee.owner)
         if name == "is_integer":

@@ -56,7 +56,7 @@ class Known:
         """The value of a call. Raises ArgumentCount and what the arguments are refused with."""
         if not self.least <= len(args) <= self.most:
             expected = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-            raise ArgumentCount(site.name, expected, len(args)).at(site.span)
+            raise ArgumentCount(site.name, expected, len(args), "a kernel computes one element").at(site.span)
         return self.make(site, args)
 
 
@@ -323,14 +323,14 @@ EXTREMES = {
     "minimum": _alike("minimum", bools="bitwise_and"), "maximum": _alike("maximum", bools="bitwise_or"),
     "fmin": _alike("fmin", bools="bitwise_and"), "fmax": _alike("fmax", bools="bitwise_or"),
 }  # fmt: skip
-_OPERATORS = {
+OPERATORS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
     "remainder": "%", "mod": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
     "bitwise_left_shift": "<<", "bitwise_right_shift": ">>", "left_shift": "<<", "right_shift": ">>",
     "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
     "power": "**", "pow": "**",
 }  # fmt: skip
-_PREFIXES = {
+PREFIXES = {
     "negative": "-", "positive": "+", "invert": "~", "bitwise_invert": "~", "bitwise_not": "~",
 }  # fmt: skip
 _PARTS = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj"}
@@ -343,8 +343,8 @@ def _parts_of(which: str) -> Known:
 FUNCTIONS: dict[str, Known] = {
     **{name: _floats(name) for name in _SAME},
     **{name: _floats(op) for name, op in _RENAMED.items()},
-    **{name: _operator(op) for name, op in _OPERATORS.items()},
-    **{name: _prefix(op) for name, op in _PREFIXES.items()},
+    **{name: _operator(op) for name, op in OPERATORS.items()},
+    **{name: _prefix(op) for name, op in PREFIXES.items()},
     **{name: _parts_of(which) for name, which in _PARTS.items()},
     **{f"logical_{op}": _truths(op) for op in ("and", "or", "not", "xor")},
     **EXTREMES,

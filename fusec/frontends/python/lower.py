@@ -145,7 +145,7 @@ class Kernel(Device):
 class Inferred:
     """What types a call has: those of its results, and those that Python numbers among its arguments adapt to.
 
-    single: numbers that meet one dtype alone, so that their own type does not matter.
+    single: integers that meet floats of one dtype alone, so that a float instead would do the same.
     """
 
     results: tuple[DType, ...]
@@ -165,7 +165,7 @@ def infer(definition: PythonDefinition, types: Mapping[str, DType]) -> Inferred:
         met = uses[name].dtypes
         target = next(iter(met)) if len(met) == 1 else None
         numbers[name] = BY_NAME[kind].dtype if target is None else target
-        single |= {name} if target is not None else set()
+        single |= {name} if kind == "int" and target is not None and target.is_float else set()
     forced = _return_dtype(definition, frame.unit)
     return Inferred(tuple(forced or storage(kind) for kind in kinds), numbers, frozenset(single))
 

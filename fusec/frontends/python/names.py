@@ -56,7 +56,8 @@ class Names(Flow):
             raise UnknownName(name, "it is assigned further down; assign it before it is read").at(span)
         found = self.unit.captured(self.key, name)
         if isinstance(found, Other):
-            raise NotACapture(name, found.given, found.cure).at(span)
+            wrong = NotACapture(name, found.given, found.cure) if found.given else UnknownName(name, found.cure)
+            raise wrong.at(span)
         found = found or _known(name)
         if found is None:
             raise self._unknown(name, span)

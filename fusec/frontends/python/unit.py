@@ -44,7 +44,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Other:
-    """What a free name stands for if a kernel cannot use it."""
+    """What a free name stands for if a kernel cannot use it; given: "" if it stands for nothing."""
 
     given: str
     cure: str
@@ -133,6 +133,8 @@ def value_of(capture: Capture, name: str = "") -> Value | Other:
             return Absent()
         case ("other", str() as given, str() as cure):
             return Other(given, cure)
+        case ("missing", str() as cure):
+            return Other("", cure)
     raise AssertionError(f"unknown capture {capture}")
 
 

@@ -62,6 +62,7 @@ STARS = ("an argument with a star is", "write the arguments out")
 MARKERS = ("* or / among parameters is", "name every parameter; calls may use the names anyway")
 TYPE_PARAMETERS = ("a type parameter is", "types are inferred at every call")
 ELLIPSIS = ("... is", "a kernel computes one element: index with numbers")
+BYTES = ("a bytes literal is", VALUES)
 ALIAS = ("type is", "types are inferred at every call")
 
 
@@ -78,8 +79,11 @@ def explain(file: SourceFile, token: Token | None, expected: frozenset[str]) -> 
     if token is None:
         return NotPython("the text ends too early").at(Span(file, max(len(file.text) - 1, 0), len(file.text)))
     shown = "end of line" if token.type in ("NEWLINE", "INDENT", "DEDENT") else token.text
-    what = "a text of functions begins with def" if "DEF" in expected else "not allowed here"
-    return UnexpectedToken(shown, what).at(Span(file, token.start, max(token.end, token.start + 1)))
+    if "DEF" in expected:
+        what, cure = "a text of functions begins with def", "write def f(x): return ..."
+    else:
+        what, cure = "not allowed here", "docs/python.md shows the grammar"
+    return UnexpectedToken(shown, what, cure).at(Span(file, token.start, max(token.end, token.start + 1)))
 
 
 def _parsed(file: SourceFile) -> tuple[ast.AST | None, FusecError | None]:
@@ -150,6 +154,8 @@ def _name(node: ast.AST) -> tuple[str, str] | None:
             return ELSE
         case ast.Constant(value=value) if value is ...:
             return ELLIPSIS
+        case ast.Constant(value=bytes()):
+            return BYTES
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             return MATMUL
         case ast.Compare(ops=ops):

@@ -1,0 +1,110 @@
+"""A mistake and its cure for every error in functions written in Python; ``fusec explain CODE`` shows them.
+
+The lines to try also know `elementwise`, the decorator, which takes texts too.
+"""
+
+PYTHON: dict[str, str] = {
+    "F170": """\
+A kernel computes numbers from numbers: assignments, if, for over range, while, return and calls. Anything
+else that Python has is named, with what to write instead.
+
+    elementwise("def f(x): return [x, x]")             # wrong
+    elementwise("def f(x): return x, x")               # right: a tuple makes two arrays""",
+    "F171": """\
+The text must be Python, though it is never run.
+
+    elementwise("def f(x): return x +")                # wrong
+    elementwise("def f(x): return x + 1")              # right""",
+    "F172": """\
+A line that ends a block stands exactly below one before it.
+
+    elementwise("def f(x):\\n        y = x\\n    return y")      # wrong
+    elementwise("def f(x):\\n    y = x\\n    return y")          # right""",
+    "F173": """\
+The source is read from the file or notebook that a function stands in; what was made by exec, or typed at a
+plain prompt, has none.
+
+    exec("def f(x): return x"); elementwise(f)         # wrong
+    elementwise("def f(x): return x")                  # right""",
+    "F174": """\
+What is decorated is a function made with def.
+
+    elementwise(lambda x: x + 1)                       # wrong
+    elementwise("def f(x): return x + 1")              # right""",
+    "F175": """\
+A variable keeps its dtype wherever two ways meet, and from round to round of a loop, so that its type never
+depends on data. A Python number takes the dtype that it meets.
+
+    elementwise("def f(x):\\n    y = np.int32(0)\\n    if x > 0: y = x\\n    return y")(np.ones(3))   # wrong
+    elementwise("def f(x):\\n    y = 0\\n    if x > 0: y = x\\n    return y")(np.ones(3))             # right""",
+    "F176": """\
+Python would raise UnboundLocalError for some elements; a kernel cannot.
+
+    elementwise("def f(x):\\n    if x > 0: y = x\\n    return y")(np.ones(3))               # wrong
+    elementwise("def f(x):\\n    y = 0\\n    if x > 0: y = x\\n    return y")(np.ones(3))    # right""",
+    "F177": """\
+A result is one array, so it has one dtype.
+
+    elementwise("def f(x):\\n    if x > 0: return np.int32(1)\\n    return x")(np.ones(3))   # wrong
+    elementwise("def f(x):\\n    if x > 0: return 1\\n    return x")(np.ones(3))             # right""",
+    "F178": """\
+Every element gets a result, whichever way it takes.
+
+    elementwise("def f(x):\\n    if x > 0: return x")(np.ones(3))                    # wrong
+    elementwise("def f(x):\\n    if x > 0: return x\\n    return -x")(np.ones(3))     # right""",
+    "F179": """\
+A Python integer takes the dtype of the other operand, as in NumPy 2, and must fit it.
+
+    elementwise("def f(x): return x + 300")(np.ones(3, "uint8"))               # wrong
+    elementwise("def f(x): return np.int32(x) + 300")(np.ones(3, "uint8"))     # right""",
+    "F180": """\
+Numbers, dtypes, tuples of them and functions may be used from outside; they are constants of the kernel.
+
+    elementwise("def f(x): return x + t", names={"t": [1, 2]})(np.ones(3))        # wrong
+    elementwise("def f(x): return x + t[0]", names={"t": (1, 2)})(np.ones(3))     # right""",
+    "F181": """\
+An annotation fixes a dtype; without one any is taken.
+
+    elementwise("def f(x: flaot32): return x")(np.ones(3))                     # wrong
+    elementwise("def f(x: float32): return x")(np.ones(3, "float32"))          # right""",
+    "F182": """\
+Operands are promoted as NumPy promotes them, and some pairs have no common dtype there.
+
+    elementwise("def f(x): return x.astype(float8_e4m3fn) + x.astype(float8_e5m2)")(np.ones(3))   # wrong
+    elementwise("def f(x): return x.astype(float8_e4m3fn) + x.astype(float32)")(np.ones(3))       # right""",
+    "F183": """\
+Some names are those of arguments that every call takes.
+
+    elementwise("def f(out): return out")              # wrong
+    elementwise("def f(x): return x")                  # right""",
+    "F184": """\
+A function gives its results back by return; it writes no arrays.
+
+    elementwise("def f(x):\\n    x[0] = 1\\n    return x")(np.ones(3))      # wrong
+    elementwise("def f(x):\\n    x = 1 + x\\n    return x")(np.ones(3))     # right""",
+    "F185": """\
+As in Python, a tuple has as many values as there are names for them.
+
+    elementwise("def f(x):\\n    a, b = x\\n    return a")(np.ones(3))         # wrong
+    elementwise("def f(x):\\n    a, b = x, 1\\n    return a")(np.ones(3))      # right""",
+    "F186": """\
+Loops count: for stands with range.
+
+    elementwise("def f(x):\\n    for k in (1, 2): x = x + k\\n    return x")(np.ones(3))           # wrong
+    elementwise("def f(x):\\n    for k in range(1, 3): x = x + k\\n    return x")(np.ones(3))      # right""",
+    "F187": """\
+Arguments without a default must be given, by position or by name.
+
+    elementwise("def f(x, y): return x + y")(np.ones(3))           # wrong
+    elementwise("def f(x, y=1): return x + y")(np.ones(3))         # right""",
+    "F188": """\
+A call takes the parameters of the function, and out=, stream= and block_size=.
+
+    elementwise("def f(x, y): return x + y")(np.ones(3), z=1)      # wrong
+    elementwise("def f(x, y): return x + y")(np.ones(3), y=1)      # right""",
+    "F189": """\
+Results are stored in a given array as NumPy's functions do it: other widths are fine, other kinds are not.
+
+    elementwise("def f(x): return x + 0.5")(np.ones(3, int), out=np.ones(3, int))            # wrong
+    elementwise("def f(x): return x + 0.5")(np.ones(3, int), out=np.ones(3, "float32"))      # right""",
+}

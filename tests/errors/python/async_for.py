@@ -1,0 +1,8 @@
+import fusec
+
+fusec.elementwise("""
+def f(x):
+    async for k in x:
+        pass
+    return x
+""")

@@ -1,0 +1,6 @@
+import fusec
+
+
+@fusec.elementwise
+class Point:
+    pass

@@ -1,0 +1,3 @@
+import fusec
+
+fusec.elementwise("def f(x):\n    continue\n")(1.0)

@@ -1,0 +1,10 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    y = x
+    del y
+    return x

@@ -1,0 +1,8 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    return 1 if x is None else 2

@@ -1,0 +1,3 @@
+import fusec
+
+fusec.elementwise(lambda x: x + 1)

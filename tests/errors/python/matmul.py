@@ -1,0 +1,8 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    return x @ x

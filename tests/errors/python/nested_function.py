@@ -1,0 +1,10 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    def g(y):
+        return y
+    return g(x)

@@ -1,0 +1,3 @@
+import fusec
+
+fusec.elementwise("def f(x):\n    return x + 017\n")

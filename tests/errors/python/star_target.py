@@ -1,0 +1,9 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    a, *b = x, x, x
+    return a

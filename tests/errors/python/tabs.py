@@ -1,0 +1,3 @@
+import fusec
+
+fusec.elementwise("def f(x):\n\tif x > 0:\n\t\treturn x\n            return -x\n")

@@ -1,0 +1,10 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    with np.errstate(all='ignore'):
+        y = 1 / x
+    return y

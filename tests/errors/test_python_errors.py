@@ -1,0 +1,45 @@
+"""Every mistake in a function written in Python is explained at its place in the user's file, always in the same words.
+
+A case is a module that makes one mistake, with the .err file of its message beside it; run with
+FUSEC_WRITE_GOLDENS=1 to write the .err files anew.
+"""
+
+import ast
+import os
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from fusec.errors import FusecError
+from fusec.frontends.python import unsupported
+
+ROOT = Path(__file__).parents[2]
+CASES = sorted((Path(__file__).parent / "python").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_a_mistake_is_reported_in_the_users_file(path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(FusecError) as caught:
+        runpy.run_path(str(path))
+    text = str(caught.value)
+    golden = path.with_suffix(".err")
+    if os.environ.get("FUSEC_WRITE_GOLDENS"):
+        golden.write_text(text + "\n")
+    assert text + "\n" == golden.read_text()
+    assert "hint:" in text
+    span = caught.value.span
+    if caught.value.error.code < "F187" and span is not None and "<text>" not in span.file.name:
+        assert span.file.name == str(path.relative_to(ROOT))
+        assert span.file.line(span.line) == path.read_text().split("\n")[span.line - 1]
+
+
+def test_every_construct_that_only_python_has_is_a_case():
+    named = {what for what, _ in [*unsupported.NODES.values(), *unsupported.TESTS.values()]}
+    texts = "".join(path.read_text() for path in CASES[0].parent.glob("*.err"))
+    missing = {what for what in named if f"{what} not part of the Python subset" not in texts}
+    assert missing <= {"async with is"}
+    assert {ast.Try, ast.Lambda, ast.Match} <= unsupported.NODES.keys()
+    assert not re.search(r"not part of the Python subset \[F170\]\nhint", texts), "each shows its place"

@@ -1,0 +1,153 @@
+"""Writes docs/python.md, the description of the Python subset: its grammar, functions and refusals as they are.
+
+``python tools/python_docs.py`` after a change of grammar/python.lark or of the tables it shows; a test compares.
+"""
+
+import re
+from pathlib import Path
+
+from fusec.dtypes import BY_NAME
+from fusec.frontends.python import functions, unsupported
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "python.md"
+
+HEAD = """\
+# Kernels in Python: the subset
+
+<!-- written by tools/python_docs.py -->
+
+```python
+import numpy as np
+import fusec
+
+SCALE = 0.7071067811865476
+
+@fusec.elementwise
+def gelu(x):
+    return 0.5 * x * (1 + erf(x * SCALE))
+
+gelu(np.linspace(-2, 2, 5, dtype="float32"))
+```
+
+A decorated function says what happens to *one* element: scalars come in, one scalar or a tuple goes out. Its
+source is read, parsed by the grammar below and compiled for the dtypes of each call; it is never run. Calls take
+arrays of any library that broadcast, and numbers, by position or name; `out=` takes the array for the result, or a
+tuple of arrays. Without any array the result is a NumPy scalar.
+
+`fusec.elementwise("def f(x): ...")` takes the text itself, where there is no file to read it from; before the
+function may stand others that it calls, and `names=` says what its free names stand for. Options: `name=`, shown
+in messages and used as entry point, and `fp=`. A function has `source(target)`, `explain(*args)`, and pickles by
+its source.
+
+## Types
+
+- Types are inferred at every call. An annotation fixes one: `x: float32`, `x: np.float32` or `x: "float32"`,
+  likewise for the result, `-> float32`, and for a variable, `t: float32 = x / 3`, which converts.
+- Arithmetic has NumPy 2's result types: `/` divides truly, `//` and `%` round down, `int8 + int16` is int16.
+  Python's own numbers adapt to the dtype that they meet (NEP 50), and so do Python numbers among the arguments of
+  a call. An integer that the dtype cannot hold is an error.
+- `float()`, `int()`, `bool()` and `complex()` make Python numbers, whose integers have 64 bits here. Functions of
+  Python numbers alone give Python numbers, np.sqrt(2) too.
+- A variable may take another type by assignment, `x = x / 255`, but not on one way only: where two ways meet,
+  after an `if` and from round to round of a loop, it has one dtype, and a Python number there becomes a value of
+  that dtype. The same holds for what a function returns. `a if test else b`, `and` and `or` have the type that
+  np.where gives them.
+- float16, bfloat16 and the 8-bit floats compute in float32 and round once: at the store, or where they are
+  converted.
+- Integers wrap; division of an integer by zero gives 0; a float too large for an integer saturates, nan gives 0.
+  The order of complex numbers, which NumPy has, is refused.
+
+dtypes: {dtypes}.
+
+## Names
+
+Names from outside are looked up when the function is decorated, those that are not there yet at the first call,
+and are constants from then on: numbers, NumPy scalars, dtypes, tuples of them, and functions. Plain Python
+functions and decorated ones may be called, by position and name; they are compiled into the kernel, so they are of
+the same subset, and do not call themselves. Defaults are constants too: a call that leaves one out runs a kernel
+compiled for it.
+
+## Functions
+
+By the names of NumPy, the Array API, `math`, `scipy.special` and Python itself, whichever module they are written
+with: `np.sin`, `math.sin`, `xp.sin` and `sin` are one.
+
+{functions}
+
+As in Python, {rounding} of `math`, and `round`, give Python integers; those of NumPy leave the type as it is.
+Constants:
+{constants}. Of numbers: `x.real`, `x.imag`, `x.conjugate()`, `x.astype(dtype)`, `x.item()`, `x.dtype`.
+
+## Grammar
+
+The grammar is `grammar/python.lark`. Indentation, joined lines, comments and numbers are Python's.
+
+{grammar}
+
+## What Python has beyond this
+
+Each is refused with its place and what to write instead; docstrings and annotations are the only strings.
+
+| construct | instead |
+|---|---|
+{refusals}
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    operators = {*functions.OPERATORS, *functions.PREFIXES}
+    named = _wrapped(sorted(functions.FUNCTIONS.keys() - operators))
+    listed = f"{named}\n\nOperators as functions: {_wrapped(sorted(operators))}"
+    refused = dict(_refusals())
+    rows = [f"| {_construct(what)} | {cure} |" for what, cure in refused.items()]
+    return HEAD.format(
+        dtypes=", ".join(BY_NAME),
+        functions=listed,
+        rounding=", ".join(f"`{name}`" for name in ("floor", "ceil", "trunc")),
+        constants=", ".join(f"`{name}`" for name in functions.CONSTANTS),
+        grammar=_grammar(),
+        refusals="\n".join(rows),
+    )
+
+
+def _refusals() -> list[tuple[str, str]]:
+    single = ("MATMUL", "NESTED", "ELSE", "STARS", "MARKERS", "TYPE_PARAMETERS", "ELLIPSIS", "BYTES", "ALIAS")
+    return [
+        *unsupported.NODES.values(),
+        *unsupported.TESTS.values(),
+        *(getattr(unsupported, name) for name in single),
+    ]
+
+
+def _construct(what: str) -> str:
+    return what.removesuffix(" is").replace("|", "\\|")
+
+
+def _wrapped(names: list[str]) -> str:
+    lines, line = [], ""
+    for name in names:
+        shown = f"`{name}`"
+        if len(line) + len(shown) > 110:
+            lines.append(line.rstrip())
+            line = ""
+        line += f"{shown} "
+    return "\n".join([*lines, line.rstrip()])
+
+
+def _grammar() -> str:
+    """The sections of the grammar, aliases and tree-shaping marks left out."""
+    text = (ROOT / "grammar" / "python.lark").read_text(encoding="utf-8")
+    parts = re.split(r"^// --- (.*?) -+\n", text, flags=re.MULTILINE)[1:]
+    sections = []
+    for title, body in zip(parts[::2], parts[1::2], strict=True):
+        rules = re.sub(r" +-> \w+$", "", body.strip("\n"), flags=re.MULTILINE)
+        rules = re.sub(r"^\?", "", rules, flags=re.MULTILINE).replace("\n\n%declare", "\n%declare")
+        rules = "\n".join(line for line in rules.splitlines() if not line.startswith("%declare"))
+        sections.append(f"**{title.capitalize()}**\n\n```\n{rules.strip()}\n```")
+    return "\n\n".join(sections)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
