@@ -70,7 +70,7 @@ def time_cell(work: Workload, n: int, workers: dict[str, Worker], bandwidth: Ban
     """One workload at one size: prepare all peers, let them take turns, drop them."""
     operands = work.inputs(n)
     least = work.least_bytes(operands)
-    floats = max(operand.size for operand in operands)
+    floats = max(operand.nbytes for operand in operands) // 4
     kind = "copy" if len(operands) == 1 else "triad"
     del operands
     found = {name: worker.ask(do="prepare", work=work.name, n=n) for name, worker in workers.items()}

@@ -13,6 +13,8 @@ from workloads import WORKLOADS
 GROUPS = {
     "compute": "Elementwise kernels, float32, microseconds",
     "layout": "The same `2.5 x + y` over other layouts, float32, microseconds",
+    "function": "Functions, float32, microseconds; the last column: times the time of x + 1",
+    "function64": "Functions, float64, microseconds; the last column: times the time of x + 1",
     "call": "One call on 1000 elements, float32, microseconds",
 }
 LOADED = 0.15  # share of the machine used by others above which a number is marked
@@ -32,19 +34,28 @@ def entry(row: dict[str, Any], best: float) -> str:
     return text + ("" if row["right"] else " ✗") + ("~" if (row["foreign"] or 0) > LOADED else "")
 
 
+def fastest(cell: dict[str, Any]) -> float | None:
+    """The least time of fusec in a cell."""
+    own = [row["min"] for name, row in cell["peers"].items() if name.startswith("fusec") and "min" in row]
+    return min(own, default=None)
+
+
 def group_table(cells: list[dict[str, Any]], peers: list[str], limits: bool) -> list[str]:
     """A Markdown table of some cells."""
     head = ["workload", "n", *(["limit"] if limits else []), *peers, *(["fusec / limit"] if limits else [])]
+    least = {cell["n"]: fastest(cell) for cell in cells if cell["work"].startswith("increment") and fastest(cell)}
+    head += ["fusec / (x + 1)"] * bool(least)
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     for cell in cells:
         rows = cell["peers"]
         best = min((row["min"] for row in rows.values() if row.get("right") and "min" in row), default=math.nan)
-        own = [row["min"] for name, row in rows.items() if name.startswith("fusec") and "min" in row]
+        own = fastest(cell)
         note = WORKLOADS[cell["work"]].text.replace("|", "\\|")
         line = [f"{cell['work']}{f' `{note}`' if note else ''}", f"{cell['n']:,}"]
         line += [number(1e6 * cell["limit"])] if limits else []
         line += [entry(rows.get(name, {}), best) for name in peers]
-        line += [f"{min(own) / cell['limit']:.2f}" if own else "–"] if limits else []
+        line += [f"{own / cell['limit']:.2f}" if own else "–"] if limits else []
+        line += [f"{own / least[cell['n']]:.2f}" if own and cell["n"] in least else "–"] if least else []
         lines.append("| " + " | ".join(line) + " |")
     return lines
 

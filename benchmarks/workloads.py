@@ -21,7 +21,8 @@ class Workload:
     """One row of the table.
 
     inputs: makes the operands of about n elements. compute: the same expression for every array library, given its
-    namespace. group: "compute", "layout" or "call". sizes: what it is run with unless asked otherwise.
+    namespace. group: "compute", "layout", "function", "function64" or "call". sizes: what it is run with unless asked
+    otherwise. kernel: the expression in C, if it stands in one line. dtype: of the operands and results.
     tolerance: of the error relative to the largest result; for integer results the share that may differ.
     """
 
@@ -34,11 +35,21 @@ class Workload:
     tolerance: float = 1e-5
     integer: bool = False
     text: str = ""
+    kernel: str = ""
+    dtype: str = "float32"
+
+    @property
+    def result_dtype(self) -> np.dtype:
+        """The dtype of the results."""
+        return np.dtype(np.int32 if self.integer else self.dtype)
 
     def least_bytes(self, operands: Arrays) -> int:
         """Bytes that must cross the memory bus: each used element once; gaps cost their cache lines too."""
         read = sum(touched(operand) for operand in operands)
-        return read + 4 * self.outputs * math.prod(np.broadcast_shapes(*(operand.shape for operand in operands)))
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        return read + self.result_dtype.itemsize * self.outputs * math.prod(shape)
+            np.broadcast_shapes(*(operand.shape for operand in operands))
+        )
 
 
 def touched(array: np.ndarray) -> int:
@@ -50,10 +61,15 @@ def touched(array: np.ndarray) -> int:
 
 def uniform(*ranges: tuple[float, float]) -> Callable[[int], Arrays]:
     """Operands of n float32, one for each range of values."""
+    return uniform_of("float32", *ranges)
+
+
+def uniform_of(dtype: str, *ranges: tuple[float, float]) -> Callable[[int], Arrays]:
+    """Operands of n elements, one for each range of values."""
 
     def make(n: int) -> Arrays:
         random = np.random.default_rng(0)
-        return tuple(random.uniform(low, high, n).astype(np.float32) for low, high in ranges)
+        return tuple(random.uniform(low, high, n).astype(dtype) for low, high in ranges)
 
     return make
 
@@ -86,6 +102,11 @@ def sigmoid(xp: Any, x: Any) -> Any:
 def gelu(xp: Any, x: Any) -> Any:
     """The tanh form of the Gaussian error linear unit (Hendrycks and Gimpel 2016)."""
     return 0.5 * x * (1.0 + xp.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+
+
+def gelu_erf(xp: Any, x: Any) -> Any:
+    """The Gaussian error linear unit itself."""
+    return 0.5 * x * (1.0 + xp.erf(0.7071067811865476 * x))
 
 
 def rbf(xp: Any, x: Any, y: Any) -> Any:
@@ -188,6 +209,38 @@ def plane(n: int) -> Arrays:
     return cx.astype(np.float32), cy.astype(np.float32)
 
 
+FUNCTIONS: dict[str, tuple[Callable[..., Any], str, tuple[tuple[float, float], ...]]] = {
+    # name: array code, kernel text, ranges of the operands; T is the dtype
+    "increment": (lambda xp, x: x + 1.0, "x + 1", ((-1, 1),)),  # as fast as memory lets anything be
+    "exp": (lambda xp, x: xp.exp(x), "exp(x)", ((-10, 10),)),
+    "log": (lambda xp, x: xp.log(x), "log(x)", ((0.01, 100),)),
+    "tanh": (lambda xp, x: xp.tanh(x), "tanh(x)", ((-5, 5),)),
+    "logistic": (sigmoid, "1 / (1 + exp(-x))", ((-8, 8),)),
+    "gelu_tanh": (gelu, "T(0.5)*x*(1 + tanh(T(0.7978845608028654)*(x + T(0.044715)*x*x*x)))", ((-6, 6),)),
+    "gelu_erf": (gelu_erf, "T(0.5)*x*(1 + erf(T(0.7071067811865476)*x))", ((-6, 6),)),
+    "erf": (lambda xp, x: xp.erf(x), "erf(x)", ((-4, 4),)),
+    "sin": (lambda xp, x: xp.sin(x), "sin(x)", ((-50, 50),)),
+    "pow": (lambda xp, x, y: x**y, "pow(x, y)", ((0.1, 10), (-3, 3))),
+}
+
+
+def functions(dtype: str, mark: str, tolerance: float) -> tuple[Workload, ...]:
+    """One workload for each function, its name followed by `mark`."""
+    return tuple(
+        Workload(
+            name + mark,
+            uniform_of(dtype, *ranges),
+            compute,
+            "function" + mark,
+            text=kernel if "T(" not in kernel else "",
+            kernel=kernel,
+            dtype=dtype,
+            tolerance=tolerance,
+        )
+        for name, (compute, kernel, ranges) in FUNCTIONS.items()
+    )
+
+
 PAIR = uniform((-1, 1), (-1, 1))
 WORKLOADS = {
     row_.name: row_
@@ -209,6 +262,8 @@ WORKLOADS = {
         Workload("column", column, saxpy, "layout", text="matrix, column"),
         Workload("shifted", shifted, saxpy, "layout", text="x[1:], y[3:]"),
         Workload("unaligned", unaligned, saxpy, "layout", text="x at an odd address"),
+        *functions("float32", "", 1e-5),
+        *functions("float64", "64", 1e-12),
         Workload("call_add", PAIR, add, "call", sizes=(1000,), text="x + y"),
         Workload("call_gelu", uniform((-6, 6)), gelu, "call", sizes=(1000,), text="GELU"),
     )

@@ -9,7 +9,7 @@ from workloads import Arrays, Workload
 from peers import Prepared
 from peers.expression import texts
 
-FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh"})
+FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "sin"})
 
 
 class Library:

@@ -42,7 +42,8 @@ class Library:
         """See peers.Peer."""
         if work.group == "layout":
             return None
-        inputs = [llvm.Float(operand.ravel()) for operand in operands]
+        kind = llvm.Float64 if work.dtype == "float64" else llvm.Float
+        inputs = [kind(operand.ravel()) for operand in operands]
         drjit.eval(inputs)
         drjit.sync_thread()
         last = [None]

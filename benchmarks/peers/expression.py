@@ -41,6 +41,9 @@ class Term:
     def __rtruediv__(self, other: float) -> Term:
         return self._join("/", other, swapped=True)
 
+    def __pow__(self, other: Term | float) -> Term:
+        return self._join("**", other)
+
     def __neg__(self) -> Term:
         return Term(f"(-{self.text})", self.constant)
 

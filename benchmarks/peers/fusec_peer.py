@@ -49,6 +49,11 @@ KERNELS = {
 }
 
 
+def function(work: Workload, operands: int) -> tuple[str, str, str]:
+    """The kernel of a workload that is one expression."""
+    return ", ".join(("T x", "T y")[:operands]), "T z", f"z = {work.kernel}"
+
+
 class Library:
     """fusec."""
 
@@ -58,10 +63,10 @@ class Library:
 
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
-        ins, outs, operation = KERNELS.get(work.name, SAXPY)
+        ins, outs, operation = function(work, len(operands)) if work.kernel else KERNELS.get(work.name, SAXPY)
         kernel = fusec.ElementwiseKernel(ins, outs, operation, work.name)
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-        given = tuple(np.empty(shape, np.int32 if work.integer else np.float32) for _ in range(work.outputs))
+        given = tuple(np.empty(shape, work.result_dtype) for _ in range(work.outputs))
         if self.out:
             return partial(kernel, *operands, *given), lambda: given
         if work.group == "call":

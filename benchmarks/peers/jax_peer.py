@@ -57,6 +57,7 @@ class Library:
         """See peers.Peer."""
         if work.name == "unaligned":
             return None
+        jax.config.update("jax_enable_x64", work.dtype == "float64")
         function = INSIDE.get(work.name)
         if function is None:
             function = mandelbrot if work.integer else lambda *arrays: work.compute(Namespace(), *arrays)

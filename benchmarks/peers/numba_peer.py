@@ -63,9 +63,56 @@ def mandelbrot(cx, cy):
     return count
 
 
+def gelu_erf(x):
+    return F(0.5) * x * (F(1) + math.erf(F(0.7071067811865476) * x))
+
+
+def gelu_erf64(x):
+    return 0.5 * x * (1 + math.erf(0.7071067811865476 * x))
+
+
+def gelu_tanh64(x):
+    return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+
+
+def logistic64(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def increment(x):
+    return x + F(1)
+
+
+def exp(x):
+    return math.exp(x)
+
+
+def log(x):
+    return math.log(x)
+
+
+def tanh(x):
+    return math.tanh(x)
+
+
+def erf(x):
+    return math.erf(x)
+
+
+def sin(x):
+    return math.sin(x)
+
+
+def power(x, y):
+    return x**y
+
+
+SAME = {"increment": increment, "exp": exp, "log": log, "tanh": tanh, "erf": erf, "sin": sin, "pow": power}
 SCALAR: dict[str, Callable[..., Any]] = {
     function.__name__: function for function in (saxpy, chain, sigmoid, gelu, rbf, black_scholes, mandelbrot)
-} | {"call_add": add, "call_gelu": gelu}
+} | {"call_add": add, "call_gelu": gelu, "logistic": sigmoid, "gelu_tanh": gelu, "gelu_erf": gelu_erf}
+SCALAR |= SAME | {f"{name}64": function for name, function in SAME.items()}
+SCALAR |= {"logistic64": logistic64, "gelu_tanh64": gelu_tanh64, "gelu_erf64": gelu_erf64}
 
 
 def over_one(f):
@@ -113,7 +160,7 @@ class Library:
         """See peers.Peer."""
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         inputs = [np.broadcast_to(x, shape) if x.shape != shape else x for x in operands]
-        outputs = tuple(np.empty(shape, np.int32 if work.integer else np.float32) for _ in range(work.outputs))
+        outputs = tuple(np.empty(shape, work.result_dtype) for _ in range(work.outputs))
         over = over_planes if len(shape) == 2 else (over_one, over_two, over_three)[len(inputs) - 1]
         scalar = numba.njit(fastmath=self.fastmath, cache=True)(SCALAR.get(work.name, saxpy))
         run = numba.njit(parallel=work.group != "call", fastmath=self.fastmath, cache=True)(over(scalar))

@@ -1,4 +1,4 @@
-"""numexpr, with float32 constants as operands (a literal would make everything float64)."""
+"""numexpr, with constants of the dtype as operands (a literal would make everything float64)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workloads import Arrays, Workload
 from peers import Prepared
 from peers.expression import texts
 
-FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh"})
+FUNCTIONS = frozenset({"exp", "log", "sqrt", "tanh", "sin"})
 
 
 class Library:
@@ -25,14 +25,14 @@ class Library:
 
         def constant(value: float) -> str:
             name = f"c{len(names)}"
-            names[name] = np.float32(value)
+            names[name] = work.result_dtype.type(value)
             return name
 
         found = texts(work, len(operands), FUNCTIONS, constant)
         if found is None:
             return None
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-        jobs = [(text, np.empty(shape, np.float32)) for text in found]
+        jobs = [(text, np.empty(shape, work.result_dtype)) for text in found]
 
         def call() -> None:
             for text, out in jobs:
