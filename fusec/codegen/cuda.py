@@ -367,7 +367,8 @@ def _reserved() -> frozenset[str]:
 def _shuffle(dtype: DType, distance: int) -> str:
     """The template of a shuffle; types of less than 32 bits travel as int."""
     value = "{}" if dtype.bits >= 32 else "(int){}"
-    call = f"__shfl_down_sync(0xffffffffu, {value}, {distance})" if distance else f"__shfl_sync(0xffffffffu, {value}, 0)"
+    word = "__shfl_down_sync" if distance else "__shfl_sync"
+    call = f"{word}(0xffffffffu, {value}, {distance})"
     return call if dtype.bits >= 32 else f"({TYPES[dtype]}){call}"
 
 

@@ -13,8 +13,8 @@ from fusec.codegen import c_family
 from fusec.codegen.c_family.conversions import storage_casts
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.frame import Frame, indented
-from fusec.codegen.c_family.helpers import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.names import CXX_WORDS
+from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
 from fusec.dtypes import (
     BFLOAT16,
@@ -270,6 +270,23 @@ def _reserved() -> frozenset[str]:
     return CXX_WORDS | vectors | in_ops | frozenset(_WORDS.split())
 
 
+def _shuffle(dtype: DType, distance: int) -> str:
+    """The template of a shuffle; 64-bit integers, which Metal does not shuffle, travel in halves, bools as integers."""
+    if dtype.bits == 64:
+        return f"({TYPES[dtype]})fusec_shuffle_ulong((ulong){{}}, {distance})"
+    value = "(uint){}" if dtype == BOOL else "{}"
+    call = f"simd_shuffle_down({value}, (ushort){distance})" if distance else f"simd_shuffle({value}, (ushort)0)"
+    return f"({TYPES[dtype]}){call}" if dtype == BOOL else call
+
+
+_SHUFFLE_64 = """\
+static ulong fusec_shuffle_ulong(ulong x, int distance) {
+    uint low = (uint)x, high = (uint)(x >> 32);
+    low = distance ? simd_shuffle_down(low, (ushort)distance) : simd_shuffle(low, (ushort)0);
+    high = distance ? simd_shuffle_down(high, (ushort)distance) : simd_shuffle(high, (ushort)0);
+    return (ulong)high << 32 | low;
+}"""
+
 SPELLING = Spelling(
     target="metal",
     types=TYPES,
@@ -283,10 +300,12 @@ SPELLING = Spelling(
     float_bits={FLOAT32: "as_type<float>({}u)", FLOAT16: "as_type<half>((ushort){})"},
     signed_remainder=False,
     reserved=_reserved(),
-    helpers=_helpers() | {f"fusec_atomic_compare_exchange_{each}": _exchange_loop(each) for each in ("int", "uint")},
+    helpers=_helpers() | {f"fusec_atomic_compare_exchange_{each}": _exchange_loop(each) for each in ("int", "uint")}
+    | {"fusec_shuffle_ulong": _SHUFFLE_64},
     atomic=_atomic,
     groups=False,
     leave="return",
     frame=_frame,
     approximate=APPROXIMATE,
+    shuffle=_shuffle,
 )

@@ -18,6 +18,7 @@ from fusec.ir.arithmetic import evaluate
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const
 from fusec.ir.loops import (
+    GROUP,
     Assign,
     At,
     Atomic,
@@ -42,6 +43,7 @@ from fusec.ir.loops import (
     Return,
     ScalarParam,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -270,12 +272,26 @@ class _Run:
                 old = update(self.memory, op, self._address(pointer, mask, frame), values_of, mask)
                 if result:
                     self._assign(result, old, mask, frame)
+            case Shuffle(result, value, distance):
+                self._assign(result, self._shuffled(value, distance, mask, frame), mask, frame)
             case CallStatement(called, result):
                 found = self.value(called, mask, frame)
                 if result:
                     self._assign(result, found, mask, frame)
             case _:
                 raise AssertionError(f"unknown statement {stmt}")
+
+    def _shuffled(self, value: Expr, distance: int, mask: Mask, frame: _Frame) -> Array:
+        """What other positions of the groups have; those past the end of a group get a value of their own."""
+        groups = self.positions // GROUP
+        reached = np.isin(groups, groups[mask])
+        if not np.array_equal(mask, reached):
+            raise InterpreterError(f"line {self.line}: only a part of a group comes to a shuffle")
+        found = _wide(self.value(value, mask, frame), mask)
+        at = np.arange(len(mask))
+        other = at + distance if distance else at - at % GROUP
+        inside = (other < len(mask)) & (groups[np.minimum(other, len(mask) - 1)] == groups)
+        return found[np.where(inside, other, at)]
 
     def _assign(self, name: str, value: Array, mask: Mask, frame: _Frame) -> None:
         """Values are never written in place, so lanes may share them; a fresh variable needs no blending."""

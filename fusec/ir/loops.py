@@ -276,6 +276,22 @@ class CallStatement(Stmt):
 
 
 @dataclass(frozen=True)
+class Shuffle(Stmt):
+    """A value of another position of the same group: of GROUP neighbours that run together.
+
+    result: a declared local. distance: how many positions further the other one is, a power of two below GROUP; past
+    the end of the group it receives anything. 0: it is the first of the group. All positions of a group must come here.
+    """
+
+    result: str
+    value: Expr
+    distance: int
+
+
+GROUP = 32  # positions of a group: a warp of CUDA, a SIMD group of Metal
+
+
+@dataclass(frozen=True)
 class If(Stmt):
     """Run one of two statement lists by a bool."""
 

@@ -37,6 +37,7 @@ from fusec.ir.loops import (
     Return,
     ScalarParam,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -244,6 +245,12 @@ class _Parser(Tokens):
             pointer = self.expression()
             self.expect("=")
             return Store(pointer, self.expression())
+        if self.accept("shuffle"):
+            name = self.name()
+            self.expect("=")
+            value = self.expression()
+            self.expect("from")
+            return Shuffle(name, value, int(self.take("number")))
         if self.accept("atomic"):
             return self.atomic()
         if self.accept("do"):

@@ -4,8 +4,8 @@ Note [Order]. The order of operations is part of the meaning, so that every targ
 the number of elements and on which axis of the walk is reduced, on nothing else:
 
 * Along the last axis of the walk (the innermost in memory), elements are taken in chunks of ROUNDS * L, where L is
-  `lanes` of the reduction: as many accumulators as fill 32 threads with 16 bytes each. Lane l adds the elements l,
-  l + L, l + 2 L, ... of the chunk one after the other; then the lanes are combined by halves: l with l + L/2, then with
+  `lanes` of the reduction: as many accumulators as give 16 bytes to each position of a group. Lane l takes the
+  elements l, l + L, l + 2 L, ... of the chunk one after the other; then the lanes are combined by halves: l with l + L/2, then with
   l + L/4, down to l + 1, where both exist.
 * Along any other axis (the lanes of a machine lie along another), elements are taken in chunks of ROUNDS, one after the
   other.
@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from fusec.dtypes import INT64, DType
 from fusec.ir.expr import Expr, Pointer, Struct, Type, type_of
 from fusec.ir.loops import (
+    GROUP,
     ArrayParam,
     At,
     Call,
@@ -44,8 +45,7 @@ from fusec.records import dataclass, field
 from fusec.source import SourceFile
 
 ROUNDS = 64  # elements that a lane takes one after the other
-THREADS = 32  # that share the lanes of a chunk: a warp, a SIMD group
-LANE_BYTES = 16  # of accumulators held by each of them: one vector load
+LANE_BYTES = 16  # of accumulators that a position of a group holds
 SHORT = 32  # elements of a last axis that are not worth sharing
 
 
@@ -117,7 +117,7 @@ class Reduction:
     def lanes(self) -> int:
         """Accumulators of a chunk along the last axis, by the widest part of any: a power of two from 32 to 512."""
         widths = [dtype.nbytes for each in self.accumulators for _, dtype in each.parts]
-        return THREADS * max(1, LANE_BYTES // max(widths, default=4))
+        return GROUP * max(1, LANE_BYTES // max(widths, default=4))
 
 
 def chunk_of(lanes: int, is_last: bool) -> int:

@@ -44,6 +44,7 @@ from fusec.ir.loops import (
     Return,
     ScalarParam,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -203,6 +204,8 @@ def _simple(stmt: Stmt, printer: _Expressions) -> str:
             return f"store {printer.text(pointer)} = {printer.text(value)}"
         case Atomic(op, pointer, values, result):
             return f"atomic {op}({printer.texts((pointer, *values))}){_result(result)}"
+        case Shuffle(variable, value, distance):
+            return f"shuffle {name(variable)} = {printer.text(value)} from {distance}"
         case CallStatement(call, result):
             return f"do {printer.text(call)}{_result(result)}"
         case Break():

@@ -34,6 +34,7 @@ from fusec.ir.loops import (
     Return,
     ScalarParam,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -219,6 +220,10 @@ class _Scope:
                 _require(known, f"{name} is {struct}, which has no {type_of(value)} {part}")
             case Store(pointer, value):
                 _require(self._target(pointer) == type_of(value), f"a {type_of(value)} stored to {type_of(pointer)}")
+            case Shuffle(result, value, distance):
+                self._receive(result, type_of(value))
+                _require(isinstance(type_of(value), DType), "a shuffle takes a scalar")
+                _require(distance in (0, 1, 2, 4, 8, 16), f"a shuffle over {distance} positions")
             case Atomic():
                 self._atomic(stmt)
             case CallStatement(call, result):

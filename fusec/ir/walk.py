@@ -21,6 +21,7 @@ from fusec.ir.loops import (
     Program,
     Return,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -37,7 +38,7 @@ def operands(stmt: Stmt) -> tuple[Expr, ...]:
             return () if value is None else (value,)
         case DeclareArray(_, _, _, values):
             return values
-        case Assign(_, value) | SetField(_, _, value):
+        case Assign(_, value) | SetField(_, _, value) | Shuffle(_, value):
             return (value,)
         case Store(pointer, value):
             return (pointer, value)
@@ -78,6 +79,8 @@ def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> St
             return Store(exprs[0], exprs[1], line=line)
         case Atomic(op, _, _, result):
             return Atomic(op, exprs[0], exprs[1:], result, line=line)
+        case Shuffle(result, _, distance):
+            return Shuffle(result, exprs[0], distance, line=line)
         case CallStatement(_, result):
             assert isinstance(exprs[0], Call), "a call statement needs a call"
             return CallStatement(exprs[0], result, line=line)
@@ -200,7 +203,7 @@ def _with_names(body: Body, declared: set[str], suffix: str) -> Body:
         match changed:
             case Declare(name) | DeclareArray(name) | Assign(name) | SetField(name) if name in declared:
                 changed = replace(changed, name=name + suffix)
-            case Atomic(result=name) | CallStatement(result=name) if name in declared:
+            case Atomic(result=name) | CallStatement(result=name) | Shuffle(name) if name in declared:
                 changed = replace(changed, result=name + suffix)
             case _:
                 pass

@@ -22,6 +22,7 @@ from fusec.ir.loops import (
     Program,
     Return,
     SetField,
+    Shuffle,
     Stmt,
     While,
 )
@@ -107,7 +108,7 @@ def assigned_names(body: Body) -> set[str]:
     names: set[str] = set()
     for stmt in statements(body):
         match stmt:
-            case Assign(name) | SetField(name) | Atomic(_, _, _, name) | CallStatement(_, name):
+            case Assign(name) | SetField(name) | Atomic(_, _, _, name) | CallStatement(_, name) | Shuffle(name):
                 names.add(name)
     return names
 

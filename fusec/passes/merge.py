@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.ir.loops import Assign, Atomic, CallStatement, Declare, Local, Program, SetField, Stmt
+from fusec.ir.loops import Assign, Atomic, CallStatement, Declare, Local, Program, SetField, Shuffle, Stmt
 from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, statements, with_bodies
 
 
@@ -68,7 +68,7 @@ def _mentioned(stmt: Stmt) -> set[str]:
     for inner in statements((stmt,)):
         names |= _read(inner)
         match inner:
-            case Assign(name) | SetField(name) | Atomic(result=name) | CallStatement(result=name):
+            case Assign(name) | SetField(name) | Atomic(result=name) | CallStatement(result=name) | Shuffle(name):
                 names.add(name)
             case _:
                 pass

@@ -18,6 +18,7 @@ from fusec.ir.loops import (
     Query,
     ScalarParam,
     SetField,
+    Shuffle,
     Stmt,
     While,
 )
@@ -197,7 +198,7 @@ class _Reuser:
 def _changed(stmt: Stmt) -> tuple[str, ...]:
     """Locals that a statement gives another value than the one of their declaration."""
     match stmt:
-        case Assign(name) | SetField(name):
+        case Assign(name) | SetField(name) | Shuffle(name):
             return (name,)
         case Atomic(result=name) | CallStatement(result=name):
             return (name,) if name else ()

@@ -7,8 +7,10 @@ from fusec import passes
 from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64
 from fusec.ir.interpret import interpret
 from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, ROUNDS
 from fusec.ir.verify import verify
+from fusec.passes.cooperate import cooperate
 from fusec.passes.expand import expand
 from fusec.passes.phases import first_phase, next_phase
 from fusec.passes.reductions import run_on_reduction
@@ -164,3 +166,27 @@ def test_a_reduction_without_total_stores_elements():
     interpret_reduction(run_on_reduction(examples.softmax(), expand), {"x": x, "y": y}, {}, x.shape, 1)
     power = np.exp(x.astype("f8") - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, power / power.sum(1, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("extent", [1, 5, 31, 32, 33, 64, 100, 128, 129, 1000, 4096, 4097, 9000])
+def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
+    reduction, names, _ = EXAMPLES[name]
+    chunk = ROUNDS * reduction.lanes
+    phase = reduction if extent <= chunk else first_phase(reduction)
+    shape, chunks = (3, extent), -(-extent // chunk)
+    given = inputs(names, shape, 1)
+    program = cooperate(phase, 1)
+    verify(program)
+    program = passes.run(program, check=True)
+    made = {p.name: np.zeros((3, chunks * GROUP), p.dtype.numpy) for p in program.arrays if p.written}
+    wide = {each: np.zeros((3, max(extent, chunks * GROUP)), array.dtype) for each, array in given.items()}
+    for each, array in given.items():
+        wide[each][:, :extent] = array
+    interpret(program, {**wide, **made}, {AXIS: extent}, (3, chunks * GROUP))
+    for number in range(chunks):
+        here = {each: array[:, number * chunk : (number + 1) * chunk] for each, array in given.items()}
+        results = {p.name: p.dtype.numpy for p in program.arrays if p.written}
+        expected = oracle(phase, here, here["x"].shape, 1, results)
+        for output, value in expected.items():
+            assert value.tobytes() == made[output][:, number].tobytes()

@@ -24,6 +24,7 @@ from fusec.ir.loops import (
     Query,
     Return,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -56,7 +57,7 @@ def assigned(body: Iterable[Stmt]) -> set[str]:
     names: set[str] = set()
     for stmt in statements(body):
         match stmt:
-            case Assign(name) | SetField(name):
+            case Assign(name) | SetField(name) | Shuffle(name):
                 names.add(name)
             case Atomic(result=name) | CallStatement(result=name) if name:
                 names.add(name)

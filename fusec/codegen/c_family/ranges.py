@@ -25,6 +25,7 @@ from fusec.ir.loops import (
     If,
     Local,
     Return,
+    Shuffle,
     Stmt,
     While,
 )
@@ -166,7 +167,7 @@ class _Walk:
             case Assign(name, value):
                 if is_whole(type_of(value)):
                     self.bounds.learn(name, _bounds(self.bounds, value))
-            case Atomic(result=name) | CallStatement(result=name):
+            case Atomic(result=name) | CallStatement(result=name) | Shuffle(name):
                 self.bounds.forget(name)
             case If():
                 return self.branches(stmt)

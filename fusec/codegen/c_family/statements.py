@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fusec.codegen.c_family import facts, ranges
 from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.names import Names
-from fusec.codegen.c_family.pieces import OPERATORS
-from fusec.dtypes import DType
+from fusec.codegen.c_family.pieces import OPERATORS, POSTFIX
+from fusec.dtypes import DType, real_type
 from fusec.errors.targets import AtomicUnsupported
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
 from fusec.ir.loops import (
@@ -25,6 +25,7 @@ from fusec.ir.loops import (
     Local,
     Return,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -132,6 +133,8 @@ class Statements:
                 self.write(f"{self._store(pointer, value)};", depth)
             case Atomic():
                 self._atomic(stmt, depth)
+            case Shuffle(result, value, distance):
+                self.write(f"{self.expressions.names[result]} = {self._shuffled(value, distance)};", depth)
             case CallStatement(call, result):
                 target = f"{self.expressions.names[result]} = " if result else ""
                 self.write(f"{target}{self.expressions.piece(call).text};", depth)
@@ -149,6 +152,17 @@ class Statements:
             case _:
                 raise AssertionError(f"cannot print {type(stmt).__name__}")
         self.expressions.forget()
+
+    def _shuffled(self, value: Expr, distance: int) -> str:
+        """A value of another position of the group, a complex one by its parts."""
+        dtype, text = type_of(value), self.expressions.piece(value).at(POSTFIX)
+        assert isinstance(dtype, DType), "a shuffle takes a scalar"
+        spelling = self.expressions.spelling
+        template = spelling.shuffle(spelling.carrier(real_type(dtype)), distance)
+        if not dtype.is_complex:
+            return template.format(text)
+        parts = ", ".join(template.format(f"{text}.{name}") for name in ("re", "im"))
+        return f"{spelling.type(dtype)}{{{parts}}}"
 
     def _name_shared(self, stmt: Stmt, depth: int) -> None:
         """Give a name to every value the statement would otherwise spell twice."""
