@@ -48,8 +48,6 @@ class Workload:
         read = sum(touched(operand) for operand in operands)
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         return read + self.result_dtype.itemsize * self.outputs * math.prod(shape)
-            np.broadcast_shapes(*(operand.shape for operand in operands))
-        )
 
 
 def touched(array: np.ndarray) -> int:
