@@ -109,6 +109,23 @@ def test_minimum_and_maximum_prefer_numbers_and_know_signed_zeros(kind):
         assert np.isnan(evaluate("min.NaN.f32", (kind, kind), kind, a, b)).tolist() == [0, 0, 1, 1, 1, 0, 0]
 
 
+def test_pairs_are_computed_half_by_half():
+    a, b, c = (floats("f32", 200, seed) for seed in (11, 12, 13))
+    packed = [each[: len(each) // 2 * 2].view(np.uint64) for each in (a, b, c)]
+    for name, count in (("add", 2), ("mul", 2), ("fma", 3)):
+        found = evaluate(f"{name}.rn.f32x2", ("b64",) * count, "b64", *packed[:count]).view(np.float32)
+        halves = [each[: len(found)] for each in (a, b, c)]
+        assert same(found, evaluate(f"{name}.rn.f32", ("f32",) * count, "f32", *halves[:count]))
+
+
+def test_the_least_and_the_greatest_of_three():
+    rows = [floats("f32", 200, seed) for seed in (11, 12, 13)]
+    for name, numpy in (("min", np.fmin), ("max", np.fmax)):
+        found = evaluate(f"{name}.f32", ("f32",) * 3, "f32", *rows)
+        assert (np.isnan(found) | (found == numpy(numpy(rows[0], rows[1]), rows[2]))).all()
+        assert (np.isnan(found) == np.logical_and.reduce([np.isnan(each) for each in rows])).all()
+
+
 FLOAT_ORDERS: dict[str, Callable[[float, float], bool]] = {
     "eq": operator.eq, "ne": lambda a, b: a < b or a > b, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
     "ge": operator.ge, "num": lambda a, b: a == a and b == b, "nan": lambda a, b: a != a or b != b,

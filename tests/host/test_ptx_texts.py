@@ -77,3 +77,25 @@ def test_predicates_combine_and_come_in_pairs():
 def test_what_is_not_understood_is_refused_with_its_line(text):
     with pytest.raises(ptx.Unsupported, match="in k, line 6"):
         run(text)
+
+
+@pytest.mark.parametrize("name", ["add", "sub"])
+def test_carries_run_through_three_words(name):
+    loads = "".join(
+        f"ld.param.u64 %d{at}, [p{at}]; mad.wide.u32 %d{at}, %t, 12, %d{at};\n" for at in range(3)
+    ) + "".join(f"ld.global.u32 %{'ab'[at]}{word}, [%d{at}+{4 * word}];\n" for at in range(2) for word in range(3))
+    sums = f"{name}.cc.u32 %c0, %a0, %b0; {name}c.cc.u32 %c1, %a1, %b1; {name}c.u32 %c2, %a2, %b2;\n"
+    stores = "".join(f"st.global.u32 [%d2+{4 * word}], %c{word};\n" for word in range(3))
+    registers = (
+        ".reg .b32 %a<3>; .reg .b32 %b<3>; .reg .b32 %c<3>; .reg .b32 %t; .reg .b64 %d<3>; mov.u32 %t, %tid.x;\n"
+    )
+    params = ".param .u64 p0, .param .u64 p1, .param .u64 p2"
+    module = ptx.load(f"{HEAD}.visible .entry k({params}) {{ {registers}{loads}{sums}{stores}ret; }}")
+    words = np.array([0, 1, 2**32 - 1, 2**32 - 2, 2**31], np.uint32)
+    a, b = (np.random.default_rng(seed).choice(words, (200, 3)) for seed in (1, 2))
+    c = np.zeros_like(a)
+    ptx.launch(module, "k", 1, 200, [a, b, c])
+    for x, y, z in zip(a.tolist(), b.tolist(), c.tolist(), strict=True):
+        whole = [sum(word << 32 * at for at, word in enumerate(row)) for row in (x, y, z)]
+        expected = whole[0] + whole[1] if name == "add" else whole[0] - whole[1]
+        assert whole[2] == expected % 2**96

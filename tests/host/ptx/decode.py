@@ -9,7 +9,7 @@ from ptx.blocks import EXIT, JUMPS, Block, Code, Jumps, Step
 from ptx.faults import PtxFault, Unsupported
 from ptx.group import Group
 from ptx.operands import Operands
-from ptx.syntax import WIDTHS, Instruction, Literal, Register, Symbol, Vector
+from ptx.syntax import WIDTHS, Instruction, Literal, Operand, Register, Symbol, Vector
 from ptx.types import UNSIGNED, widened
 
 Array = np.ndarray
@@ -112,6 +112,8 @@ def step(instruction: Instruction, operands: Operands) -> Step:
 def compute(found: instructions.Computation, instruction: Instruction, operands: Operands) -> Step:
     """A step of an instruction that only computes."""
     target, *sources = instruction.operands
+    if instruction.opcode[0] in ("min", "max") and len(sources) == 3:
+        found = instructions.in_turn(found)
     if len(sources) != len(found.sources):
         raise Unsupported(f"{len(sources)} operands, not {len(found.sources)}")
     reads = [operands.read(source, kind) for source, kind in zip(sources, found.sources, strict=True)]
@@ -225,7 +227,7 @@ def move(instruction: Instruction, operands: Operands) -> Step:
     return lambda r, g: put(r, g, read(r, g))
 
 
-def _unpack(target: Vector, source: object, kind: str, operands: Operands) -> Step:
+def _unpack(target: Vector, source: Operand, kind: str, operands: Operands) -> Step:
     width = WIDTHS[kind] // len(target.items)
     read = operands.read(source, f"b{8 * WIDTHS[kind]}")
     puts = [(at, operands.writer(each)) for at, each in enumerate(target.items)]
@@ -239,7 +241,7 @@ def _unpack(target: Vector, source: object, kind: str, operands: Operands) -> St
     return steps
 
 
-def _pack(target: object, source: Vector, kind: str, operands: Operands) -> Step:
+def _pack(target: Operand, source: Vector, kind: str, operands: Operands) -> Step:
     width = WIDTHS[kind] // len(source.items)
     put = operands.writer(target)
     whole = UNSIGNED[WIDTHS[kind]]

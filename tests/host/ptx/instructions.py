@@ -9,6 +9,7 @@ import numpy as np
 from ptx import conversions, floats, integers
 from ptx.faults import Unsupported
 from ptx.syntax import WIDTHS
+from ptx.types import NUMPY
 
 Array = np.ndarray
 
@@ -35,7 +36,7 @@ Maker = Callable[[str, tuple[str, ...], str], Computation]
 
 
 def _is_float(kind: str) -> bool:
-    return kind in ("f16", "f32", "f64", "bf16")
+    return kind in ("f16", "f32", "f64", "bf16", "f16x2", "f32x2")
 
 
 # --- arithmetic ----------------------------------------------------------------------------------------------------
@@ -87,7 +88,11 @@ _COUNTS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "mad": 3, "min": 2,
 
 
 def _float(name: str, modifiers: tuple[str, ...], kind: str) -> Computation:
-    """Floating-point arithmetic, with rounding, saturation, flushing."""
+    """Floating-point arithmetic, with rounding, saturation, flushing; on pairs, each half by itself."""
+    if kind.endswith("x2"):
+        half = _float(name, modifiers, kind[:-2])
+        raw = f"b{8 * WIDTHS[kind]}"
+        return Computation((raw,) * len(half.sources), raw, _on_halves(half.apply, NUMPY[kind[:-2]]))
     unknown = set(modifiers) - {"rn", "rz", "rm", "rp", "sat", "ftz", "NaN", "approx", "full"}
     if unknown or kind == "bf16":
         raise Unsupported(f"{name} on {kind} with {sorted(unknown)}")
@@ -99,6 +104,22 @@ def _float(name: str, modifiers: tuple[str, ...], kind: str) -> Computation:
         kept = function
         function = lambda *operands: floats.flushed(kept(*map(floats.flushed, operands)))  # noqa: E731
     return Computation((kind,) * _COUNTS.get(name, 1), kind, function)
+
+
+def _on_halves(apply: Callable[..., Array], half: np.dtype) -> Callable[..., Array]:
+    """An operation on each half of packed operands."""
+
+    def packed(*operands: Array) -> Array:
+        halves = [np.ascontiguousarray(each).view(half) for each in np.broadcast_arrays(*operands)]
+        return apply(*halves).view(operands[0].dtype)
+
+    return packed
+
+
+def in_turn(found: Computation) -> Computation:
+    """min and max of three operands."""
+    (kind, _), apply = found.sources, found.apply
+    return Computation((kind,) * 3, found.result, lambda a, b, c: apply(apply(a, b), c))
 
 
 def _float_function(name: str, modifiers: tuple[str, ...]) -> Callable[..., Array]:

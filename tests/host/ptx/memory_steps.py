@@ -7,8 +7,8 @@ from ptx.blocks import Step
 from ptx.faults import PtxFault, Unsupported
 from ptx.group import Group
 from ptx.memory import LOCAL, SHARED, WINDOW
-from ptx.operands import Operands
-from ptx.syntax import WIDTHS, Address, Instruction, Symbol, Vector
+from ptx.operands import Operands, Read
+from ptx.syntax import WIDTHS, Address, Instruction, Operand, Symbol, Vector
 from ptx.types import NUMPY, UNSIGNED
 
 Array = np.ndarray
@@ -27,7 +27,7 @@ def space_of(opcode: tuple[str, ...]) -> str:
     return next((part for part in parts if part in SPACES), "generic")
 
 
-def _items(operand: object) -> tuple:
+def _items(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
@@ -65,7 +65,7 @@ def store(instruction: Instruction, operands: Operands) -> Step:
     return steps
 
 
-def _load_param(target: object, source: Address, kind: str, operands: Operands) -> Step:
+def _load_param(target: Operand, source: Address, kind: str, operands: Operands) -> Step:
     puts = [operands.writer(each) for each in _items(target)]
     name, width, dtype = source.base.name, WIDTHS[kind], NUMPY[kind]
     offsets = [source.offset + width * at for at in range(len(puts))]
@@ -77,7 +77,7 @@ def _load_param(target: object, source: Address, kind: str, operands: Operands) 
     return steps
 
 
-def _store_param(target: object, reads: list, raw: np.dtype, operands: Operands) -> Step:
+def _store_param(target: Operand, reads: list[Read], raw: np.dtype, operands: Operands) -> Step:
     assert isinstance(target, Address), "a parameter is stored by name"
     assert isinstance(target.base, Symbol), "a parameter is stored by name"
     name, offset, width = target.base.name, target.offset, raw.itemsize

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 _FUNDAMENTAL = {"b": (8, 16, 32, 64, 128), "u": (8, 16, 32, 64), "s": (8, 16, 32, 64), "f": (16, 32, 64)}
 WIDTHS = {f"{kind}{bits}": bits // 8 for kind, widths in _FUNDAMENTAL.items() for bits in widths}  # in bytes
-WIDTHS |= {"bf16": 2, "f16x2": 4, "bf16x2": 4, "e4m3x2": 2, "e5m2x2": 2, "pred": 1}
+WIDTHS |= {"bf16": 2, "f16x2": 4, "bf16x2": 4, "f32x2": 8, "e4m3x2": 2, "e5m2x2": 2, "pred": 1}
 
 
 @dataclass(frozen=True)
