@@ -138,29 +138,30 @@ def expm1(x: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Fallen:
-    """A power as power * 2^exponent; scaled is the same as a pair of floats, unless they would be subnormal."""
+    """A power as power * 2^exponent; scaled = power * factor is the same unless it would be subnormal."""
 
     power: Pair
     exponent: Value
+    factor: Value
     scaled: Pair
 
 
 def least_exponent(form: Format) -> int:
-    """Far below the last place of 1, a little above the subnormal numbers."""
-    return 8 - form.bias
+    """Far below the last place of 1; a power near 1 scaled by it is just above the subnormal numbers."""
+    return 2 - form.bias
 
 
 def fallen(distance: Pair) -> Fallen:
     """E^distance for a distance <= 0."""
     form = format_of(distance.hi)
-    least = form.pick(-104.0, -746.0)
+    least = form.pick(-110.0, -760.0)  # there twice the power rounds to 0 too
     far = distance.hi < least
     reduced = reduce(Pair(where(far, least, distance.hi), where(far, 0.0, distance.lo)))
     loose = exp_rest(reduced.rest)
     power = quick_sum(loose.hi, loose.lo)
     lowest = least_exponent(form)
     factor = power_of_two(where(reduced.integer < lowest, reduced.integer.like(lowest), reduced.integer))
-    return Fallen(power, reduced.integer, power.scaled(factor))
+    return Fallen(power, reduced.integer, factor, power.scaled(factor))
 
 
 def sigmoid(x: Value) -> Value:

@@ -165,7 +165,8 @@ def _log1p_of_exp(distance: Pair, times: Pair | None = None) -> Pair:
     third = estrin("atanh_third", square) * (square * first)
     near = quick_sum(first + first, (rest + rest) + third)
     if times is not None:
-        near, p, power = near * times, p * times, power * times
+        near, power = near * times, power * times
+        p = power.scaled(falling.factor)
     # below the normal numbers one number is scaled, so that it is rounded once
     single = Pair(scale(power.value(), falling.exponent), p.hi.like(0.0))
     small = choose(falling.exponent < least_exponent(form), single, p)

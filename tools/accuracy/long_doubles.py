@@ -37,6 +37,8 @@ NUMPY: dict[str, Function] = {
     "pow": np.power,
     "atan2": np.arctan2,
     "hypot": np.hypot,
+    "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2,
 }
 
 
