@@ -1,6 +1,6 @@
 // Lets the CUDA C that fusec emits be compiled as C++17 and run on a CPU: one thread after the other, or, with HOST_FIBERS
-// defined, as block programs with barriers (fibers_cuda.hpp). What the hardware defines and C++ does not (saturating conversions) is defined here as
-// the PTX manual has it; everything else a sanitizer may complain about.
+// defined, as block programs with barriers (fibers_cuda.hpp). What the hardware defines and C++ does not (saturating
+// conversions) is defined here as the PTX manual has it; everything else a sanitizer may complain about.
 #pragma once
 #include <cmath>
 #include <cstring>

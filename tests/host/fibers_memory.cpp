@@ -86,11 +86,11 @@ bool is_before(uint32_t thread, uint32_t time, int space) {
 
 [[noreturn]] void fail_race(const Region& region, uintptr_t at, const char* mine, const char* theirs, uint32_t thread,
                             uint32_t code, uintptr_t caller) {
-    const uint32_t time = thread / block.threads == block.index ? 0 : 1;
+    const bool can_wait = region.space == 0 || thread / block.threads == block.index;
     record_failure("race %s: ", describe(at));
     record_failure("%s %s at <at %x> ", here(), mine, offset_of((void*)caller));
-    record_failure("and %s %s at <at %x> without %s", place(thread), theirs, code,
-                   region.space == 0 || !time ? "a barrier between them that orders this memory" : "fence, atomic, atomic, fence between them");
+    record_failure("and %s %s at <at %x> without ", place(thread), theirs, code);
+    record_failure(can_wait ? "a barrier between them that orders this memory" : "fence, atomic, atomic, fence between them");
     leave();
 }
 
@@ -136,7 +136,8 @@ const char* const VERBS[] = {"reads", "writes", "updates"};
 
 void check_writer(const Region& region, const Cell& cell, uintptr_t at, Kind kind, uintptr_t caller) {
     const bool is_atomic = cell.written & ATOMIC;
-    if (!cell.written || (kind == UPDATE && is_atomic) || is_before(cell.writer, cell.written & ~ATOMIC, region.space)) return;
+    if (!cell.written || (kind == UPDATE && is_atomic)) return;
+    if (is_before(cell.writer, cell.written & ~ATOMIC, region.space)) return;
     if (kind == READ && is_atomic) {
         block.fibers[block.running].doubts.push_back({at, caller, cell.writer, cell.write_code});
         return;
@@ -145,13 +146,15 @@ void check_writer(const Region& region, const Cell& cell, uintptr_t at, Kind kin
 }
 
 void check_extent(const Region& region, uintptr_t at, uintptr_t bytes, uintptr_t aligned, Kind kind, uintptr_t caller) {
-    const char* verb = kind == READ ? "read" : "write";
+    const char *verb = kind == READ ? "read" : "write", *what;
+    if (at >= region.start && at + bytes <= region.start + region.bytes && at % aligned == 0) return;
+    what = describe(at);
+    const uint32_t from = offset_of((void*)caller);
     if (at < region.start)
-        fail("%s %ss before the array: %lu bytes %s at <at %x>", here(), verb, bytes, describe(at), offset_of((void*)caller));
+        fail("%s %ss before the array: %lu bytes %s at <at %x>", here(), verb, bytes, what, from);
     if (at + bytes > region.start + region.bytes)
-        fail("%s overrun: %s %ss %lu bytes %s at <at %x>", verb, here(), verb, bytes, describe(at), offset_of((void*)caller));
-    if (at % aligned)
-        fail("misaligned access: %s %ss %lu bytes %s at <at %x>", here(), verb, bytes, describe(at), offset_of((void*)caller));
+        fail("%s overrun: %s %ss %lu bytes %s at <at %x>", verb, here(), verb, bytes, what, from);
+    if (at % aligned) fail("misaligned access: %s %ss %lu bytes %s at <at %x>", here(), verb, bytes, what, from);
 }
 
 void check_ready(const Region& region, uintptr_t at, uintptr_t first, uintptr_t bytes, Kind kind, uintptr_t caller) {
@@ -285,7 +288,9 @@ void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigne
         const unsigned long align = each->dynamic ? alignment[each->dynamic] : each->align;
         const unsigned long bytes = each->dynamic ? dynamic[each->dynamic - 1] : each->bytes;
         total = after(total, *each, bytes);
-        if (total > limit) return record_failure("too much shared memory: %s ends at byte %lu, and a block may have %lu", each->name, total, limit);
+        if (total > limit)
+            return record_failure("too much shared memory: %s ends at byte %lu, and a block may have %lu", each->name, total,
+                                  limit);
         offset = (offset + GAP - 1) / GAP * GAP + (align < GAP ? align : 0);
         each->address = arena + offset;
         if (each->dynamic) places[each->dynamic] = each->address;
@@ -296,8 +301,9 @@ void lay_out(const fiber_program& program, const unsigned long* dynamic, unsigne
     }
     std::sort(shared.begin(), shared.end(), [](const Region& a, const Region& b) { return a.start < b.start; });
     for (size_t i = 0; i < shared.size(); ++i) {
+        const uintptr_t end = shared[i].start + shared[i].bytes;
         shared[i].low = i ? shared[i - 1].high : (uintptr_t)arena - EDGE;
-        shared[i].high = i + 1 < shared.size() ? (shared[i].start + shared[i].bytes + shared[i + 1].start) / 2 : (uintptr_t)arena + ARENA + EDGE;
+        shared[i].high = i + 1 < shared.size() ? (end + shared[i + 1].start) / 2 : (uintptr_t)arena + ARENA + EDGE;
     }
     regions = shared;
     regions.insert(regions.end(), buffers.begin(), buffers.end());

@@ -47,12 +47,11 @@ void fail(const char* format, ...) {
     leave();
 }
 
-static const char* numbers(char* out, size_t room, unsigned index, const fiber_dim& shape) {
+static void numbers(char* out, size_t room, unsigned index, const fiber_dim& shape) {
     if (shape.y == 1 && shape.z == 1)
         snprintf(out, room, "%u", index);
     else
         snprintf(out, room, "(%u,%u,%u)", index % shape.x, index / shape.x % shape.y, index / shape.x / shape.y);
-    return out;
 }
 
 const char* place(unsigned thread) {
@@ -60,8 +59,9 @@ const char* place(unsigned thread) {
     static unsigned next;
     char* const out = texts[next++ % 4];
     char of_block[40], in_block[40];
-    snprintf(out, sizeof texts[0], "thread %s of block %s", numbers(in_block, sizeof in_block, thread % block.threads, fiber_here.threads),
-             numbers(of_block, sizeof of_block, thread / block.threads, fiber_here.blocks));
+    numbers(in_block, sizeof in_block, thread % block.threads, fiber_here.threads);
+    numbers(of_block, sizeof of_block, thread / block.threads, fiber_here.blocks);
+    snprintf(out, sizeof texts[0], "thread %s of block %s", in_block, of_block);
     return out;
 }
 
@@ -85,7 +85,8 @@ extern "C" void __ubsan_handle_type_mismatch_v1_abort(const Mismatch* data, uint
     if (!address)
         snprintf(what, sizeof what, "null pointer");
     else if (address % alignment)
-        snprintf(what, sizeof what, "misaligned access: alignment of %lu bytes is needed for the address %s", alignment, describe(address));
+        snprintf(what, sizeof what, "misaligned access: alignment of %lu bytes is needed for the address %s", alignment,
+                 describe(address));
     else
         snprintf(what, sizeof what, "too small an object %s", describe(address));
     undefined(data->at, what);
@@ -120,7 +121,8 @@ static void on_signal(int number, siginfo_t* about, void*) {
     const char* what = number == SIGVTALRM ? "a launch does not end" : strsignal(number);
     int length = snprintf(said, sizeof said, "%s: %s", what, block.running < 0 ? "host code" : here());
     if (number == SIGSEGV || number == SIGBUS)
-        length += snprintf(said + length, sizeof said - (size_t)length, " touches memory %s", describe((uintptr_t)about->si_addr));
+        length += snprintf(said + length, sizeof said - (size_t)length, " touches memory %s",
+                           describe((uintptr_t)about->si_addr));
     if (write(2, said, (size_t)length) != length) _exit(3);
     _exit(2);
 }

@@ -180,7 +180,10 @@ bool source_of(const Wait& wait, unsigned lane, unsigned& source) {
         case FIBER_INDEX: source = segment + (wait.argument & (wait.width - 1)); return true;
         case FIBER_UP: source = inner < wait.argument ? lane : lane - wait.argument; return true;
         case FIBER_DOWN: source = inner + wait.argument >= wait.width ? lane : lane + wait.argument; return true;
-        case FIBER_XOR: source = lane ^ wait.argument; if (source / wait.width > lane / wait.width) source = lane; return true;
+        case FIBER_XOR:
+            source = lane ^ wait.argument;
+            if (source / wait.width > lane / wait.width) source = lane;  // later segments are out of reach
+            return true;
         default: return false;
     }
 }
