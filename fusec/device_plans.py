@@ -83,6 +83,8 @@ class Repeated:
         """Put a function for this kind of call before all that are there."""
         kernel = self._kernel
         ready, source, device = self._ready[key]
+        if not ready.launcher.only_device:  # which one is current must be looked at in every call
+            return
         returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"
         with forking.lock:
             if key in self._entries:

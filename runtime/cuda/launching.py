@@ -82,7 +82,8 @@ class Launcher:
     """Enqueues one kernel over one number of elements on one device, in blocks of the usual size.
 
     It takes less time than `launch`, and does only what it can do at once: whatever it raises, `launch` says why.
-    launch, config, kernel, targets: what ``launch(targets[stream], config, kernel, *words)`` needs to do the same.
+    launch, config, kernel, targets: what ``launch(targets[stream], config, kernel, *words)`` needs to do the same
+    where there is `only_device`.
     """
 
     def __init__(self, module: Module, size: int, device: int) -> None:
@@ -92,7 +93,7 @@ class Launcher:
         self.kernel = core.Kernel.from_handle(int(module.load().handle))
         self.launch = core.launch
         self.targets: dict[int, Any] = {}
-        self._only_device = driver.initialise() == 1
+        self.only_device = driver.initialise() == 1
         self._device = device
 
     def __call__(self, words: Sequence[int], stream: int) -> None:
@@ -100,7 +101,7 @@ class Launcher:
         target = self.targets.get(stream)
         if target is None:
             target = self._named(stream)
-        if not self._only_device and driver.current_ordinal() != self._device:
+        if not self.only_device and driver.current_ordinal() != self._device:
             raise LookupError("another device is current")
         self.launch(target, self.config, self.kernel, *words)
 

@@ -182,6 +182,35 @@ def test_the_result_is_on_the_device_of_the_arguments():
         kernel(first, second)
 
 
+def test_repeated_calls_stay_on_the_device_of_their_arguments():
+    if not second_device():
+        pytest.skip("one device only")
+    kernel = fusec.ElementwiseKernel(*UPDATE)
+    there = [cuda.from_numpy(np.full(1000, device, "f4"), device) for device in (0, 1)]
+    for turn in range(8):
+        z = kernel(there[turn % 2])
+        assert z.device == turn % 2
+        np.testing.assert_array_equal(z.numpy(), turn % 2 * 2 + 1)
+        kernel(there[turn % 2], z)
+        np.testing.assert_array_equal(z.numpy(), turn % 2 * 2 + 1)
+        assert cuda.current_ordinal() == 0
+
+
+@pytest.mark.hardware
+def test_torch_tensors_of_two_devices_in_turn():
+    torch = pytest.importorskip("torch")
+    if not second_device():
+        pytest.skip("one device only")
+    kernel = fusec.ElementwiseKernel(*UPDATE)
+    there = [torch.full((1000,), float(device), device=f"cuda:{device}") for device in (0, 1)]
+    for turn in range(8):
+        z = kernel(there[turn % 2])
+        assert z.device == there[turn % 2].device
+        assert torch.all(z == turn % 2 * 2 + 1)
+        with torch.cuda.device(1):
+            assert torch.all(kernel(there[1], torch.empty_like(there[1])) == 3)
+
+
 # --- other libraries -----------------------------------------------------------------------------------------------
 
 
