@@ -1,7 +1,8 @@
 """The graph IR: what is computed, as an interned DAG of array values.
 
 For element-wise work every value is an Input, a Const or an Apply (see `fusec.ir.expr`); all inputs of one graph
-broadcast against each other.
+broadcast against each other. A Reduce combines the elements along the axes that the graph reduces; it is the same for
+all of them, so that it can take part in further element-wise work.
 """
 
 from __future__ import annotations
@@ -18,6 +19,31 @@ class Input(Expr):
     """An argument of the graph, by name; a scalar argument is an input like any other."""
 
     name: str
+    type: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce(Expr):
+    """The combination of a value's elements by an associative op of two operands, such as add or maximum."""
+
+    op: str
+    value: Expr
+    type: DType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The value."""
+        return (self.value,)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """The same combination of another value."""
+        return Reduce(self.op, children[0], self.type)
+
+
+@dataclass(frozen=True, eq=False)
+class Count(Expr):
+    """The number of elements that a Reduce combines; int64."""
+
     type: DType
 
 

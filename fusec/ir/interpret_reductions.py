@@ -54,7 +54,7 @@ def interpret_reduction(
     chunk = chunk_of(reduction.lanes, last)
     assert reduction.total is not None or shape[axis] <= chunk, "what does not combine has one chunk"
     values = [walk.chunk(start, min(start + chunk, shape[axis])) for start in range(0, shape[axis], chunk)]
-    results: dict[str, Array] = {}
+    results = walk.left
     if reduction.total is not None:
         results = _parts(fold(np.stack(values, -1), reduction.total, reduction, is_last=last), reduction.total)
     walk.run(finish_program(reduction), results, kept, dict(arrays))
@@ -108,6 +108,7 @@ class _Walk:
     ) -> None:
         self.reduction, self.arrays, self.scalars = reduction, arrays, scalars
         self.shape, self.axis, self.is_last = shape, axis, is_last
+        self.left: dict[str, Array] = {}  # what the stages over the last chunk have left
 
     def chunk(self, start: int, stop: int) -> Array:
         """All stages over some elements of the axis; returns their value for the total."""
@@ -136,6 +137,7 @@ class _Walk:
             results |= dict(zip(names, found, strict=False))
             if number == len(reduction.stages) - 1 and reduction.total is not None:
                 value = _whole(found[len(names) :], reduction.total.type)
+        self.left = results
         return value
 
     def run(

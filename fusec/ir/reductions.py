@@ -173,8 +173,8 @@ def combine_program(reduction: Reduction, accumulator: Accumulator) -> Program:
 
 
 def finish_program(reduction: Reduction) -> Program:
-    """What is made of a total."""
-    total = () if reduction.total is None else reduction.total.parts
+    """What is made of a total; without one, of what the stages leave."""
+    total = visible(reduction, len(reduction.stages)) if reduction.total is None else reduction.total.parts
     return _keeping(reduction, (*reduction.params, *_scalars(total)), reduction.finish, ())
 
 
