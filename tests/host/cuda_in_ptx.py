@@ -65,11 +65,12 @@ class CudaInPtx:
         blocks: int = 3,
         threads: int | None = None,
         together: int | None = None,
+        shared: int = 0,
     ) -> dict[str, np.ndarray]:
         """Launch one kernel on copies of the arrays and return the copies.
 
         order: 0 first to last, 1 last to first, 2 shuffled. threads: of a block; by default so many that each takes
-        one or two steps of the grid-stride loop. together: as ptx.launch.
+        one or two steps of the grid-stride loop. together, shared: as ptx.launch.
         """
         kernel = self.kernels[number]
         entry = f"kernel_{number}"
@@ -79,7 +80,7 @@ class CudaInPtx:
         if threads is None:
             steps = -(-prod(shape) // kernel.lanes)
             threads = min(256, max(32, -(-steps * 3 // (5 * blocks * 32)) * 32))
-        ptx.run(self.module, entry, blocks, threads, given, memory, 0, ORDERS[order], together)
+        ptx.run(self.module, entry, blocks, threads, given, memory, shared, ORDERS[order], together)
         return {name: buffer.array for name, buffer in buffers.items()}
 
 

@@ -82,6 +82,18 @@ NEIGHBOUR(neighbour_racy, )
     }
 BROADCAST(broadcast, __syncthreads())
 BROADCAST(broadcast_racy, )
+BROADCAST(broadcast_to_warps, __syncwarp())
+KERNEL swapped(const float* x, float* z) { // by the lanes of each warp, in place
+    __shared__ float s[64];
+    const int t = threadIdx.x;
+    s[t] = x[t];
+    __syncwarp();
+    const float other = s[t ^ 1];
+    __syncwarp();
+    s[t] = 2 * s[t] + other;
+    __syncwarp();
+    z[t] = s[t ^ 1];
+}
 KERNEL votes(const int* x, unsigned* z) {
     const int v = x[threadIdx.x];
     unsigned r = __ballot_sync(0xffffffffu, v > 0) + __any_sync(0xffffffffu, v == 7) * 3;

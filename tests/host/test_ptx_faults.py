@@ -123,6 +123,16 @@ def test_what_many_read_one_may_write_after_a_barrier_only(sums):
     for order in ORDERS:  # whoever of the readers was seen last
         with pytest.raises(ptx.SharedRace, match="a write beside a read"):
             ptx.launch(sums, "broadcast_racy", 1, 64, [X, z], order=order)
+        with pytest.raises(ptx.SharedRace, match="a write beside a read"):
+            ptx.launch(sums, "broadcast_to_warps", 1, 64, [X, z], order=order)
+    ptx.launch(sums, "broadcast_to_warps", 1, 32, [X, z])  # one warp is its own block
+
+
+def test_lanes_take_turns_between_barriers_of_their_warp(sums):
+    z = np.zeros(64, np.float32)
+    ptx.launch(sums, "swapped", 1, 64, [X, z])
+    lanes = np.arange(64)
+    assert (z == 2 * X[lanes ^ 1] + X[lanes]).all()
 
 
 def test_votes_and_matches_count_lanes(sums):
