@@ -12,6 +12,7 @@ wanted error. Weights are chosen so that the printed error is relative to the va
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,7 +183,12 @@ def hexes(values: list[mp.mpf], bits: int) -> str:
     """Hexadecimal floats, blank separated; float32 values are written as the float64 they equal."""
     numbers = [float(v) for v in values]
     assert bits == 53 or all(float(np.float32(n)) == n for n in numbers), "not a float32"
-    return " ".join(n.hex() for n in numbers)
+    return " ".join(map(short, numbers))
+
+
+def short(number: float) -> str:
+    """A hexadecimal float without the zeros at the end of its digits."""
+    return re.sub(r"\.?0+p", "p", number.hex()) if number else "0x0p+0"
 
 
 def literal(key: tuple[str, str], text: str) -> list[str]:
@@ -213,6 +219,7 @@ def existing() -> dict[tuple[str, str], tuple[str, str]]:
         for statement in ast.parse(text).body
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict)
     )
+    table = {key: " ".join(short(float.fromhex(word)) for word in text.split()) for key, text in table.items()}
     return {key: (value, comments.get(f'("{key[0]}", "{key[1]}")', "")) for key, value in table.items()}
 
 
