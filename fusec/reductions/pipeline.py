@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fusec import cache, debug, pipeline
 from fusec.dtypes import BOOL, DType
@@ -22,6 +22,26 @@ if TYPE_CHECKING:
     from fusec.runtime.cpu.engine import Executable
 
 MASK = "_where"  # the input that says which elements take part
+
+
+class Source(Protocol):
+    """What a reduction is made of; hashable, and equal if the texts are."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name, as JSON can write it."""
+
+    def __hash__(self) -> int:
+        """Equal for equal texts."""
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The typed reduction before any pass, and the program for totals of no elements, without statements if these
+        have no value.
+        """
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,15 @@ class ReductionDefinition:
     def read(self) -> ReductionText:
         """The parsed texts."""
         return _parse(self)
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The typed reduction, and what totals of no elements are."""
+        from fusec.frontends import reductions
+
+        return reductions.lower(
+            self.read(), dict(request.types), ndim=request.ndim, reduced=request.reduced, ndims=dict(request.ndims),
+            scalars=request.scalars,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,22 +110,12 @@ def _parse(definition: ReductionDefinition) -> ReductionText:
 
 
 @lru_cache(maxsize=256)
-def lower(definition: ReductionDefinition, request: Request) -> tuple[Reduction, Program]:
+def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
     """The typed reduction before any pass, and the program for totals of no elements.
 
     Raises the front end's errors, and WhereWithoutIdentity.
     """
-    from fusec.frontends import reductions
-
-    text = definition.read()
-    reduction, empty = reductions.lower(
-        text,
-        dict(request.types),
-        ndim=request.ndim,
-        reduced=request.reduced,
-        ndims=dict(request.ndims),
-        scalars=request.scalars,
-    )
+    reduction, empty = definition.lower(request)
     if request.masked:
         if not empty.body:
             raise WhereWithoutIdentity(definition.name).at()
@@ -112,9 +131,7 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
 
 
 @forks_wait
-def generate(
-    definition: ReductionDefinition, request: Request, phase: Phase, target: Literal["llvm"] = "llvm"
-) -> Kernel:
+def generate(definition: Source, request: Request, phase: Phase, target: Literal["llvm"] = "llvm") -> Kernel:
     """The kernel of one phase."""
     from fusec import passes
     from fusec.codegen import llvm
@@ -143,7 +160,7 @@ def generate(
 
 
 @forks_wait
-def executable(definition: ReductionDefinition, request: Request, phase: Phase) -> Executable:
+def executable(definition: Source, request: Request, phase: Phase) -> Executable:
     """The machine code of one phase, from the disk cache if it is there and no stage is to be shown."""
     from fusec.runtime.cpu import engine
 
