@@ -130,6 +130,29 @@ KERNEL histogram(const unsigned* x, unsigned* z, int n) {
     __syncthreads();
     if (threadIdx.x < 16) atomicAdd(z + threadIdx.x, bins[threadIdx.x]);
 }
+#define LARGEST(name, BEFORE, AFTER) \
+    KERNEL name(const int* x, int* z) { /* by compare-and-swap, which starts with a plain read */ \
+        __shared__ int most; \
+        if (threadIdx.x == 0) most = -1000; \
+        __syncthreads(); \
+        BEFORE; \
+        int old = most, seen; \
+        do { \
+            seen = old; \
+            old = atomicCAS(&most, seen, seen > x[threadIdx.x] ? seen : x[threadIdx.x]); \
+        } while (old != seen); \
+        AFTER; \
+        z[threadIdx.x] = most; \
+    }
+LARGEST(largest, , __syncthreads())
+LARGEST(largest_too_early, , )
+LARGEST(largest_before, if (threadIdx.x >= 64) { z[threadIdx.x] = most; return; }, __syncwarp())
+KERNEL counted_alone(int* z) { // each thread a counter of its own
+    __shared__ int s[64];
+    s[threadIdx.x] = 3;
+    atomicAdd(s + threadIdx.x, 4);
+    z[threadIdx.x] = s[threadIdx.x];
+}
 KERNEL histogram_racy(const unsigned* x, unsigned* z, int n) {
     extern __shared__ unsigned bins[];
     if (threadIdx.x < 16) bins[threadIdx.x] = 0;

@@ -66,6 +66,18 @@ def test_plain_updates_of_one_shared_counter_race(sums):
         ptx.launch(sums, "histogram_racy", 1, 64, [np.ones(64, np.uint32), np.zeros(16, np.uint32), 64], shared=64)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_loop_around_compare_and_swap_may_start_with_a_plain_read(sums, order):
+    x, z = (np.arange(96, dtype=np.int32) * 37) % 101, np.zeros(96, np.int32)
+    ptx.launch(sums, "largest", 1, 96, [x, z], order=order)
+    assert (z == x.max()).all()
+    for entry in ("largest_too_early", "largest_before"):
+        with pytest.raises(ptx.SharedRace, match="read shared memory beside atomic updates"):
+            ptx.launch(sums, entry, 1, 96, [x, z], order=order)
+    ptx.launch(sums, "counted_alone", 1, 64, [z[:64]])
+    assert (z[:64] == 7).all()
+
+
 # --- warps -----------------------------------------------------------------------------------------------------------
 
 

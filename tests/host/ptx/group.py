@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptx.faults import Uninitialised
-from ptx.memory import Places
+from ptx.shared import Places
 
 if TYPE_CHECKING:
     from ptx.machine import Activation, Machine

@@ -124,6 +124,7 @@ def run(
                 for param, given in zip(code.function.params, args, strict=True)
             }
             Activation(machine, code, np.arange(machine.thread_count), rows).run()
+            machine.end()
     for name, content in module.state.items():
         content[:] = memory.read_variable(name, len(content))
 

@@ -9,7 +9,8 @@ from ptx.blocks import EXIT, Block, Code, Jumps, prepare
 from ptx.decode import decode, place_of
 from ptx.faults import BarrierDivergence, PtxFault, StepLimit, Uninitialised, Unsupported, WarpDivergence
 from ptx.group import Group, Partial, RegisterFile
-from ptx.memory import FIRST, GLOBAL, LOCAL, SHARED, WINDOW, GlobalMemory, LocalMemory, Places, SharedMemory
+from ptx.memory import FIRST, GLOBAL, LOCAL, SHARED, WINDOW, GlobalMemory, LocalMemory
+from ptx.shared import Places, SharedMemory
 from ptx.syntax import Module, Variable
 from ptx.warp_steps import ready
 
@@ -60,7 +61,8 @@ class Machine:
             self.symbols |= {each.name: end for each in externs}
         self.dynamic = dynamic
         nbytes = end + dynamic - FIRST
-        self.shared = SharedMemory(int(self.slots[-1]) + 1, nbytes, self.warps_per_block) if nbytes else None
+        everyone = self.places_of(self._numbers)
+        self.shared = SharedMemory(int(self.slots[-1]) + 1, nbytes, everyone) if nbytes else None
 
     def places_of(self, threads: Array) -> Places:
         """The numbers of threads, their warps and their blocks."""
@@ -186,7 +188,12 @@ class Machine:
     def pass_barrier(self, g: Group) -> None:
         """What the blocks of the group did so far is ordered before what follows."""
         if self.shared is not None:
-            self.shared.epochs[np.unique(g.places.blocks)] += 1
+            self.shared.finish(np.unique(g.places.blocks))
+
+    def end(self) -> None:
+        """All threads have ended."""
+        if self.shared is not None:
+            self.shared.finish(np.unique(self.slots))
 
     def pass_warp_barrier(self, g: Group) -> None:
         """The same, among the lanes of each warp of the group."""

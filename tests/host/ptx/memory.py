@@ -1,7 +1,7 @@
-"""Memory of a launch: global buffers between guard zones, shared memory that watches for races, local memory.
+"""Memory of a launch: global buffers between guard zones, and local memory; shared.py has the third kind.
 
 Every space is a window of the generic address space. An address outside every buffer, or not aligned to the access,
-is a fault; what nobody has written yet holds a pattern, and reading it from shared memory is a fault.
+is a fault; what nobody has written yet holds a pattern.
 """
 
 from bisect import bisect_right
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptx.faults import Misaligned, OutOfBounds, SharedRace, Uninitialised
+from ptx.faults import Misaligned, OutOfBounds
 from ptx.types import UNSIGNED
 
 Array = np.ndarray
@@ -94,18 +94,18 @@ class GlobalMemory:
 
     def load(self, addresses: Array, width: int, count: int) -> list[Array]:
         """For each of `count` neighbours of `width` bytes, the values of all threads as unsigned numbers."""
-        places = self.locate(addresses, width * count) >> _SHIFT[width]
+        places = self.locate(addresses, width * count) >> SHIFT[width]
         view = self._views[width]
         return [view[places + k] if k else view[places] for k in range(count)]
 
     def store(self, addresses: Array, width: int, values: Sequence[Array]) -> None:
         """Store neighbours; of threads that write to one place the last wins."""
-        places = self.locate(addresses, width * len(values)) >> _SHIFT[width]
+        places = self.locate(addresses, width * len(values)) >> SHIFT[width]
         for k, each in enumerate(values):
             self._views[width][places + k] = each
 
 
-_SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
+SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 def _extent(array: Array) -> tuple[int, int]:
@@ -139,119 +139,13 @@ class LocalMemory:
 
     def load(self, addresses: Array, threads: Array, width: int, count: int) -> list[Array]:
         """As GlobalMemory.load; addresses within the window, threads by their number."""
-        places = self._places(addresses, width * count) >> _SHIFT[width]
+        places = self._places(addresses, width * count) >> SHIFT[width]
         view = self._bytes.view(UNSIGNED[width])
         return [view[threads, places + k] for k in range(count)]
 
     def store(self, addresses: Array, threads: Array, width: int, values: Sequence[Array]) -> None:
         """As GlobalMemory.store."""
-        places = self._places(addresses, width * len(values)) >> _SHIFT[width]
+        places = self._places(addresses, width * len(values)) >> SHIFT[width]
         view = self._bytes.view(UNSIGNED[width])
         for k, each in enumerate(values):
             view[threads, places + k] = each
-
-
-_NOBODY, _SEVERAL, _ATOMIC = -1, -2, -3
-
-
-class SharedMemory:
-    """The shared memory of the blocks that run together, with who last read and wrote each byte.
-
-    Accesses of two threads are ordered if the block passed a barrier between them, or if they belong to one warp that
-    synchronised in between; otherwise a write beside any other access is a race.
-    """
-
-    def __init__(self, blocks: int, nbytes: int, warps: int) -> None:
-        """warps: of one block."""
-        self.nbytes, self._stride, self._warps = nbytes, -(-nbytes // 16) * 16, warps
-        total = blocks * self._stride
-        self._bytes = np.full(total, POISON, np.uint8)
-        self._views = {width: self._bytes.view(kind) for width, kind in UNSIGNED.items()}
-        self._is_written = np.zeros(total, bool)
-        self.epochs = np.zeros(blocks, np.int32)  # barriers that each block has passed
-        self.warp_epochs = np.zeros(blocks * warps, np.int32)  # and warp-wide ones, by number of the warp
-        self._writer, self._write_epoch, self._write_warp_epoch = (np.full(total, -1, np.int32) for _ in range(3))
-        self._reader, self._read_epoch, self._read_warp_epoch = (np.full(total, -1, np.int32) for _ in range(3))
-        self._reader_warp = np.full(total, -1, np.int32)
-        self._writer_warp = np.full(total, -1, np.int32)
-
-    def _places(self, addresses: Array, blocks: Array, nbytes: int) -> Array:
-        check_alignment(addresses, nbytes)
-        offsets = (addresses - np.uint64(FIRST)).view(np.int64)
-        wrong = (offsets < 0) | (offsets + nbytes > self.nbytes)
-        if wrong.any():
-            raise OutOfBounds(f"outside shared memory: {describe(addresses, wrong, nbytes)}")
-        return offsets + blocks * self._stride
-
-    def load(self, addresses: Array, who: "Places", width: int, count: int, is_atomic: bool = False) -> list[Array]:
-        """As GlobalMemory.load. Raises Uninitialised, SharedRace."""
-        places = self._places(addresses, who.blocks, width * count)
-        for byte in range(width * count):
-            self._note_read(places + byte, addresses, who, is_atomic)
-        places = places >> _SHIFT[width]
-        return [self._views[width][places + k] for k in range(count)]
-
-    def store(
-        self, addresses: Array, who: "Places", width: int, values: Sequence[Array], is_atomic: bool = False
-    ) -> None:
-        """As GlobalMemory.store. Raises SharedRace."""
-        places = self._places(addresses, who.blocks, width * len(values))
-        for byte in range(width * len(values)):
-            self._note_write(places + byte, addresses, who, is_atomic)
-        places = places >> _SHIFT[width]
-        for k, each in enumerate(values):
-            self._views[width][places + k] = each
-
-    def _race(self, wrong: Array, addresses: Array, what: str) -> None:
-        if wrong.any():
-            raise SharedRace(f"{what} without a barrier between: {describe(addresses, wrong, 1)}")
-
-    def _note_read(self, at: Array, addresses: Array, who: "Places", is_atomic: bool) -> None:
-        if not self._is_written[at].all():
-            wrong = ~self._is_written[at]
-            raise Uninitialised(f"shared memory is read before it is written: {describe(addresses, wrong, 1)}")
-        epochs, warp_epochs = self.epochs[who.blocks], self.warp_epochs[who.warps]
-        if is_atomic:  # the write that follows looks for races
-            return
-        self._race(self._unordered_write(at, who, epochs, warp_epochs), addresses, "a read beside a write")
-        others = (self._read_epoch[at] == epochs) & (self._reader[at] != who.threads)
-        others &= ~((self._reader_warp[at] == who.warps) & (self._read_warp_epoch[at] != warp_epochs))
-        foreign = others & (self._reader_warp[at] != who.warps)
-        self._reader[at] = np.where(others, _SEVERAL, who.threads)
-        self._reader_warp[at] = np.where(foreign, _SEVERAL, who.warps)
-        self._read_epoch[at], self._read_warp_epoch[at] = epochs, warp_epochs
-        # Several threads of this very instruction on one byte: the last has just been noted, the others are lost.
-        lost = self._reader[at] != np.where(others, _SEVERAL, who.threads)
-        self._reader[at[lost]] = _SEVERAL
-        mixed = self._reader_warp[at] != np.where(foreign, _SEVERAL, who.warps)
-        self._reader_warp[at[mixed]] = _SEVERAL
-
-    def _note_write(self, at: Array, addresses: Array, who: "Places", is_atomic: bool) -> None:
-        epochs, warp_epochs = self.epochs[who.blocks], self.warp_epochs[who.warps]
-        wrong = self._unordered_write(at, who, epochs, warp_epochs)
-        if is_atomic:
-            wrong &= self._writer[at] != _ATOMIC
-        self._race(wrong, addresses, "a write beside a write")
-        same_warp = (self._reader_warp[at] == who.warps) & (self._read_warp_epoch[at] != warp_epochs)
-        wrong = (self._read_epoch[at] == epochs) & (self._reader[at] != who.threads) & ~same_warp
-        self._race(wrong, addresses, "a write beside a read")
-        writer = np.full(len(at), _ATOMIC, np.int32) if is_atomic else who.threads
-        self._writer[at], self._writer_warp[at] = writer, who.warps
-        self._write_epoch[at], self._write_warp_epoch[at] = epochs, warp_epochs
-        self._race(self._writer[at] != writer, addresses, "two writes at once")
-        self._is_written[at] = True
-
-    def _unordered_write(self, at: Array, who: "Places", epochs: Array, warp_epochs: Array) -> Array:
-        """Where another thread wrote since the last barrier of the block, and since the last one of a common warp."""
-        writer = self._writer[at]
-        recent = (self._write_epoch[at] == epochs) & (writer != who.threads) & (writer != _NOBODY)
-        return recent & ~((self._writer_warp[at] == who.warps) & (self._write_warp_epoch[at] != warp_epochs))
-
-
-@dataclass(frozen=True)
-class Places:
-    """Who runs: for each thread of a group its number, that of its warp and that of its block in the batch."""
-
-    threads: Array
-    warps: Array
-    blocks: Array
