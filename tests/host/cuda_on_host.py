@@ -81,6 +81,9 @@ def block_unit(sources: Sequence[str]) -> str:
 
         def variable(found: re.Match[str], spans: dict[str, tuple[int, int]] = spans, prefix: str = prefix) -> str:
             kind, name, extents = found[3], found[4], re.sub(r"\s", "", found[5])
+            assert "extern" not in found[0] or "alignas" not in found[0], (
+                "CUDA aligns extern variables by __align__ only"
+            )
             owner = next((entry for entry, (start, end) in spans.items() if start < found.start() < end), "")
             lines = "\n" * found[0].count("\n")
             return fibers.placed(name, kind, extents, found[1] or found[2] or "1", prefix + owner) + lines

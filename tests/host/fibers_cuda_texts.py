@@ -138,11 +138,11 @@ __device__ int in_a_function(int t) {
     __syncwarp();
     return s[31 - t];
 }
-extern "C" __global__ void another(int* out) { __shared__ double s[32]; s[threadIdx.x] = 0; *out = in_a_function(0); }
+extern "C" __global__ void another(int* out) { __shared__ int s[32]; s[threadIdx.x] = 0; *out = in_a_function(s[threadIdx.x]); }
 __device__ __forceinline__ float between(const float* __restrict__ s) { return __ldg(s); }
 extern "C" __global__ void __launch_bounds__(32, 4) forms(const float* x, float* out, int n) {
     extern __shared__ __align__(16) unsigned char memory[];
-    extern __shared__ alignas(16) float same[];
+    extern __shared__ float same[];
     __shared__ __align__(8) float a[2][32];
     alignas(16) __shared__ float b[4];
     __shared__ volatile unsigned long long c;

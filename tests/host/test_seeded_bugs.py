@@ -109,6 +109,16 @@ def test_right_cuda_programs_give_the_same_right_bits_in_every_order(cuda, name)
     assert_right(cuda, cuda_calls()[name])
 
 
+@pytest.mark.parametrize("name", cuda_texts.PROGRAMS)
+def test_nvrtc_accepts_the_cuda_programs(name):
+    """So that the executor is proved on the language itself, not on one of its own."""
+    pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
+    from test_nvrtc import compile_cubin
+
+    image, _ = compile_cubin(cuda_texts.PROGRAMS[name], "sm_90")
+    assert name.encode() in image
+
+
 def assert_found(programs: Programs, call: Call, bug: cuda_texts.Bug, entry: str) -> None:
     launch = replace(call.launch, entry=entry)
     with pytest.raises(KernelFault, match=bug.report):
