@@ -164,7 +164,7 @@ ELEMENTARY = (
         mp.mpf("-0.49999"),
         mp.mpf("0.5001"),
         27.5,
-        0,
+        56,
     ),
     Fit(
         "erf_beyond",

@@ -151,6 +151,12 @@ POLYNOMIALS = {
     ("erf_within", "float32"): (
         "-0x1.1ae14ep-5 -0x1.1fd164p-2 0x1.454374p-4 -0x1.2b8d9p-6 0x1.c8161ep-9 -0x1.289ep-11 0x1.515e4cp-14"
     ),
+    # erf(x) / x - 1 of x^2 - 1/2 on [-0.49999, 0.5001], error 2^-56.3
+    ("erf_within", "float64"): (
+        "-0x1.1ae14dc34815ap-5 -0x1.1fd16292151fdp-2 0x1.454368017b042p-4 -0x1.2b902b7b2f28dp-6 0x1.c82aa249df29ap-9 "
+        "-0x1.263991b803062p-11 0x1.486638bcd854fp-14 -0x1.429e93e632cc5p-17 0x1.1ad5ed8478588p-20 "
+        "-0x1.bf8d2cdd837b6p-24 0x1.428f6335a4cf3p-27 -0x1.acba70c123322p-31 0x1.05751ae160fc9p-34"
+    ),
     # (1 + 2 x) exp(x^2) erfc(x) of (x - 4) / (x + 4) on [-1.0, 0.746], error 2^-58.3
     ("erfcx", "float64"): (
         "0x1.3ba5916e9fd7fp+0 -0x1.1df1ad154a28fp-3 0x1.f7f5df66fd7d4p-7 0x1.16ecefcfa53fep-4 -0x1.9ddb23c3e91bcp-4 "

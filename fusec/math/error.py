@@ -26,7 +26,7 @@ from fusec.math.value import Value, fma, where
 def erf(x: Value) -> Value:
     """The error function: x (1 + P(x^2)) up to 1, then a polynomial (float32) or 1 - exp(-Q(x)).
 
-    Greatest error seen: float32 0.95 ulp (all arguments), float64 0.95 ulp.
+    Greatest error seen: float32 0.95 ulp (all arguments), float64 0.79 ulp.
     """
     size = abs(x)
     is_small = size < 1.0
@@ -45,8 +45,8 @@ def _erf_single(size: Value, is_small: Value) -> Value:
 
 def _erf_double(size: Value, is_small: Value) -> Value:
     """The exponent is a pair: its rounding would count, where what is missing to 1 is an eighth."""
-    variable = where(is_small, size * size, where(size > 5.93, size.like(5.93), size))
-    first, *others = coefficients_of_either(is_small, "erf", "erf_tail", size)
+    variable = where(is_small, fma(size, size, -0.5), where(size > 5.93, size.like(5.93), size))
+    first, *others = coefficients_of_either(is_small, "erf_within", "erf_tail", size)
     inner = estrin_of(others, variable)
     product = two_product(inner, variable)
     series = quick_sum(product.hi, first)
