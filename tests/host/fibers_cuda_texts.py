@@ -138,7 +138,11 @@ __device__ int in_a_function(int t) {
     __syncwarp();
     return s[31 - t];
 }
-extern "C" __global__ void another(int* out) { __shared__ int s[32]; s[threadIdx.x] = 0; *out = in_a_function(s[threadIdx.x]); }
+extern "C" __global__ void another(int* out) {
+    __shared__ int s[32];
+    s[threadIdx.x] = 0;
+    *out = in_a_function(s[threadIdx.x]);
+}
 __device__ __forceinline__ float between(const float* __restrict__ s) { return __ldg(s); }
 extern "C" __global__ void __launch_bounds__(32, 4) forms(const float* x, float* out, int n) {
     extern __shared__ __align__(16) unsigned char memory[];
