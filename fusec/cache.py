@@ -231,6 +231,7 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
         "cost": kernel.cost,
         "notes": kernel.notes,
         "fills": kernel.fills,
+        "group": kernel.group,
         "fp": kernel.fp,
     }
     head = json.dumps(record).encode()
@@ -277,6 +278,7 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
         cost=int(record["cost"]),
         notes=tuple(record["notes"]),
         fills=tuple(record["fills"]),
+        group=int(record["group"]),
         fp=record["fp"],
     )
 

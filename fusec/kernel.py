@@ -81,9 +81,10 @@ class Kernel:
     name: entry point in `source`. slots: the arguments in order. lanes: elements one CPU vector step or one GPU
     thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
     notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
-    allocates them must fill them with zeros. parts: `source` in pieces, for a file of several kernels: (name, text) of
-    each definition, callees first and the kernel last; ("", text) of comments and directives. fp: the floating-point
-    mode it was generated in.
+    allocates them must fill them with zeros. group: threads that read each other's values, so that a block has a
+    multiple of these. parts: `source` in pieces, for a file of several kernels: (name, text) of each definition,
+    callees first and the kernel last; ("", text) of comments and directives. fp: the floating-point mode it was
+    generated in.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Kernel:
     cost: int = 1
     notes: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
+    group: int = 1
     parts: tuple[tuple[str, str], ...] = ()
     fp: Fp = "strict"
 

@@ -35,7 +35,7 @@ TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
 MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
-FORMAT = 2  # raise when the meaning of a cached kernel changes without the version changing
+FORMAT = 3  # raise when the meaning of a cached kernel changes without the version changing
 
 
 class Source(Protocol):

@@ -56,6 +56,10 @@ def _int64(value: int) -> Const:
     return const(value, INT64)
 
 
+def _log2(power: int) -> int:
+    return power.bit_length() - 1
+
+
 def _sum(left: Expr, right: Expr) -> Expr:
     return apply("add", left, right)
 
@@ -97,16 +101,14 @@ class _Held:
         return tuple(Store(self._place(name, dtype, lane), part) for (name, dtype), part in pairs)
 
     def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
-        """Statements after which two values are combined, and the parts of the result."""
+        """The parts of two values combined, and the statements that must come before them."""
         kind = self.accumulator.type
         call = Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
+        if not isinstance(kind, Struct):
+            return (), (call,)
         self._fresh += 1
-        name = f"_joined{self.number}_{self._fresh}"
-        whole = Local(name, kind)
-        parts: tuple[Expr, ...] = (whole,)
-        if isinstance(kind, Struct):
-            parts = tuple(Field(whole, field, dtype) for field, dtype in kind.fields)
-        return (Declare(name, kind, call),), parts
+        whole = Local(f"_joined{self.number}_{self._fresh}", kind)
+        return (Declare(whole.name, kind, call),), tuple(Field(whole, name, dtype) for name, dtype in kind.fields)
 
     def _place(self, name: str, dtype: DType, lane: Expr) -> Expr:
         pointer = Pointer(dtype, "local")
@@ -125,7 +127,7 @@ class _Cooperation:
     def program(self) -> Program:
         """The whole program."""
         reduction, extent = self.reduction, Local(AXIS, INT64)
-        bits = _int64(GROUP.bit_length() - 1)
+        bits = _int64(_log2(GROUP))
         body: list[Stmt] = [
             Declare(MEMBER, INT64, apply("bitwise_and", self.here, _int64(GROUP - 1))),
             Declare(CHUNK, INT64, apply("right_shift", self.here, bits)),
@@ -161,7 +163,7 @@ class _Cooperation:
     def _stage(self, stage: Stage, number: int) -> list[Stmt]:
         if stage.accumulator is None:
             at = Local(f"_at{number}", INT64)
-            body, _ = self._inside(stage.body, number, at)
+            body, _ = self._inside(stage.body, f"{number}", at)
             step = Assign(at.name, _sum(at, _int64(GROUP)))
             walk = While(_test("less", at, self.covered), body, (step,))
             return [Declare(at.name, INT64, self.member), walk, *stage.then]
@@ -169,32 +171,45 @@ class _Cooperation:
         return [*held.declare(), *self._rounds(stage, held, number), *self._meet(held, number), *stage.then]
 
     def _rounds(self, stage: Stage, held: _Held, number: int) -> tuple[Stmt, ...]:
-        """The lanes take their elements, one in each round."""
+        """The lanes take their elements, one in each round; only the last round may have less than all of them."""
+        whole, turn = Local(f"_whole{number}", INT64), Local(f"_round{number}", INT64)
+        lane, last = Local(f"_lane{number}", INT64), Local(f"_last{number}", INT64)
+        taken = self._taken(stage, held, f"{number}", turn, lane)
+        place, *rest = self._taken(stage, held, f"{number}_last", whole, last)
+        assert isinstance(place, Declare), "the place of the element comes first"
+        inside = _test("less", Local(place.name, INT64), self.covered)
+        return (
+            Declare(whole.name, INT64, apply("right_shift", self.covered, _int64(_log2(self.reduction.lanes)))),
+            *_counted(turn.name, whole, _counted(lane.name, _int64(self.each), taken)),
+            *_counted(last.name, _int64(self.each), (place, If(inside, tuple(rest)))),
+        )
+
+    def _taken(self, stage: Stage, held: _Held, label: str, turn: Expr, lane: Expr) -> tuple[Stmt, ...]:
+        """A lane takes its element of a round; the first as it is."""
         assert stage.accumulator is not None, "a stage that accumulates"
-        turn, lane, place = (Local(f"_{word}{number}", INT64) for word in ("round", "lane", "place"))
-        body, rewrite = self._inside(stage.body, number, place)
+        place = Local(f"_place{label}", INT64)
+        start = _sum(_sum(_times(turn, self.reduction.lanes), _times(lane, GROUP)), self.member)
+        body, rewrite = self._inside(stage.body, label, place)
         values = parts_of(rewrite(stage.accumulator.value))
-        new = [Declare(f"_new{number}_{at}", _dtype(value), value) for at, value in enumerate(values)]
+        new = [Declare(f"_new{label}_{at}", _dtype(value), value) for at, value in enumerate(values)]
         mine = [Local(stmt.name, stmt.type) for stmt in new]
         joined, both = held.combine(held.read(lane), mine)
         first = _test("equal", turn, _int64(0))
-        taken = (*body, *new, If(first, held.write(lane, mine), (*joined, *held.write(lane, both))))
-        start = _sum(_sum(_times(turn, self.reduction.lanes), _times(lane, GROUP)), self.member)
-        one = (Declare(place.name, INT64, start), If(_test("less", place, self.covered), taken))
-        rounds = _sum(self.covered, _int64(self.reduction.lanes - 1))
-        rounds = apply("right_shift", rounds, _int64(self.reduction.lanes.bit_length() - 1))
-        return _counted(turn.name, rounds, _counted(lane.name, _int64(self.each), one))
+        taken = If(first, held.write(lane, mine), (*joined, *held.write(lane, both)))
+        return (Declare(place.name, INT64, start), *body, *new, taken)
 
     def _meet(self, held: _Held, number: int) -> list[Stmt]:
         """Halves of the lanes, first within a position, then between positions; all get the result of the first."""
         body: list[Stmt] = []
         half = self.each // 2
         while half:
-            lane = Local(f"_low{number}_{half}", INT64)
-            far = _sum(lane, _int64(half))
+            name = f"_low{number}_{half}"
+            lane = Local(name, INT64) if half > 1 else _int64(0)
+            far = _sum(lane, _int64(half)) if half > 1 else _int64(1)
             joined, both = held.combine(held.read(lane), held.read(far))
             there = _test("less", _sum(_times(far, GROUP), self.member), self.covered)
-            body += _counted(lane.name, _int64(half), [If(there, (*joined, *held.write(lane, both)))])
+            step = If(there, (*joined, *held.write(lane, both)))
+            body += _counted(name, _int64(half), [step]) if half > 1 else [step]
             half //= 2
         mine = [Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
         theirs = [Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
@@ -213,11 +228,11 @@ class _Cooperation:
             body += [Declare(name, dtype), Shuffle(name, local, 0)]
         return body
 
-    def _inside(self, body: Body, number: int, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
+    def _inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
         position = _sum(Local(START, INT64), place)
         distance = apply("subtract", position, self.here)
-        changed, names = renamed(body, f"_{number}")
+        changed, names = renamed(body, f"_{label}")
 
         def change(expr: Expr) -> Expr:
             match expr:

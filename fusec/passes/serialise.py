@@ -88,9 +88,8 @@ def _along(
 ) -> tuple[tuple[Stmt, ...], Callable[[Expr], Expr]]:
     """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
     chunk = Query("", "coordinate", const(axis, INT64), INT64)
-    # An element's address has moved by one for each chunk before, of the ROUNDS that there are in each.
-    distance = apply("add", apply("multiply", chunk, const(ROUNDS - 1, INT64)), Local(step, INT64))
     position = apply("add", Local(START, INT64), Local(step, INT64))
+    distance = apply("subtract", position, chunk)
     inside, names = renamed(body, f"_{number}")
 
     def change(expr: Expr) -> Expr:

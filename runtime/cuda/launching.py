@@ -38,8 +38,8 @@ def launch(
 
     slots: the values of `kernel.slots` in order: numbers, or an ``array("q")`` of ready words (64 bits, the value's own
     bits in the low bytes; a complex64 is one word, a complex128 two slots). size: elements of the iteration space.
-    stream: whatever streams.handle takes. block_size: threads of a block, at most that many if the kernel cannot
-    run more; None chooses. device: where the arrays are; None is the current one.
+    stream: whatever streams.handle takes. block_size: threads of a block, rounded up to whole groups of the kernel,
+    fewer if it cannot run so many; None chooses. device: where the arrays are; None is the current one.
     Raises BlockSizeRefused, StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
     """
     asked = USUAL_BLOCK if block_size is None else checked_block_size(block_size)
@@ -50,7 +50,7 @@ def launch(
     assert len(words) == len(module.kernel.slots), (
         f"{module.kernel.name} has {len(module.kernel.slots)} slots, not {len(words)}"
     )
-    block = min(asked, module.threads_per_block(on.ordinal))
+    block = block_of(module.kernel, asked, module.threads_per_block(on.ordinal))
     _enqueue(module, words, (grid_size(module.kernel, size, block), block), streams.handle(stream), on)
 
 
@@ -65,6 +65,13 @@ def checked_block_size(block_size: object) -> int:
     if threads > MAX_BLOCK:
         raise BlockSizeRefused(f"at most {MAX_BLOCK}", str(threads)).at()
     return threads
+
+
+def block_of(kernel: Kernel, asked: int, most: int) -> int:
+    """Threads of a block: as asked, rounded up to whole groups, and no more than the kernel can run."""
+    groups = min(-(-asked // kernel.group), most // kernel.group)
+    assert groups, f"{kernel.name} cannot run a group of {kernel.group} threads"
+    return groups * kernel.group
 
 
 def grid_size(kernel: Kernel, size: int, block: int) -> int:
@@ -88,7 +95,7 @@ class Launcher:
 
     def __init__(self, module: Module, size: int, device: int) -> None:
         core = cuda_core()
-        block = min(USUAL_BLOCK, module.threads_per_block(device))
+        block = block_of(module.kernel, USUAL_BLOCK, module.threads_per_block(device))
         self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
         self.kernel = core.Kernel.from_handle(int(module.load().handle))
         self.launch = core.launch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.bounds import POSITIONS
 from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.file import join_parts
 from fusec.codegen.c_family.frame import Frame, Group, struct_texts
@@ -15,7 +16,8 @@ from fusec.codegen.c_family.statements import Statements, harmless
 from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct
-from fusec.ir.loops import ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
+from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
+from fusec.ir.reductions import AXIS
 from fusec.ir.walk import is_elementary, operands, statements
 from fusec.kernel import Fp, Kernel, Layout, Step
 from fusec.records import replace
@@ -62,6 +64,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
         lanes=frame.lanes,
         cost=facts.cost(program),
         notes=_notes(frame),
+        group=GROUP if facts.has_shuffles(program.body) else 1,
         parts=tuple(parts),
         fp=fp,
     )
@@ -100,8 +103,7 @@ def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
 def _function(function: Function, called: dict[str, str], program: Program, outer: Names, spelling: Spelling) -> str:
     """The text of a device function."""
     scope = Names(outer=outer)
-    names = {name: scope.fresh(name) for name, _ in function.params}
-    names |= {name: scope.fresh(name) for name in facts.declared(function.body)}
+    names = scope.fresh_all([*(name for name, _ in function.params), *facts.declared(function.body)])
     expressions = Expressions(spelling, names, called)
     printer = Statements(
         expressions, scope, program.source, constant=_constants(function.body), types=dict(function.params)
@@ -125,10 +127,10 @@ def _kernel(
     scope = Names(outer=outer)
     body = program.body[:-1] if program.body and isinstance(program.body[-1], Return) else program.body
     read = {node.name for node in facts.expressions(body) if isinstance(node, Local)} | facts.assigned(body)
-    scalars = [(p, scope.fresh(p.name)) for p in program.params if isinstance(p, ScalarParam) and p.name in read]
-    copied = facts.assigned(body) & {param.name for param, _ in scalars}
-    names = {param.name: name for param, name in scalars}
-    names |= {name: scope.fresh(name) for name in facts.declared(body)}
+    by_value = [param for param in program.params if isinstance(param, ScalarParam) and param.name in read]
+    names = scope.fresh_all([*(param.name for param in by_value), *facts.declared(body)])
+    scalars = [(param, names[param.name]) for param in by_value]
+    copied = facts.assigned(body) & {param.name for param in by_value}
     places = Places(program, layout, spelling, scope)
     places.use("size")
     for param, name in scalars:
@@ -143,6 +145,7 @@ def _kernel(
     label = scope.fresh("next_element")
     in_loop = f"goto {label}" if spelling.leave == "continue" else spelling.leave
     expressions = Expressions(spelling, names, called, places)
+    expressions.bounds.learn(AXIS, (0, POSITIONS))
     printer = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
     printer.block(body, 0)
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave

@@ -195,6 +195,11 @@ def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
     return total
 
 
+def has_shuffles(body: Iterable[Stmt]) -> bool:
+    """Threads read each other's values."""
+    return any(isinstance(stmt, Shuffle) for stmt in statements(body))
+
+
 def has_loops(program: Program) -> bool:
     """A While stands in the body or in a function."""
     bodies = [program.body, *(function.body for function in program.functions)]

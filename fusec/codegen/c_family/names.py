@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 CXX_WORDS = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class compl
@@ -26,8 +26,15 @@ class Names:
         """True if the name means something here already."""
         return name in self._taken or (self._outer is not None and self._outer.is_taken(name))
 
+    def fresh_all(self, wanted: Sequence[str]) -> dict[str, str]:
+        """A name for each, the user's first: those that start with an underscore are fusec's own."""
+        return {name: self.fresh(name) for name in sorted(wanted, key=lambda name: name.startswith("_"))}
+
     def fresh(self, wanted: str) -> str:
-        """`wanted`, made an identifier, or the first of wanted_2, wanted_3, ... that is free."""
+        """`wanted`, made an identifier, or the first of wanted_2, wanted_3, ... that is free.
+
+        Names that start with an underscore, which C++ reserves, lose it; give them out after all others.
+        """
         name = base = _identifier(wanted)
         number = 1
         while self.is_taken(name):
@@ -44,6 +51,7 @@ def _identifier(text: str) -> str:
     )
     while "__" in spelled:
         spelled = spelled.replace("__", "_")
-    if spelled[:1].isdigit() or spelled.startswith("_"):
+    spelled = spelled.lstrip("_")
+    if spelled[:1].isdigit():
         spelled = "v" + spelled
     return spelled or "v"

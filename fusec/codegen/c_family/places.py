@@ -5,14 +5,14 @@ Collects which slots a body uses, so that the kernel asks for no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family.spelling import Spelling
 from fusec.dtypes import COMPLEX128, INT64, DType
-from fusec.ir.expr import Const, Expr
+from fusec.ir.expr import Apply, Const, Expr
 from fusec.ir.loops import ArrayParam, At, Moved, Program, Query, ScalarParam
 from fusec.kernel import Layout, Slot, SlotKind, Step
 
@@ -139,14 +139,22 @@ class Places:
 
     def moved(self, place: Moved, print_index: Print) -> Place:
         """The element at another position."""
-        return self._element(place.param, dict(zip(place.axes, map(print_index, place.distances), strict=True)))
+        pairs = zip(place.axes, place.distances, strict=True)
+        return self._element(place.param, {axis: self._at(axis, distance, print_index) for axis, distance in pairs})
 
-    def _element(self, param: str, distances: dict[int, Piece]) -> Place:
-        """The element of a non-raw array at the current position, moved along some axes."""
+    def _at(self, axis: int, distance: Expr, print_index: Print) -> Piece:
+        """A position so far along an axis; the distance to a position leads to that position."""
+        match distance:
+            case Apply("subtract", (there, Query("", "coordinate", Const() as along))) if int(along.value) == axis:
+                return print_index(there)
+            case _:
+                return infix("+", SUM, name(self.coordinates[axis]), print_index(distance))
+
+    def _element(self, param: str, positions: Mapping[int, Piece]) -> Place:
+        """The element of a non-raw array at the current position, but for some axes."""
 
         def position(axis: int) -> Piece:
-            here = name(self.coordinates[axis])
-            return infix("+", SUM, here, distances[axis]) if axis in distances else here
+            return positions[axis] if axis in positions else name(self.coordinates[axis])
 
         steps = self.layout.step(param)
         base = self.use("pointer", param)
