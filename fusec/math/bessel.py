@@ -83,7 +83,7 @@ def _far(order: int, x: Value, second: bool) -> Value:
     else:
         first, other = (-total, gap) if second else (gap, total)
     wave = fma(p, first.hi, fma(q, other.hi, p * first.lo))
-    return wave * constant_pair("sqrt_inverse_pi", x).hi / sqrt(x)
+    return wave * 0.5 / sqrt(x * constant_pair("quarter_pi", x).hi)  # a quarter, for pi x might overflow
 
 
 def j0(x: Value) -> Value:
