@@ -18,6 +18,7 @@ Array = np.ndarray
 Shape = tuple[int, int, int]
 STEP_LIMIT = 20_000_000
 CALL_DEPTH = 64
+STATIC_SHARED = 49152  # bytes that a block may declare (CUDA programming guide, technical specifications)
 
 
 class Machine:
@@ -52,9 +53,11 @@ class Machine:
         end = FIRST
         for each in variables:
             if not each.is_extern:
-                end = -(-end // each.align) * each.align
+                end = (-(-end // each.align) | 1) * each.align  # a multiple of the alignment and of no higher one
                 self.symbols[each.name] = end
                 end += each.nbytes
+        if end - FIRST > STATIC_SHARED:
+            raise Unsupported(f"{end - FIRST} bytes of static shared memory; a block may have {STATIC_SHARED}")
         externs = [each for each in variables if each.is_extern]
         if externs:
             end = -(-end // 16) * 16
