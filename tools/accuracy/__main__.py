@@ -6,6 +6,7 @@
     python -m tools.accuracy --target peers         the other libraries that are installed here, at a sample
     python -m tools.accuracy --only exp,log --dtypes float32
     python -m tools.accuracy --page                 only write the page again
+    python -m tools.accuracy --stale                which findings are of definitions that have changed since
 
 Findings are kept after every function, and those of other targets stay, so that runs on several machines fill one file;
 --resume leaves out what was measured as thoroughly before and has the same definition.
@@ -45,6 +46,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--dtypes", default=DTYPES.replace(" ", ","))
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--page", action="store_true")
+    parser.add_argument("--stale", action="store_true")
     parser.add_argument("--out", type=Path, default=results.FILE)
     return parser.parse_args()
 
@@ -176,9 +178,24 @@ def complex_parts(run: Run, dtype: DType) -> None:
             run.keep(str(dtype), op, "cpu", found, "sample")
 
 
+def stale(data: dict[str, Any]) -> list[str]:
+    """Findings on fusec's targets whose definition is another by now."""
+    found = []
+    for dtype, table in data["errors"].items():
+        rows = [] if dtype.startswith("complex") else [ROWS[op] for op in table if op in ROWS]
+        for row in rows:
+            of = results.fingerprint(row, BY_NAME[dtype])
+            names = [name for name in ("cpu", "cuda") if name in table[row.op] and table[row.op][name]["of"] != of]
+            found += [f"{dtype} {row.op}, {name}" for name in names]
+    return found
+
+
 def main() -> None:
     """Measure what is asked for and write the page."""
     asked = options()
+    if asked.stale:
+        print("\n".join(stale(results.read(asked.out))) or "nothing")
+        return
     if not asked.page:
         begun = time.perf_counter()
         run = Run(asked)
