@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +77,8 @@ FEW = ("one thread", "parts", "two threads")
 
 
 def run(case: Case, variants: Sequence[str]) -> dict[str, Outputs]:
-    """The outputs of a case for every variant; a kernel is compiled once for every step between elements."""
-    program, host = passes.run(case.program), processor()
+    """The outputs of a lowered case for every variant; a kernel is compiled once for every step between elements."""
+    program, host = case.program, processor()
     compiled: dict[int, engine.Executable] = {}
     found = {}
     for variant in variants:
@@ -99,7 +100,8 @@ def _compiled(program: Program, layout: Layout, bits: int, casts: bool) -> engin
 
 
 def in_process(level: str, cases: Sequence[Case], variants: Sequence[str], folder: Path) -> list[dict[str, Outputs]]:
-    """The outputs of all cases on the processor that FUSEC_CPU names, from one child process."""
+    """The outputs of all cases on the processor that FUSEC_CPU names, from one child process; passes run here."""
+    cases = [replace(case, program=passes.run(case.program)) for case in cases]
     given, taken = folder / f"{level}.cases", folder / f"{level}.outputs"
     given.write_bytes(pickle.dumps((list(cases), list(variants))))
     environment: Mapping[str, str] = {**os.environ, "FUSEC_CPU": level, "FUSEC_NUM_THREADS": "2", "FUSEC_CACHE": "0"}
