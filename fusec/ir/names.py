@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from fusec.dtypes import INT64, DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, scalar_type, type_of
-from fusec.ir.graph import Input
+from fusec.ir.graph import Count, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
     At,
@@ -103,6 +103,10 @@ def default_type(expr: Expr, names: Names) -> Type | None:
             return Pointer(names.params[name].dtype, "global") if name in names.params else None
         case LocalArray(name):
             return Pointer(names.arrays[name], "local") if name in names.arrays else None
+        case Reduce(_, value):
+            return type_of(value)
+        case Count():
+            return INT64
         case Offset(pointer):
             return type_of(pointer)
         case Load(pointer):

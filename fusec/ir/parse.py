@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import cast, get_args
 
 from fusec.dtypes import BOOL, BY_NAME, INT64, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const, type_of
-from fusec.ir.graph import Graph, Input
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const, scalar_type, type_of
+from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
     Assign,
@@ -315,6 +315,16 @@ class _Parser(Tokens):
             self.expect("(")
             pointer, distance = [self.expression() for _ in self.list(")")]
             return Offset(pointer, distance, cast("Pointer", type_of(pointer)))
+        if self.accept("reduce"):
+            op = self.name()
+            self.expect("(")
+            value = self.expression()
+            self.expect(")")
+            return Reduce(op, value, scalar_type(value))
+        if self.accept("count"):
+            self.expect("(")
+            self.expect(")")
+            return Count(INT64)
         if self.accept("moved"):
             return self.moved()
         if self.accept("true"):

@@ -5,8 +5,8 @@ the number of elements and on which axis of the walk is reduced, on nothing else
 
 * Along the last axis of the walk (the innermost in memory), elements are taken in chunks of ROUNDS * L, where L is
   `lanes` of the reduction: as many accumulators as give 16 bytes to each position of a group. Lane l takes the
-  elements l, l + L, l + 2 L, ... of the chunk one after the other; then the lanes are combined by halves: l with l + L/2, then with
-  l + L/4, down to l + 1, where both exist.
+  elements l, l + L, l + 2 L, ... of the chunk one after the other; then the lanes are combined by
+  halves: l with l + L/2, then with l + L/4, down to l + 1, where both exist.
 * Along any other axis (the lanes of a machine lie along another), elements are taken in chunks of ROUNDS, one after the
   other.
 * The results of chunks are reduced as elements of a new array, by the same two rules, until one is left.

@@ -17,7 +17,7 @@ import numpy as np
 
 from fusec.dtypes import BOOL, DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const, type_of
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     Assign,
     At,
@@ -275,6 +275,10 @@ class _Expressions:
                 return f"&{name(variable)}"
             case At(variable, index):
                 return f"&{name(variable)}[{self.texts(index)}]"
+            case Reduce(op, value):
+                return f"reduce {op}({self.text(value)})"
+            case Count():
+                return "count()"
             case Moved(variable, axes, distances):
                 moves = ", ".join(f"{axis}: {self.text(d)}" for axis, d in zip(axes, distances, strict=True))
                 return f"moved({name(variable)}, {moves})"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fusec.dtypes import BOOL, INT64, STORAGE_FLOATS, DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
-from fusec.ir.graph import Graph, Input
+from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
     Assign,
@@ -95,6 +95,11 @@ def _check_graph_value(value: Expr, inputs: frozenset[Input], depths: dict[Expr,
             _check_const(value)
         case Apply():
             _check_apply(value, primitive=False)
+        case Reduce(op, operand, dtype):
+            _require(type_of(operand) == dtype, f"a {dtype} reduced from {type_of(operand)}")
+            _require(op in TABLE and TABLE[op].arity == 2, f"{op} does not combine two operands")
+        case Count():
+            _require(value.type == INT64, "a count is int64")
         case Input():
             _require(value in inputs, f"{value.name} is not an input")
         case _:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,16 @@ from fusec.errors.arguments import (
     ShapesDoNotBroadcast,
     SizeUndecided,
 )
-from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, NothingToReduce, WhereNotBool
+from fusec.errors.reductions import (
+    AxisNotInteger,
+    AxisOutOfBounds,
+    AxisTwice,
+    NothingToReduce,
+    RowsTooLong,
+    WhereNotBool,
+)
 from fusec.forking import forks_wait
+from fusec.ir.reductions import REDUCED, chunk_of
 from fusec.kernel import Slot
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
@@ -34,7 +43,7 @@ from fusec.scalars import encode
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
-    from fusec.reductions.kernels import ReductionKernel
+    from fusec.reductions.kernels import Reducing
     from fusec.runtime.cpu.engine import Executable
 
 Axis = object  # None, an integer, or a sequence of integers
@@ -58,13 +67,14 @@ class Step:
 class Plan:
     """A compiled reduction for one combination of dtypes, shapes, strides and axes.
 
-    types: of all parameters. shape: of every output. kept: the same without axes kept for their place. fill: the
-    outputs have no elements, or totals have none: then nothing is run, and `empty` says what totals are.
+    types: of all parameters. shapes: of the outputs. kept: of the totals, without axes kept for their place. count:
+    elements of one total. is_empty: totals have no elements; then nothing is run.
     """
 
     types: Mapping[str, DType]
-    shape: Shape
+    shapes: tuple[Shape, ...]
     kept: Shape
+    count: int
     steps: tuple[Step, ...]
     partials: tuple[tuple[str, str, DType], ...]
     request: Request
@@ -96,13 +106,16 @@ class Call:
 
 
 def run(
-    kernel: ReductionKernel, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
+    kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
 ) -> tuple[object, ...]:
     """Reduce host arrays and return all outputs."""
     call = read(kernel, args, out, axis, keepdims, where)
     plan = kernel.plan(call)
     outputs = _allocate(kernel, plan) if call.outputs is None or _disturbed(call) else call.outputs
-    flat = [_without_kept(each, plan.kept) for each in outputs]
+    flat = [
+        each if param.name in kernel.elements else _without_kept(each, plan.kept)
+        for param, each in zip(kernel.out_params, outputs, strict=True)
+    ]
     if plan.is_empty:
         _store_empty(kernel, plan, flat)
     elif plan.steps:
@@ -120,9 +133,7 @@ def run(
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def read(
-    kernel: ReductionKernel, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
-) -> Call:
+def read(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object) -> Call:
     """Sort the arguments into arrays and numbers; raises for anything else."""
     inputs: dict[str, Array] = {}
     values: dict[str, object] = {}
@@ -147,7 +158,7 @@ def read(
     return Call(inputs, values, outputs, mask, axis, bool(keepdims))
 
 
-def _output(kernel: ReductionKernel, param: Parameter, given: object) -> Array:
+def _output(kernel: Reducing, param: Parameter, given: object) -> Array:
     if given is None or is_number(given):
         raise OutputIsNotAnArray(kernel.name, param.name, repr(given)).at()
     found = host_array(given, param.name, kernel.name)
@@ -156,7 +167,7 @@ def _output(kernel: ReductionKernel, param: Parameter, given: object) -> Array:
     return found
 
 
-def _check_outputs(kernel: ReductionKernel, outputs: Sequence[Array]) -> None:
+def _check_outputs(kernel: Reducing, outputs: Sequence[Array]) -> None:
     """No output may share memory with itself or with another."""
     views = [
         view_of(each, dtype_of(each, param.name, kernel.name))
@@ -177,7 +188,7 @@ def _disturbed(call: Call) -> bool:
     return any(np.may_share_memory(output, each) for output in call.outputs for each in inputs)
 
 
-def normalised(kernel: ReductionKernel, axis: Axis, shape: Shape) -> tuple[int, ...]:
+def normalised(kernel: Reducing, axis: Axis, shape: Shape) -> tuple[int, ...]:
     """The axes to reduce, from the first on; raises with NumPy's texts."""
     ndim = len(shape)
     if axis is None:
@@ -198,7 +209,7 @@ def normalised(kernel: ReductionKernel, axis: Axis, shape: Shape) -> tuple[int, 
     return tuple(sorted(found))
 
 
-def walk_shape(kernel: ReductionKernel, shapes: Mapping[str, Shape]) -> Shape:
+def walk_shape(kernel: Reducing, shapes: Mapping[str, Shape]) -> Shape:
     """The shape that the inputs have together. Raises ShapesDoNotBroadcast."""
     shape: Shape | None = None
     for name, each in shapes.items():
@@ -216,7 +227,7 @@ def walk_shape(kernel: ReductionKernel, shapes: Mapping[str, Shape]) -> Shape:
 
 
 @forks_wait
-def make_plan(kernel: ReductionKernel, call: Call) -> Plan:
+def make_plan(kernel: Reducing, call: Call) -> Plan:
     """Bind types, order the walk, compile every phase."""
     dtypes = [
         dtype_of(call.inputs[param.name], param.name, kernel.name) if param.name in call.inputs else None
@@ -232,9 +243,10 @@ def make_plan(kernel: ReductionKernel, call: Call) -> Plan:
     axes = normalised(kernel, call.axis, shape)
     kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
     result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if call.keepdims else kept
-    for param, each in zip(kernel.out_params, given, strict=False):
-        if each.shape != result:
-            raise OutShapeMismatch(kernel.name, param.name, each.shape, result).at()
+    shapes = tuple(shape if param.name in kernel.elements else result for param in kernel.out_params)
+    for param, each, wanted in zip(kernel.out_params, given, shapes, strict=False):
+        if each.shape != wanted:
+            raise OutShapeMismatch(kernel.name, param.name, each.shape, wanted).at()
     ndims = tuple((param.name, call.inputs[param.name].ndim) for param in kernel.in_params if param.raw)
     uses = kernel.uses_index
     request = Request(
@@ -242,8 +254,8 @@ def make_plan(kernel: ReductionKernel, call: Call) -> Plan:
         len(shape) if uses else 1, axes if uses else (0,), ndims, call.mask is not None, kernel.fp,
     )  # fmt: skip
     reduction, empty = pipeline.lower(kernel.definition, request)
-    assert reduction.total is not None, "texts combine"
-    partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(reduction.total.parts))
+    parts = () if reduction.total is None else reduction.total.parts
+    partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
     is_empty = 0 in shape and 0 not in kept
     if is_empty and not empty.body:
         raise NothingToReduce(kernel.name, shape).at()
@@ -252,13 +264,18 @@ def make_plan(kernel: ReductionKernel, call: Call) -> Plan:
         operands = _operands(kernel, arrays, types, shape, axes, given)
         raw = [(name, view_of(each, types[name])) for name, each in arrays.items() if name not in along]
         found = phases(shape, axes, operands, raw, lanes=reduction.lanes, partials=partials, as_is=uses)
+        if reduction.total is None and len(found) > 1:
+            raise RowsTooLong(
+                kernel.name, chunk_of(reduction.lanes, found[0].is_last), prod(shape[a] for a in axes)
+            ).at()
         raws = dict(raw)
         steps = tuple(_step(kernel, request, phase, raws) for phase in found)
-    return Plan(types, result, kept, steps, partials, request, is_empty)
+    count = prod(shape[axis] for axis in axes)
+    return Plan(types, shapes, kept, count, steps, partials, request, is_empty)
 
 
 def _operands(
-    kernel: ReductionKernel,
+    kernel: Reducing,
     arrays: Mapping[str, Array],
     types: Mapping[str, DType],
     shape: Shape,
@@ -275,6 +292,10 @@ def _operands(
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     for at, param in enumerate(kernel.out_params):
         dtype = types[param.name]
+        if param.name in kernel.elements:
+            whole = view_of(given[at], dtype) if given else View(0, shape, _c_strides(shape, dtype.nbytes), dtype)
+            found.append(Operand(param.name, whole, layouts.broadcast_strides(whole, shape), is_output=True))
+            continue
         if given:
             view = view_of(_without_kept(given[at], tuple(shape[axis] for axis in kept)), dtype)
         else:
@@ -295,7 +316,7 @@ def _c_strides(shape: Shape, nbytes: int) -> Shape:
     return tuple(reversed(strides))
 
 
-def _step(kernel: ReductionKernel, request: Request, phase: Phase, raw: Mapping[str, View]) -> Step:
+def _step(kernel: Reducing, request: Request, phase: Phase, raw: Mapping[str, View]) -> Step:
     """Compile one phase and fill in what no call changes."""
     with forking.lock:
         from fusec.runtime.cpu import engine
@@ -338,7 +359,7 @@ def _constant(slot: Slot, phase: Phase, walks: Mapping[str, tuple[Shape, int]], 
 # --- running -------------------------------------------------------------------------------------------------------
 
 
-def _run_steps(kernel: ReductionKernel, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
+def _run_steps(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
     """The phases in order; the results of chunks of one are the inputs of the next."""
     with forking.lock:
         from fusec.runtime.cpu import memory
@@ -356,23 +377,23 @@ def _run_steps(kernel: ReductionKernel, plan: Plan, call: Call, outputs: Sequenc
         for slot, name, offset in step.pointers:
             slots[slot] = arrays[name].__array_interface__["data"][0] + offset
         for slot, name, dtype, half in step.scalars:
-            slots[slot] = encode(call.values[name], dtype, name, kernel.name)[half]
+            number = plan.count if name == REDUCED else call.values[name]
+            slots[slot] = encode(number, dtype, name, kernel.name)[half]
         step.executable.run(slots.buffer_info()[0], step.phase.positions)
         arrays |= made
 
 
-def _allocate(kernel: ReductionKernel, plan: Plan) -> list[Array]:
+def _allocate(kernel: Reducing, plan: Plan) -> list[Array]:
     with forking.lock:
         from fusec.runtime.cpu import memory
 
     made = []
-    for param in kernel.out_params:
+    for param, shape in zip(kernel.out_params, plan.shapes, strict=True):
         dtype = plan.types[param.name]
         try:
-            made.append(memory.empty(plan.shape, dtype.numpy))
+            made.append(memory.empty(shape, dtype.numpy))
         except (MemoryError, OSError, ValueError) as problem:
-            nbytes = int(np.prod(plan.shape)) * dtype.nbytes
-            raise OutputTooLarge(kernel.name, param.name, plan.shape, nbytes).at() from problem
+            raise OutputTooLarge(kernel.name, param.name, shape, prod(shape) * dtype.nbytes).at() from problem
     return made
 
 
@@ -381,7 +402,7 @@ def _without_kept(array: Array, kept: Shape) -> Array:
     return array if array.shape == kept else array.reshape(kept)
 
 
-def _store_empty(kernel: ReductionKernel, plan: Plan, outputs: Sequence[Array]) -> None:
+def _store_empty(kernel: Reducing, plan: Plan, outputs: Sequence[Array]) -> None:
     """Totals of no elements."""
     from fusec.ir.interpret import interpret
     from fusec.passes.expand import expand

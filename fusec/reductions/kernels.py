@@ -21,13 +21,48 @@ from fusec.kernels import KEYWORDS
 from fusec.planned import MAX_PLANS, briefly
 from fusec.reductions import calls
 from fusec.reductions.calls import Axis, Call, Plan
-from fusec.reductions.pipeline import ReductionDefinition
+from fusec.reductions.pipeline import ReductionDefinition, Source
 from fusec.signature import Parameter, Signature, join
 
 INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
 
 
-class ReductionKernel:
+class Reducing:
+    """A source and a signature, with a plan for every kind of call; what all kernels that reduce are made on.
+
+    elements: outputs that have the shape of the arguments, not of the totals. uses_index: the source may ask for
+    positions. fp: the floating-point mode.
+    """
+
+    def __init__(
+        self,
+        definition: Source,
+        signature: Signature,
+        *,
+        elements: frozenset[str] = frozenset(),
+        uses_index: bool = False,
+        fp: Fp = "strict",
+    ) -> None:
+        self.definition, self.signature = definition, signature
+        self.name = signature.name
+        self.in_params, self.out_params, self.params = signature.inputs, signature.outputs, signature.params
+        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.elements, self.uses_index, self.fp = elements, uses_index, fp
+        self._plans: dict[object, Plan] = {}
+
+    def plan(self, call: Call) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        found = self._plans.get(call.key)
+        if found is None:
+            found = calls.make_plan(self, call)
+            with forking.lock:
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.clear()
+                self._plans[call.key] = found
+        return found
+
+
+class ReductionKernel(Reducing):
     """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
@@ -68,25 +103,21 @@ class ReductionKernel:
         if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
             raise InvalidKernelName(name).at()
         start = None if identity is None or not str(identity).strip() else str(identity)
-        self.definition = ReductionDefinition(
+        definition = ReductionDefinition(
             in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
             tuple(options),
         )  # fmt: skip
-        self.signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
-        for param in self.signature.params:
+        signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
+        for param in signature.params:
             if param.name in ("i", "_ind"):
                 raise ReservedParameterName(param.name).at()
-        self.fp = pipeline.check_fp(fp)
-        self.definition.read()
-        self.name = self.__name__ = name
-        self.in_params, self.out_params = self.signature.inputs, self.signature.outputs
-        self.params = self.signature.params
-        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
-        self.identity, self.reduce_type, self.reduce_dims = start, reduce_type, reduce_dims
         words = re.findall(r"[A-Za-z_]\w*", f"{map_expr} {post_map_expr} {preamble}")
-        self.uses_index = not INDEX_NAMES.isdisjoint(words)
+        super().__init__(definition, signature, uses_index=not INDEX_NAMES.isdisjoint(words), fp=pipeline.check_fp(fp))
+        definition.read()
+        self.texts = definition
+        self.__name__ = name
+        self.identity, self.reduce_type, self.reduce_dims = start, reduce_type, reduce_dims
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {reduce_expr.strip()}; {post_map_expr.strip()}"
-        self._plans: dict[object, Plan] = {}
 
     @briefly
     def __call__(self, *args: object, **kwargs: object) -> object:
@@ -124,23 +155,12 @@ class ReductionKernel:
         results = calls.run(self, args, out, axis, keepdims, where)
         return results[0] if self.nout == 1 else results
 
-    def plan(self, call: Call) -> Plan:
-        """The plan of a call, made at the first call of its kind and remembered."""
-        found = self._plans.get(call.key)
-        if found is None:
-            found = calls.make_plan(self, call)
-            with forking.lock:
-                if len(self._plans) >= MAX_PLANS:
-                    self._plans.clear()
-                self._plans[call.key] = found
-        return found
-
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)
         return f"<ReductionKernel {signature}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        d = self.definition
+        d = self.texts
         args = (
             d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr, d.identity, d.name, d.reduce_type,
             self.reduce_dims, d.preamble, d.options,
