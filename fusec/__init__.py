@@ -20,7 +20,7 @@ from fusec.errors import (
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec.decorators import elementwise
+    from fusec.decorators import elementwise, stencil
     from fusec.kernels import ElementwiseKernel
     from fusec.reductions.kernels import ReductionKernel
 
@@ -36,6 +36,7 @@ __all__ = [
     "FusecValueError",
     "ReductionKernel",
     "elementwise",
+    "stencil",
 ]
 
 
@@ -51,11 +52,11 @@ def __getattr__(name: str) -> object:
             from fusec.reductions.kernels import ReductionKernel
 
         return ReductionKernel
-    if name == "elementwise":
+    if name in ("elementwise", "stencil"):
         with forking.lock:
-            from fusec.decorators import elementwise
+            from fusec import decorators
 
-        return elementwise
+        return getattr(decorators, name)
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")
 
 

@@ -21,6 +21,7 @@ from fusec.errors.arguments import (
     SizeNotAllowed,
     SizeUndecided,
 )
+from fusec.errors.python import StencilShapes
 from fusec.layouts import Shape, View
 from fusec.operands import (
     Array,
@@ -122,7 +123,7 @@ def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int) -> Sh
     """
     shape: Shape | None = None
     for param, each in zip(kernel.params, shapes, strict=True):
-        if each is None or param.raw:
+        if each is None or (param.raw and not kernel.follows_raw):
             continue
         if size != -1:
             raise SizeNotAllowed(kernel.name, param.name).at()
@@ -143,7 +144,11 @@ def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int) -> Sh
 
 
 def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape, size: int) -> None:
-    """Given outputs have the shape of the space; raw ones to allocate need `size=`."""
+    """Given outputs have the shape of the space, and raw arrays that follow it; raw ones to allocate need `size=`."""
+    if kernel.follows_raw:
+        for param, each in zip(kernel.in_params, shapes, strict=False):
+            if param.raw and each is not None and each != shape:
+                raise StencilShapes(kernel.name, param.name, each, shape).at()
     for param, each in zip(kernel.out_params, shapes[kernel.nin :], strict=True):
         if each is None:
             if param.raw and size == -1:

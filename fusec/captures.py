@@ -86,6 +86,11 @@ def snapshot(origin: Origin) -> dict[str, object]:
     return {name: value for name, value in found.items() if isinstance(value, (*PYTHON_TYPES, np.generic, tuple))}
 
 
+def constant_of(value: object) -> Capture:
+    """What a value is to a kernel; functions apart."""
+    return _Capturing({}).of(value)
+
+
 def _tree(source: SourceFile, name: str) -> s.Function:
     found = [each for each in parse(source) if each.name == name]
     if not found:

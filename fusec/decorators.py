@@ -1,372 +1,30 @@
-"""Functions of scalars, written in Python, that run for every element of arrays: the decorator `elementwise`."""
+"""The decorators: Python functions that become functions of arrays."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
-import numpy as np
-
-from fusec import calls, captures, dtypes, forking, pipeline
-from fusec.calls import Call
-from fusec.captures import Captured, Origin, Text
-from fusec.dtypes import DType
-from fusec.entries import Entries
-from fusec.errors.arguments import BadBlockSize, UnknownTypeName
-from fusec.errors.python import (
-    ArgumentMissing,
-    BadParameter,
-    CannotStore,
-    NotAFunction,
-    UnexpectedArgument,
-)
-from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec import captures
+from fusec.array_functions import Elementwise
+from fusec.captures import Origin, Text
+from fusec.errors.python import NotAFunction
 from fusec.kernel import Fp
-from fusec.operands import is_foreign
-from fusec.planned import Planned, briefly, runner
-from fusec.plans import Plan
-from fusec.records import dataclass, field
-from fusec.scalars import SCALAR_TYPES, encode
-from fusec.signature import Parameter, Signature
-
-if TYPE_CHECKING:
-    from fusec.explain import Explanation
-    from fusec.frontends.python import syntax as s
-
-RESERVED = ("out", "stream", "block_size")
-MAX_VARIANTS = 64  # combinations of numbers and defaults of one function
-
-Form = str
-"""How an argument is given: "array", "default", "Python float" and so on, or "number float32" for one of NumPy's."""
-
-
-@dataclass(frozen=True)
-class FunctionSignature(Signature):
-    """The parameters of one variant; dtypes of results are inferred."""
-
-    definition: PythonDefinition | None = None
-    adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{param.name}: {param.dtype}" if param.dtype else param.name for param in self.inputs)
-        return f"{self.name}({shown})"
-
-    def bind(self, given: Sequence[DType | None]) -> dict[str, DType]:
-        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for outputs not given).
-
-        A Python number takes the dtype that it meets, if that is one alone. Raises TypeMismatch, CannotStore, and what
-        the text is refused with for these types.
-        """
-        pairs = list(zip(self.params, given, strict=True))
-        types: dict[str, DType] = {}
-        for param, dtype in pairs[: len(self.inputs)]:
-            if param.dtype is not None and dtype is not None:
-                super()._bind_one(param, dtype, {})
-            known = param.dtype or dtype
-            if known is not None:
-                types[param.name] = known
-        return self._with_results(types, {param.name: dtype for param, dtype in pairs[len(self.inputs) :]})
-
-    def _with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
-        from fusec.frontends.python.lower import infer
-
-        assert self.definition is not None, "a variant has a definition"
-        found = infer(self.definition, types)
-        types.update(found.numbers)
-        for name, dtype in zip(self.definition.outputs, found.results, strict=True):
-            wanted = outputs.get(name) or dtype
-            if not np.can_cast(dtype.numpy, wanted.numpy, "same_kind"):
-                raise CannotStore(self.name, dtype.name, wanted.name).at()
-            types[name] = wanted
-        types = {param.name: types[param.name] for param in self.params}
-        self.adapted[tuple(types.items())] = found.single
-        return types
-
-    def bind_names(self, types: Mapping[str, object]) -> dict[str, DType]:
-        """Parameter name -> dtype, from a mapping of parameter names to dtypes."""
-        bound = {
-            param.name: param.dtype or dtype_named(param.name, types[param.name])
-            for param in self.inputs
-            if param.dtype is not None or param.name in types
-        }
-        return self._with_results(bound, {})
-
-
-def dtype_named(param: str, given: object) -> DType:
-    """A dtype from its name, a NumPy dtype or a type. Raises UnknownTypeName."""
-    name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
-    found = dtypes.BY_NAME.get({"float": "float64", "int": "int64", "complex": "complex128"}.get(name, name))
-    if found is None:
-        raise UnknownTypeName(param, str(given), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
-    return found
-
-
-class Variant(Planned):
-    """A function called with certain arguments as arrays, others as numbers, and some left to their defaults."""
-
-    def __init__(
-        self, owner: Elementwise, definition: PythonDefinition, signature: FunctionSignature, native: bool, fp: Fp
-    ) -> None:
-        super().__init__(definition, signature, return_tuple=owner.returns_tuple, fp=fp)
-        self.owner, self.native = owner, native
-        self.takes_outputs = not definition.constants
-
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
-        call.key = (id(self), call.key)
-        if self.native:
-            self.owner.hasten(self, plan, call, again)
-
-    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
-        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
-        assert isinstance(self.signature, FunctionSignature), "variants infer"
-        return name in self.signature.adapted.get(tuple(types.items()), ())
-
-    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
-        """True if the outputs have the dtypes that the function computes."""
-        del numbers
-        given = [None if param in self.out_params else types[param.name] for param in self.params]
-        return self.signature.bind(given) == dict(types)
-
-
-class Elementwise:
-    """A function of scalars that calls run for every element of their arguments.
-
-    origin: the Python function, or its text. kept: values its free names had when it was decorated.
-    """
-
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object]) -> None:
-        self.__fusec_origin__, self._kept = origin, kept
-        self.tree = captures.read(origin)
-        self.name = name or self.tree.name
-        self.fp = pipeline.check_fp(fp)
-        self.params = tuple(param.name for param in self.tree.params)
-        self.outputs, self.returns_tuple = _outputs(self.tree)
-        _check(self.tree)
-        self._variants: dict[tuple[Form, ...], Variant] = {}
-        self._captured: Captured | None = None
-        self._declared: dict[str, DType | None] = {}
-        self._last: Variant | None = None
-        self._fast: Callable[..., object] = self._from_python
-        self._entries = Entries(self._from_python)
-        if isinstance(origin, FunctionType):
-            functools.update_wrapper(self, origin)
-        else:
-            self.__name__ = self.__qualname__ = self.tree.name
-            self.__doc__ = self.tree.doc or None
-
-    # --- calling -------------------------------------------------------------------------------------------------
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        """Run for every element; returns the result, or a tuple of several.
-
-        Arguments are arrays that broadcast and numbers, by position or name. out: the array for the result, or a tuple
-        of them. stream, block_size: for arrays on a GPU. Without any array the result is a NumPy scalar.
-        Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
-        """
-        return self._fast(*args, **kwargs)
-
-    @briefly
-    def _from_python(
-        self,
-        *args: object,
-        out: object = None,
-        stream: object = None,
-        block_size: object = None,
-        **named: object,
-    ) -> object:
-        variant, inputs, outputs = self._bound(args, named)
-        if out is not None:
-            if outputs:
-                raise UnexpectedArgument(self.name, "out=", "the outputs were given by position already").at()
-            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-            if len(outputs) != len(self.outputs):
-                raise UnexpectedArgument(self.name, "out=", f"it takes {len(self.outputs)} array(s)").at()
-        threads = None if block_size is None else _block_size(block_size)
-        if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
-            return self._of_numbers(inputs, variant)
-        return self._run(variant, (*inputs, *outputs), stream, threads)
-
-    def _run(self, variant: Variant, args: tuple[object, ...], stream: object, threads: int | None) -> object:
-        self._last = variant
-        run = calls.run if not any(map(is_foreign, args)) else runner(args)
-        results = run(variant, args, -1, stream, threads)
-        return results if self.returns_tuple else results[0]
-
-    def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> object:
-        """The function of numbers alone, as NumPy scalars."""
-        arrays = {}
-        for param, value in zip(variant.in_params, inputs, strict=True):
-            dtype = self.declared()[param.name]
-            if dtype is not None:
-                encode(value, dtype, param.name, self.name)  # refuses what does not fit
-            arrays[param.name] = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype.numpy)
-        if not arrays:
-            raise BadParameter(f"'{self.name}' has no parameter that is given", "pass an array or a number").at()
-        variant, args, _ = self._bound((), arrays)
-        found = self._run(variant, args, None, None)
-        if isinstance(found, tuple):
-            return tuple(each[()] for each in found)
-        return found[()]  # type: ignore[index]
-
-    def _bound(
-        self, args: tuple[object, ...], named: Mapping[str, object]
-    ) -> tuple[Variant, tuple[object, ...], tuple[object, ...]]:
-        """The variant for these arguments, its inputs, and outputs given by position."""
-        given: dict[str, object] = dict(zip(self.params, args, strict=False))
-        outputs = args[len(self.params) :]
-        for name, value in named.items():
-            if name not in self.params:
-                cure = f"its parameters are: {', '.join(self.params)}; and out=, stream=, block_size="
-                raise UnexpectedArgument(self.name, name, cure).at()
-            if name in given:
-                raise UnexpectedArgument(self.name, name, "it was given by position already").at()
-            given[name] = value
-        if outputs and len(outputs) != len(self.outputs):
-            cure = f"it takes {len(self.params)} arguments, then {len(self.outputs)} output(s) if any"
-            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
-        forms = tuple(_form(given[name]) if name in given else "default" for name in self.params)
-        variant = self._variants.get(forms) or self._variant(forms)
-        return variant, tuple(given[name] for name in self.params if name in given), outputs
-
-    # --- variants ------------------------------------------------------------------------------------------------
-
-    @forking.forks_wait
-    def _variant(self, forms: tuple[Form, ...]) -> Variant:
-        """A variant, made at the first call of its kind."""
-        captured = self.captured()
-        defaults = dict(captured.functions[-1].defaults)
-        declared = self.declared()
-        inputs, constants, numbers, native = [], [], [], True
-        for name, form in zip(self.params, forms, strict=True):
-            if form == "default":
-                if name not in defaults:
-                    raise ArgumentMissing(self.name, name, ", ".join(self.params)).at()
-                constants.append((name, defaults[name]))
-                continue
-            dtype = declared[name]
-            if form.startswith("Python ") and dtype is None:
-                numbers.append((name, form.partition(" ")[2]))
-            elif form.startswith("number "):
-                native = False  # an entry could not tell them from Python's
-                dtype = dtype or dtypes.BY_NAME[form.partition(" ")[2]]
-            inputs.append(Parameter(name, dtype.name if dtype else name, dtype))
-        made = self._make(tuple(inputs), captured, tuple(constants), tuple(numbers), native)
-        with forking.lock:
-            if len(self._variants) >= MAX_VARIANTS:
-                self._variants.clear()
-            return self._variants.setdefault(forms, made)
-
-    def _make(
-        self,
-        inputs: tuple[Parameter, ...],
-        captured: Captured,
-        constants: tuple[tuple[str, Capture], ...],
-        numbers: tuple[tuple[str, str], ...],
-        native: bool,
-    ) -> Variant:
-        definition = PythonDefinition(self.name, captured.functions, self.outputs, constants, numbers)
-        outputs = tuple(Parameter(name, name, None) for name in self.outputs)
-        return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), native, self.fp)
-
-    def captured(self) -> Captured:
-        """The function's text with what its names stand for; names that were not there yet are looked up now."""
-        if self._captured is None:
-            self._captured = captures.capture(self.__fusec_origin__, self._kept)
-        return self._captured
-
-    def declared(self) -> Mapping[str, DType | None]:
-        """The dtypes that annotations fix."""
-        if not self._declared:
-            from fusec.frontends.python.annotations import dtype_of
-            from fusec.frontends.python.unit import Unit
-
-            captured = self.captured()
-            unit = Unit(PythonDefinition(self.name, captured.functions, self.outputs))
-            key = captured.functions[-1].key
-            self._declared = {param.name: dtype_of(param.annotation, unit, key) for param in self.tree.params}
-        return self._declared
-
-    def hasten(self, variant: Variant, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
-        self._fast = self._entries.after(variant, plan, call, again) or self._fast
-
-    # --- looking inside ------------------------------------------------------------------------------------------
-
-    @briefly
-    def source(
-        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
-    ) -> str:
-        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
-
-        types: parameter -> dtype; not needed after a call, nor if annotations fix them. scalars: parameters to pass
-        by value, as Python floats unless `types` or an annotation says otherwise. Raises FusecTypeError if one is
-        missing.
-        """
-        pipeline.check_target(target)
-        if types is None and self._last is not None and not scalars:
-            return self._last.source(target)
-        given = types or {}
-        for name in (*given, *scalars):
-            if name not in self.params:
-                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
-        defaults = dict(self.captured().functions[-1].defaults)
-        forms = []
-        for name in self.params:
-            if name in scalars:
-                forms.append(f"number {dtype_named(name, given[name])}" if name in given else "Python float")
-            elif name in given or self.declared()[name] is not None:
-                forms.append("array")
-            else:
-                if name not in defaults:
-                    raise ArgumentMissing(self.name, name, f"pass types={{'{name}': 'float32'}}").at()
-                forms.append("default")
-        variant = self._variant(tuple(forms))
-        return variant.source(target, {name: given[name] for name in given}, scalars=scalars)
-
-    @briefly
-    def explain(self, *args: object, **named: object) -> Explanation:
-        """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
-        variant, inputs, outputs = self._bound(args, named)
-        return variant.explained((*inputs, *outputs))
-
-    @property
-    def cached_codes(self) -> dict[str, str]:
-        """LLVM text by dtypes, for every combination called so far."""
-        return {key: text for each in list(self._variants.values()) for key, text in each.cached_codes.items()}
-
-    def __repr__(self) -> str:
-        return f"<fusec.elementwise {self.name}({', '.join(self.params)})>"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
-
-    def __get__(self, instance: object, owner: type | None = None) -> object:
-        return self
-
-
-def _restore(functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str) -> Elementwise:
-    """Rebuild a pickled function from its text."""
-    made = Elementwise(Captured(functions), name, fp, {})
-    made.__module__, made.__qualname__ = module, qualname
-    return made
-
+from fusec.planned import briefly
+from fusec.stencils import Stencil, border_of
 
 Decorated = Callable[..., object]
 
 
 @overload
-def elementwise(function: Decorated | str, /) -> Elementwise: ...
-@overload
 def elementwise(
-    function: None = None, /, *, name: str = "", fp: Fp = "strict"
-) -> Callable[[Decorated], Elementwise]: ...
-@overload
-def elementwise(
-    function: str, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+    function: Decorated | str, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
 ) -> Elementwise: ...
+@overload
+def elementwise(
+    function: None = None, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+) -> Callable[[Decorated], Elementwise]: ...
 
 
 @briefly
@@ -385,67 +43,79 @@ def elementwise(
     ElementwiseKernel. names: what free names of a text stand for.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
     """
-    if function is None:
-        return lambda decorated: _decorated(decorated, name, fp)
-    if isinstance(function, str):
-        return Elementwise(Text(function, dict(names or {})), name, fp, {})
-    return _decorated(function, name, fp)
+
+    @briefly
+    def decorate(decorated: Decorated | str) -> Elementwise:
+        origin, kept = _origin(decorated, names)
+        return Elementwise(origin, name, fp, kept)
+
+    return decorate if function is None else decorate(function)
+
+
+@overload
+def stencil(
+    function: Decorated | str,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Stencil: ...
+@overload
+def stencil(
+    function: None = None,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Callable[[Decorated], Stencil]: ...
 
 
 @briefly
-def _decorated(function: Decorated, name: str, fp: Fp) -> Elementwise:
-    if isinstance(function, Elementwise):
-        return Elementwise(function.__fusec_origin__, name or function.name, fp, function._kept)
-    inner = getattr(function, "__func__", function)  # of a staticmethod
+def stencil(
+    function: Decorated | str | None = None,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Stencil | Callable[[Decorated], Stencil]:
+    """Make a function of an element and its neighbours one of arrays; a decorator, bare or with options.
+
+    In the function ``a[-1, 0]`` is the neighbour one step before along the first axis, and ``a`` the element itself.
+    boundary: what lies outside, for all axes or one for each, as scipy.ndimage has it: "constant" (`cval`), "nearest",
+    "reflect", "mirror", "wrap"; or "skip", which leaves out elements that lack a neighbour: they are 0 in a new output
+    and stay what they are in a given one. axes: which axes the indices are for, if not all. The others as for
+    `elementwise`.
+    """
+    border = border_of(boundary, cval, axes)
+
+    @briefly
+    def decorate(decorated: Decorated | str) -> Stencil:
+        origin, kept = _origin(decorated, names)
+        return Stencil(origin, name, fp, kept, border)
+
+    return decorate if function is None else decorate(function)
+
+
+def _origin(given: object, names: Mapping[str, object] | None) -> tuple[Origin, Mapping[str, object]]:
+    """What was decorated, and the values of its free names now. Raises NotAFunction."""
+    if isinstance(given, str):
+        return Text(given, dict(names or {})), {}
+    if isinstance(given, Elementwise):
+        return given.__fusec_origin__, given.kept
+    inner = getattr(given, "__func__", given)  # of a staticmethod
     if not isinstance(inner, FunctionType):
-        what = f"{type(function).__name__} is not a function"
+        what = f"{type(given).__name__} is not a function"
         raise NotAFunction(what, "decorate a function made with def, or pass its text").at()
-    return Elementwise(inner, name, fp, captures.snapshot(inner))
-
-
-def _outputs(tree: s.Function) -> tuple[tuple[str, ...], bool]:
-    """Names for the results, and whether they come as a tuple; how many there are stands in the text."""
-    from fusec.frontends.python import scan
-
-    counts = scan.returned(tree.body)
-    count = counts[0] if counts else 0
-    taken = {param.name for param in tree.params}
-    names = ["out"] if count == 0 else [f"out{at}" for at in range(count)]
-    return tuple(f"{name}_" if name in taken else name for name in names), count > 0
-
-
-def _check(tree: s.Function) -> None:
-    """Raise BadParameter for parameters that calls could not tell from their own."""
-    seen: set[str] = set()
-    for param in tree.params:
-        if param.name in RESERVED:
-            cure = "calls take an argument of that name themselves: rename it"
-            raise BadParameter(f"a parameter cannot be called '{param.name}'", cure).at(param.span)
-        if param.name in seen:
-            raise BadParameter(f"two parameters are called '{param.name}'", "rename one").at(param.span)
-        seen.add(param.name)
-    if not tree.params:
-        raise BadParameter(f"'{tree.name}' has no parameters", "a function of elements takes at least one").at(
-            tree.span
-        )
-
-
-def _form(value: object) -> Form:
-    """How a variant sees an argument."""
-    kind = type(value)
-    if kind in (float, int, bool, complex):
-        return f"Python {kind.__name__}"
-    if isinstance(value, np.generic):
-        dtype = dtypes.from_numpy(value.dtype)
-        return "array" if dtype is None else f"number {dtype}"
-    if isinstance(value, (bool, int, float, complex)):  # a subclass
-        base = next(each for each in (bool, int, float, complex) if isinstance(value, each))
-        return f"Python {base.__name__}"
-    return "array"
-
-
-def _block_size(given: object) -> int:
-    """Threads of a block; raises BadBlockSize."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
-        raise BadBlockSize(repr(given)).at()
-    return int(given)
+    return inner, captures.snapshot(inner)

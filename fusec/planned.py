@@ -61,10 +61,12 @@ class Planned:
 
     reduce_dims: merge axes that all operands walk evenly. no_return: calls return None. return_tuple: calls return a
     tuple even of one output. uses_index: the texts may ask for the position of the element. takes_outputs:
-    calls may give the outputs after the inputs. fp: the floating-point mode.
+    calls may give the outputs after the inputs. follows_raw: raw arrays have the shape of the iteration space. fp: the
+    floating-point mode.
     """
 
     takes_outputs = True
+    follows_raw = False
 
     def __init__(
         self,

@@ -68,6 +68,33 @@ functions and decorated ones may be called, by position and name; they are compi
 the same subset, and do not call themselves. Defaults are constants too: a call that leaves one out runs a kernel
 compiled for it.
 
+## Stencils
+
+```python
+@fusec.stencil(boundary="reflect")
+def laplacian(a):
+    return a[-1, 0] + a[1, 0] + a[0, -1] + a[0, 1] - 4 * a[0, 0]
+```
+
+An indexed parameter is an array whose neighbours the function looks at: `a[-1, 0]` is the one before along the first
+axis, `a` and `a[0, 0]` are the element itself. Several arrays, all of the shape of the result, numbers, arrays that
+broadcast and anything that an element-wise function may say go into the same kernel. There are as many offsets as
+axes, or as many as `axes=` names.
+
+`boundary=`, one for all axes or a tuple, says what lies outside. For a row `a b c d` it is
+
+| boundary | to the left | to the right | |
+|---|---|---|---|
+| `"constant"` | k k k k | k k k k | k is `cval=`, 0 if not given |
+| `"nearest"` | a a a a | d d d d | |
+| `"reflect"` | d c b a | d c b a | |
+| `"mirror"` | d c b | c b a | |
+| `"wrap"` | a b c d | a b c d | |
+| `"skip"` | | | elements that lack a neighbour are left out: 0 in a new output, as they were in a given one |
+
+as scipy.ndimage has them. The function is compiled twice, for elements whose neighbours all exist and for those at the
+border; offsets that are not known when it is compiled, such as `a[k]` in a loop, are looked up as at the border.
+
 ## Functions
 
 By the names of NumPy, the Array API, `math`, `scipy.special` and Python itself, whichever module they are written

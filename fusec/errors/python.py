@@ -230,3 +230,33 @@ class CannotStore(UserError):
     name: str
     dtype: str
     wanted: str
+
+
+class StencilRadius(UserError):
+    """A stencil that leaves out the border without saying how wide that is."""
+
+    code: ClassVar[str] = "F190"
+    message: ClassVar[str] = "boundary='skip' needs offsets that are known"
+    hint: ClassVar[str] = "write numbers as offsets, or choose another boundary"
+
+
+class BadBoundary(UserError):
+    """A boundary or axes that a stencil does not have."""
+
+    code: ClassVar[str] = "F191"
+    message: ClassVar[str] = "{what}"
+    hint: ClassVar[str] = "{cure}"
+    what: str
+    cure: str
+
+
+class StencilShapes(UserError):
+    """Arrays of a stencil that do not have one shape."""
+
+    code: ClassVar[str] = "F192"
+    message: ClassVar[str] = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
+    hint: ClassVar[str] = "arrays whose neighbours are looked at have the shape of the result; np.broadcast_to makes it"
+    name: str
+    param: str
+    given: tuple[int, ...]
+    shape: tuple[int, ...]

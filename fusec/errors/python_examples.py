@@ -1,6 +1,6 @@
 """A mistake and its cure for every error in functions written in Python; ``fusec explain CODE`` shows them.
 
-The lines to try also know `elementwise`, the decorator, which takes texts too.
+The lines to try also know the decorators `elementwise` and `stencil`, which take texts too.
 """
 
 PYTHON: dict[str, str] = {
@@ -107,4 +107,20 @@ Results are stored in a given array as NumPy's functions do it: other widths are
 
     elementwise("def f(x): return x + 0.5")(np.ones(3, int), out=np.ones(3, int))            # wrong
     elementwise("def f(x): return x + 0.5")(np.ones(3, int), out=np.ones(3, "float32"))      # right""",
+    "F190": """\
+What is left out at the border is as wide as the offsets reach, so they must be numbers.
+
+    stencil("def f(a, k): return a[k]", boundary="skip")(np.ones(3), 1)           # wrong
+    stencil("def f(a): return a[1]", boundary="skip")(np.ones(3))                 # right
+    stencil("def f(a, k): return a[k]", boundary="nearest")(np.ones(3), 1)        # right""",
+    "F191": """\
+Boundaries are those of scipy.ndimage, and "skip".
+
+    stencil("def f(a): return a[1]", boundary="reflekt")         # wrong
+    stencil("def f(a): return a[1]", boundary="reflect")         # right""",
+    "F192": """\
+Neighbours are looked up in the array itself, so it is not broadcast.
+
+    stencil("def f(a, b): return a[1] + b[1]")(np.ones(1), np.ones(3))                            # wrong
+    stencil("def f(a, b): return a[1] + b[1]")(np.broadcast_to(np.ones(1), 3), np.ones(3))        # right""",
 }

@@ -6,7 +6,8 @@ import pkgutil
 import numpy as np
 import pytest
 
-from fusec import ElementwiseKernel, elementwise, errors
+import fusec
+from fusec import errors
 from fusec.errors.base import CATALOGUE, FusecError
 from fusec.errors.examples import EXAMPLES
 
@@ -22,7 +23,8 @@ MARKED = {
 
 @pytest.mark.parametrize("code", MARKED)
 def test_the_wrong_line_raises_and_the_right_ones_do_not(code):
-    names = {"np": np, "ElementwiseKernel": ElementwiseKernel, "elementwise": elementwise, "out": np.empty(3)}
+    names = {name: getattr(fusec, name) for name in ("ElementwiseKernel", "elementwise", "stencil")}
+    names |= {"np": np, "out": np.empty(3)}
     outcomes = set()
     for line in MARKED[code]:
         kind = "wrong" if "  # wrong" in line else "right"

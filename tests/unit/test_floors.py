@@ -16,6 +16,8 @@ FLOORS = (
     {"doctor", "kernel_files"},
     {"reductions"},
     {"kernels", "decorators"},
+    {"stencils"},
+    {"array_functions"},
     {"planned"},
     {"explain", "device_calls", "entries"},
     {"device_plans"},

@@ -8,7 +8,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.expressions import Expressions
 from fusec.frontends.python.types import Kind, carrier
 from fusec.frontends.python.unit import MAX_FUNCTIONS, Instance, Other, value_of
-from fusec.frontends.python.values import Items, Scalar, UserFunction, Value
+from fusec.frontends.python.values import Items, Neighbours, Scalar, UserFunction, Value
 from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
 from fusec.source import Span
@@ -49,7 +49,9 @@ class Calls(Expressions):
             shown = ", ".join(param.name for param in params)
             cure = f"its parameters are: {shown}"
             raise ArgumentCount(callee.name, str(len(params)), len(node.args), cure).at(node.span)
-        given: dict[str, Value] = {param.name: self.value(arg) for param, arg in zip(params, node.args, strict=False)}
+        given: dict[str, Value] = {
+            param.name: self._argument(arg) for param, arg in zip(params, node.args, strict=False)
+        }
         for each in node.keywords:
             if each.name not in (param.name for param in params):
                 shown = ", ".join(param.name for param in params)
@@ -58,7 +60,7 @@ class Calls(Expressions):
             if each.name in given:
                 cure = "give it once, by position or by name"
                 raise NotInSubset(f"giving '{each.name}' twice is", cure).at(each.span)
-            given[each.name] = self.value(each.value)
+            given[each.name] = self._argument(each.value)
         for param in params:
             if param.name in given:
                 continue
@@ -68,6 +70,11 @@ class Calls(Expressions):
                 raise ArgumentCount(callee.name, str(len(params)), len(given), cure).at(node.span)
             given[param.name] = default
         return {param.name: given[param.name] for param in params}
+
+    def _argument(self, node: s.Expression) -> Value:
+        """The value of an argument; of an array its current element."""
+        value = self.value(node)
+        return self.element(value, (), node.span) if isinstance(value, Neighbours) else value
 
     def _instance(self, callee: UserFunction, given: dict[str, Value], span: Span) -> Instance:
         if len(self.unit.instances) >= MAX_FUNCTIONS:

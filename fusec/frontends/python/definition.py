@@ -17,6 +17,9 @@ Capture = tuple[Any, ...]
 ("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
 ("tuple", captures), ("none",), ("other", what it is, a cure), or ("missing", a guess)."""
 
+Border = tuple[tuple[str, ...], Capture, tuple[int, ...]]
+"""What a stencil does at the border: modes, what lies outside, and the axes that its indices are for."""
+
 
 @dataclass(frozen=True)
 class FunctionText:
@@ -44,7 +47,8 @@ class PythonDefinition:
     """A kernel of one function and all that it calls; the last of `functions` is the kernel.
 
     constants: parameters that no call of it gives, with their defaults. numbers: parameters that are Python numbers,
-    with their types. outputs: the names of the results.
+    with their types. outputs: the names of the results. indexed: parameters whose neighbours a stencil looks at;
+    border: what it does where there are none.
     """
 
     name: str
@@ -52,12 +56,15 @@ class PythonDefinition:
     outputs: tuple[str, ...]
     constants: tuple[tuple[str, Capture], ...] = ()
     numbers: tuple[tuple[str, str], ...] = ()
+    indexed: tuple[str, ...] = ()
+    border: Border | None = None
     options: tuple[str, ...] = ()
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name."""
-        return {**vars(self), "functions": [dict(vars(each)) for each in self.functions]}
+        """Everything that the meaning depends on, by its name; where the texts stand is not part of it."""
+        functions = [{**vars(each), "file": "", "line": 0} for each in self.functions]
+        return {**vars(self), "functions": functions}
 
     def read(self) -> object:
         """The syntax trees; raises what is wrong with the texts whatever the types."""
@@ -66,8 +73,7 @@ class PythonDefinition:
         return [parse(each.source) for each in self.functions]
 
     def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The typed program; elements have no neighbours, so there are no axes to know."""
+        """The typed program."""
         from fusec.frontends.python.lower import lower
 
-        del ndims
-        return lower(self, types, scalars)
+        return lower(self, types, scalars, ndims)

@@ -17,6 +17,7 @@ from fusec.frontends.python.values import (
     Items,
     Method,
     Module,
+    Neighbours,
     Scalar,
     Type,
     UserFunction,
@@ -39,10 +40,20 @@ class Expressions(Names):
     def scalar(self, node: s.Expression) -> Scalar:
         """A value that must be a number. Raises NotAValue for anything else."""
         found = self.value(node)
+        if isinstance(found, Neighbours):
+            return self.element(found, (), node.span)
         if not isinstance(found, Scalar):
             cure = "call it" if isinstance(found, (Builtin, UserFunction, Method, Type)) else "a number is needed here"
             raise NotAValue(show(found), cure).at(node.span)
         return found
+
+    def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
+        """An element of an array or a neighbour of it; stencils define it."""
+        raise NotImplementedError
+
+    def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
+        """The offsets that an index says; stencils define it."""
+        raise NotImplementedError
 
     def test(self, node: s.Expression) -> Expr:
         """An expression as a condition."""
@@ -139,6 +150,8 @@ class Expressions(Names):
             if isinstance(found, (Scalar, Items, Type, Builtin, UserFunction, Module)):
                 return found
         owner = self.value(node.value)
+        if isinstance(owner, Neighbours):
+            owner = self.element(owner, (), node.value.span)
         match owner, node.name:
             case Module(), _:
                 return self.attribute_of(owner, node, dotted or node.name)
@@ -155,6 +168,8 @@ class Expressions(Names):
 
     def _index(self, node: s.Index) -> Value:
         owner = self.value(node.value)
+        if isinstance(owner, Neighbours):
+            return self.element(owner, self.offsets_of(node.index), node.index.span)
         if not isinstance(owner, Items):
             cure = "a kernel computes one element, so that a name is one number; for neighbours there is fusec.stencil"
             raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)

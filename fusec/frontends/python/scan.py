@@ -140,6 +140,12 @@ def returned(body: Iterable[s.Statement]) -> list[int]:
     return [len(value.items) for value in values if isinstance(value, s.Tuple)]
 
 
+def indexed(body: Iterable[s.Statement]) -> set[str]:
+    """The names that stand before an index anywhere."""
+    nodes = (each for statement in _all(body) for part in _parts(statement) for each in _nodes(part))
+    return {each.value.name for each in nodes if isinstance(each, s.Index) and isinstance(each.value, s.Name)}
+
+
 def ends(body: s.Body) -> bool:
     """True if control never gets past statements: each way through them returns, or loops for ever."""
     for statement in body:

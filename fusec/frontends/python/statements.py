@@ -14,7 +14,7 @@ from fusec.frontends.python.arithmetic import binary
 from fusec.frontends.python.calls import Calls
 from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
-from fusec.frontends.python.values import Items, Scalar, Value, adapt, literal, show
+from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
 from fusec.ir.expr import Const, Expr, apply, const
 from fusec.ir.loops import Assign, Break, Continue, If, Local, Stmt, While
 from fusec.records import replace
@@ -337,6 +337,8 @@ class Statements(Calls):
             raise CannotUnpack("an empty tuple", 1, "return at least one number").at(span)
         found: list[Scalar] = []
         for item in items:
+            if isinstance(item, Neighbours):
+                item = self.element(item, (), span)
             if not isinstance(item, Scalar):
                 shown = "nothing" if item is None else show(item)
                 raise NotInSubset(f"returning {shown} is", "return a number, or a tuple of numbers").at(span)

@@ -87,11 +87,19 @@ class UserFunction:
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """An array of a stencil: the current element, or with an index one of its neighbours."""
+
+    name: str
+    dtype: DType
+
+
+@dataclass(frozen=True)
 class Absent:
     """None, or the value of what returns nothing."""
 
 
-Value = Scalar | Items | Type | Module | Builtin | Method | UserFunction | Absent
+Value = Scalar | Items | Type | Module | Builtin | Method | UserFunction | Neighbours | Absent
 
 
 def literal(value: PythonNumber) -> Scalar:
@@ -113,6 +121,8 @@ def show(value: Value) -> str:
             return f"the module {name}"
         case Builtin(name=name) | UserFunction(name=name) | Method(name=name):
             return f"the function {name}"
+        case Neighbours(dtype=dtype):
+            return str(dtype)
         case Absent():
             return "None"
 

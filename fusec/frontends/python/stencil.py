@@ -1,0 +1,194 @@
+"""Stencils: functions of an element and its neighbours, with every kind of border as a map of indices.
+
+The text is lowered twice, for elements whose neighbours all exist and for those at a border, so that the first pay
+nothing for the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fusec.dtypes import BOOL, INT64
+from fusec.errors.language import BadIndex
+from fusec.errors.python import BadBoundary, StencilRadius
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.endings import Kernel
+from fusec.frontends.python.types import carrier, is_bool, is_integer
+from fusec.frontends.python.values import Items, Neighbours, Scalar, converted
+from fusec.ir.expr import Expr, Pointer, apply, const
+from fusec.ir.loops import At, If, Load, Query
+from fusec.records import dataclass, field
+from fusec.source import Span
+
+ZERO, ONE = const(0, INT64), const(1, INT64)
+
+
+@dataclass
+class Reach:
+    """How far a stencil looks along each axis: the least and greatest offset; fixed: all offsets are known."""
+
+    least: list[int] = field(default_factory=list)
+    most: list[int] = field(default_factory=list)
+    fixed: bool = True
+
+    def note(self, axis: int, offset: int) -> None:
+        """Widen the reach along an axis."""
+        while len(self.least) <= axis:
+            self.least.append(0)
+            self.most.append(0)
+        self.least[axis], self.most[axis] = min(self.least[axis], offset), max(self.most[axis], offset)
+
+    @property
+    def is_nothing(self) -> bool:
+        """True if no neighbour is looked at."""
+        return not any(self.least) and not any(self.most) and self.fixed
+
+
+class Stencil(Kernel):
+    """A kernel whose array parameters know their neighbours.
+
+    ndims: axes of each indexed array. modes: the boundary along each indexed axis, or one for all; cval: what lies
+    outside where the mode is constant; axes: which axes the indices are for, all of them if empty.
+    """
+
+    reach: Reach
+    ndims: Mapping[str, int]
+    modes: tuple[str, ...]
+    cval: Scalar
+    axes: tuple[int, ...]
+    interior = False
+
+    def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
+        """A neighbour. Raises BadIndex for indices that do not fit the array."""
+        ndim = self.ndims.get(array.name) or max(len(offsets), *(axis + 1 for axis in self.axes), 1)
+        axes = self.axes or tuple(range(ndim))
+        if offsets and len(offsets) != len(axes):
+            cure = f"write {len(axes)} offsets" + ("" if self.axes else ", or pass axes=, which axes they are for")
+            raise BadIndex(f"{len(offsets)} offsets into '{array.name}', which has {ndim} axes", cure).at(span)
+        if any(axis >= ndim for axis in axes):
+            raise BadIndex(f"axes={axes}, and '{array.name}' has {ndim} axes", "count axes from 0").at(span)
+        if offsets and len(self.modes) not in (1, len(axes)):
+            what = f"{len(self.modes)} boundaries for the {len(axes)} axes of '{array.name}'"
+            raise BadBoundary(what, "give one for each axis, or one for all").at(span)
+        index: list[Expr] = [_coordinate(axis) for axis in range(ndim)]
+        guard: Expr | None = None
+        for at, (axis, offset) in enumerate(zip(axes, offsets, strict=False)):
+            index[axis], inside = self._moved(at, axis, offset, span)
+            if inside is not None:
+                guard = inside if guard is None else apply("logical_and", guard, inside)
+        place = At(array.name, tuple(index), Pointer(array.dtype, "global", True))
+        value = converted(Load(place, array.dtype), carrier(array.dtype))
+        if guard is not None:
+            outside = self.cast(self.cval, array.dtype, span).read()
+            value = apply("where", guard, value, outside)
+        return Scalar(array.dtype, value)
+
+    def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
+        """The offsets that an index says. Raises BadIndex."""
+        value = self.value(node)
+        found = value.items if isinstance(value, Items) else (value,)
+        offsets: list[Scalar] = []
+        for each in found:
+            if not isinstance(each, Scalar) or not (is_integer(each.type) or is_bool(each.type)):
+                raise BadIndex("offsets are integers", "a[-1, 0] is the neighbour before along the first axis").at(
+                    node.span
+                )
+            offsets.append(each)
+        return tuple(offsets)
+
+    def _moved(self, at: int, axis: int, offset: Scalar, span: Span) -> tuple[Expr, Expr | None]:
+        """A coordinate moved by an offset and mapped back inside; and whether it was inside, where that matters."""
+        here = _coordinate(axis)
+        known = offset.literal
+        if not isinstance(known, int):
+            self.reach.fixed = False
+            if "skip" in self.modes:
+                raise StencilRadius().at(span)
+        else:
+            self.reach.note(axis, int(known))
+            if known == 0:
+                return here, None
+        moved = apply("add", here, self.cast(offset, INT64, span).read())
+        if self.interior:
+            return moved, None
+        return _mapped(self.modes[at] if len(self.modes) > 1 else self.modes[0], moved, _extent(axis))
+
+    # --- the whole ---
+
+    def run_body(self, body: s.Body) -> None:
+        """Lower the text: for the types only, or for good, inside and at the border."""
+        if self.result is None or self.reach.is_nothing or not self.reach.fixed:
+            self.body(body)
+            self.complete()
+            return
+        start = dict(self.variables)
+        skips = "skip" in self.modes
+        with self.block(self.tree.span) as inner:
+            self.interior = True
+            self.body(body)
+            if skips:
+                self.complete()
+        self.variables, self.interior = start, False
+        going_on, self.reachable = self.reachable, True
+        with self.block(self.tree.span) as border:
+            if not skips:
+                self.body(body)
+        self.line = 0
+        self.emit(If(self._inside(), tuple(inner), tuple(border)))
+        self.reachable = going_on
+        if not skips:
+            self.complete()
+
+    def prepare(self, ends: int) -> None:
+        """Make room for the results: both ways through the text end in one place."""
+        twice = not (self.reach.is_nothing or not self.reach.fixed or "skip" in self.modes)
+        super().prepare(ends + twice)
+
+    def _inside(self) -> Expr:
+        """Whether all neighbours of the element exist."""
+        found: Expr = const(True, BOOL)
+        for axis, (least, most) in enumerate(zip(self.reach.least, self.reach.most, strict=True)):
+            here, extent = _coordinate(axis), _extent(axis)
+            tests = []
+            if least < 0:
+                tests.append(apply("greater_equal", here, const(-least, INT64)))
+            if most > 0:
+                tests.append(apply("less", here, apply("subtract", extent, const(most, INT64))))
+            for test in tests:
+                found = test if found == const(True, BOOL) else apply("logical_and", found, test)
+        return found
+
+
+def _coordinate(axis: int) -> Expr:
+    return Query("", "coordinate", const(axis, INT64), INT64)
+
+
+def _extent(axis: int) -> Expr:
+    return Query("", "shape", const(axis, INT64), INT64)
+
+
+def _mapped(mode: str, index: Expr, extent: Expr) -> tuple[Expr, Expr | None]:
+    """An index outside mapped inside, as scipy.ndimage has its modes; with constant, whether it is inside.
+
+    Right for any distance, also beyond several widths of the array: reflect repeats it with a period of 2n, mirror with
+    one of 2n - 2.
+    """
+    last = apply("subtract", extent, ONE)
+    match mode:
+        case "nearest":
+            return apply("minimum", apply("maximum", index, ZERO), last), None
+        case "wrap":
+            return apply("remainder", index, extent), None
+        case "reflect":
+            period = apply("add", extent, extent)
+            rest = apply("remainder", index, period)
+            back = apply("subtract", apply("subtract", period, ONE), rest)
+            return apply("where", apply("less", rest, extent), rest, back), None
+        case "mirror":
+            period = apply("maximum", apply("add", last, last), ONE)
+            rest = apply("remainder", index, period)
+            back = apply("subtract", period, rest)
+            return apply("where", apply("less", rest, extent), rest, back), None
+        case _:  # constant, and skip, which stores nothing there
+            inside = apply("logical_and", apply("greater_equal", index, ZERO), apply("less", index, extent))
+            return index, inside

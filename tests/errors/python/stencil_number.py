@@ -1,0 +1,11 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.stencil(boundary="reflect")
+def f(a):
+    return a[0, 1]
+
+
+f(1.0)
