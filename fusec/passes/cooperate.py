@@ -206,8 +206,9 @@ class _Cooperation:
             name = f"_low{number}_{half}"
             lane = Local(name, INT64) if half > 1 else _int64(0)
             far = _sum(lane, _int64(half)) if half > 1 else _int64(1)
+            before = _times(far, GROUP) if half > 1 else _int64(GROUP)
             joined, both = held.combine(held.read(lane), held.read(far))
-            there = _test("less", _sum(_times(far, GROUP), self.member), self.covered)
+            there = _test("less", _sum(before, self.member), self.covered)
             step = If(there, (*joined, *held.write(lane, both)))
             body += _counted(name, _int64(half), [step]) if half > 1 else [step]
             half //= 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt, Store
 from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, whole_of
@@ -9,6 +11,21 @@ from fusec.records import replace
 
 PARTIAL = "_partial"  # and a number: an array of one part of the chunks' results, as output
 GIVEN = "_given"  # the same as input
+
+
+Role = Literal["whole", "first", "next", "last"]
+"""What a kernel does: all; or it leaves the results of chunks, combines these to fewer, or to totals."""
+
+
+def in_role(reduction: Reduction, role: Role) -> Reduction:
+    """The part of a reduction that one of its kernels does."""
+    match role:
+        case "whole":
+            return reduction
+        case "first":
+            return first_phase(reduction)
+        case "next" | "last":
+            return next_phase(reduction, is_last=role == "last")
 
 
 def first_phase(reduction: Reduction) -> Reduction:

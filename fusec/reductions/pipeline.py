@@ -13,7 +13,7 @@ from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.forking import forks_wait
 from fusec.kernel import Fp, Kernel
 from fusec.records import dataclass
-from fusec.reductions.plans import Phase, Role
+from fusec.reductions.plans import Phase
 
 if TYPE_CHECKING:
     from fusec.frontends.reductions import ReductionText
@@ -130,31 +130,53 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
     return mask(reduction, MASK, empty)
 
 
-@forks_wait
-def generate(definition: Source, request: Request, phase: Phase, target: Literal["llvm"] = "llvm") -> Kernel:
-    """The kernel of one phase."""
+def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
+    """What one phase does, after all passes over its parts."""
     from fusec import passes
-    from fusec.codegen import llvm
-    from fusec.passes.phases import first_phase, next_phase
+    from fusec.passes.phases import in_role
     from fusec.passes.reductions import run_on_reduction
     from fusec.passes.resolve import resolve_axes
-    from fusec.runtime.cpu.processor import processor
 
     reduction, _ = lower(definition, request)
     ndims = {"": phase.layout.ndim, **dict(request.ndims)}
-    role: Role = phase.role
-    if role == "first":
-        reduction = first_phase(reduction)
-    elif role != "whole":
-        reduction = next_phase(reduction, is_last=role == "last")
-    reduction = run_on_reduction(
-        reduction, lambda program: passes.run(resolve_axes(program, ndims), fp=request.fp, native=frozenset())
+    return run_on_reduction(
+        in_role(reduction, phase.role), lambda program: passes.run(resolve_axes(program, ndims), fp=request.fp)
     )
-    host = processor()
-    kernel = llvm.generate_reduction(
-        reduction, phase.layout, phase.axis, vector_bits=host.vector_bits, half_casts=host.converts_halves,
-        fp=request.fp,
-    )  # fmt: skip
+
+
+def threaded(reduction: Reduction, phase: Phase) -> Program:
+    """A phase as a program for targets of many threads, over the space `phase.threads`."""
+    from fusec.passes.cooperate import cooperate
+    from fusec.passes.serialise import serialise
+
+    return cooperate(reduction, phase.axis) if phase.is_last else serialise(reduction, phase.axis)
+
+
+@forks_wait
+def generate(
+    definition: Source, request: Request, phase: Phase, target: Literal["llvm", "cuda", "metal"] = "llvm"
+) -> Kernel:
+    """The kernel of one phase."""
+    reduction = prepared(definition, request, phase)
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+            from fusec.runtime.cpu.processor import processor
+
+            host = processor()
+            bits, casts = host.vector_bits, host.converts_halves
+            kernel = llvm.generate_reduction(
+                reduction, phase.layout, phase.axis, vector_bits=bits, half_casts=casts, fp=request.fp
+            )
+        case "cuda":
+            from fusec.codegen import cuda
+
+            kernel = cuda.generate(threaded(reduction, phase), phase.threads_layout, request.fp)
+        case "metal":
+            from fusec.codegen import metal
+
+            single = "-fsingle-precision-constant" in definition.texts.get("options", ())
+            kernel = metal.generate(threaded(reduction, phase), phase.threads_layout, single, request.fp)
     debug.show(5, f"{kernel.title} {target}", kernel.source)
     return kernel
 

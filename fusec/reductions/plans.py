@@ -6,26 +6,25 @@ operations (`fusec.ir.reductions`) and must not depend on a target.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Literal
 
 from fusec import layouts
 from fusec.dtypes import DType
+from fusec.ir.loops import GROUP
 from fusec.ir.reductions import SHORT, chunk_of
-from fusec.kernel import Layout
-from fusec.layouts import Nest, Shape, View
-from fusec.records import dataclass
-
-Role = Literal["whole", "first", "next", "last"]
+from fusec.kernel import Kernel, Layout, Slot
+from fusec.layouts import WIDE, Nest, Shape, View
+from fusec.passes.phases import Role
+from fusec.records import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Phase:
     """One kernel of a reduction.
 
-    role: "whole" does all; "first" leaves results of chunks, "next" combines these to fewer, "last" to totals.
-    extents: of the walk. axis: which of them is reduced. chunks: that it has. operands: name -> strides in bytes along
+    role: which part of the reduction. extents: of the walk. axis: which of them is reduced. chunks: that it has. operands: name -> strides in bytes along
     the walk, and the offset in bytes where it starts; of arrays stored once for a chunk, the stride along `axis` is
     from chunk to chunk. layout: what the kernel is specialised for.
     """
@@ -52,6 +51,16 @@ class Phase:
         """The walk with the axis replaced by its chunks."""
         return (*self.extents[: self.axis], self.chunks, *self.extents[self.axis + 1 :])
 
+    @property
+    def threads(self) -> Shape:
+        """The same for targets of many threads, of which a group shares each chunk of a last axis."""
+        return (*self.space[:-1], self.chunks * GROUP) if self.is_last else self.space
+
+    @property
+    def threads_layout(self) -> Layout:
+        """The layout of a kernel over `threads`, which may be more than the elements."""
+        return replace(self.layout, wide=True) if prod(self.threads) >= WIDE else self.layout
+
 
 @dataclass(frozen=True)
 class Operand:
@@ -64,6 +73,63 @@ class Operand:
     view: View
     strides: Shape
     is_output: bool
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """How the slots of a phase's kernel are filled: constants at once, addresses and numbers at every call.
+
+    template: all slots, with what no call changes in place. pointers: (slot, name, offset in bytes). scalars: (slot,
+    name, dtype, which half of a complex128).
+    """
+
+    template: array[int]
+    pointers: tuple[tuple[int, str, int], ...]
+    scalars: tuple[tuple[int, str, DType, int], ...]
+
+
+def arrange(
+    kernel: Kernel, phase: Phase, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
+) -> Arguments:
+    """Match the slots of a phase's kernel with its walk.
+
+    extents: of the kernel's own space. raw: the arrays that the texts address. known: numbers that no call changes.
+    """
+    walks = {name: (strides, offset) for name, strides, offset in phase.operands}
+    template, pointers, scalars = array("q"), [], []
+    for position, slot in enumerate(kernel.slots):
+        template.append(_constant(slot, extents, walks, raw, known))
+        if slot.kind == "pointer":
+            pointers.append((position, slot.param, walks[slot.param][1] if slot.param in walks else 0))
+        elif slot.kind == "scalar" and slot.param not in known:
+            scalars.append((position, slot.param, slot.dtype, slot.axis if slot.dtype.bits == 128 else 0))
+    return Arguments(template, tuple(pointers), tuple(scalars))
+
+
+def _constant(
+    slot: Slot,
+    extents: Shape,
+    walks: Mapping[str, tuple[Shape, int]],
+    raw: Mapping[str, View],
+    known: Mapping[str, int],
+) -> int:
+    match slot.kind:
+        case "size":
+            return prod(extents)
+        case "extent":
+            return extents[slot.axis]
+        case "stride":
+            return walks[slot.param][0][slot.axis]
+        case "raw_size":
+            return raw[slot.param].size
+        case "raw_extent":
+            return raw[slot.param].shape[slot.axis]
+        case "raw_stride":
+            return raw[slot.param].strides[slot.axis]
+        case "scalar":
+            return known.get(slot.param, 0)
+        case "pointer":
+            return 0
 
 
 @dataclass
