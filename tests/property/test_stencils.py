@@ -29,10 +29,8 @@ def weights(ndim, seed):
 
 
 def text_of(kernel):
-    taps = []
-    for place in itertools.product(range(5), repeat=kernel.ndim):
-        if kernel[place]:
-            taps.append(f"{kernel[place]} * a[{', '.join(str(at - 2) for at in place)}]")
+    places = [place for place in itertools.product(range(5), repeat=kernel.ndim) if kernel[place]]
+    taps = [f"{kernel[place]} * a[{', '.join(str(at - 2) for at in place)}]" for place in places]
     return f"def window(a):\n    return {' + '.join(taps)}\n"
 
 

@@ -1,0 +1,78 @@
+"""Functions in Python: data-dependent loops, tuples, device functions and every border of stencils."""
+
+import numpy as np
+from programs import Case
+
+from fusec import passes
+from fusec.dtypes import from_numpy
+from fusec.frontends.python.definition import Border, FunctionText, PythonDefinition
+from fusec.frontends.python.lower import infer, lower
+from fusec.passes.resolve import resolve_axes
+
+ESCAPE = """
+def escape(x, y):
+    re, im = x, y
+    for n in range(30):
+        if re * re + im * im > 4:
+            return n, re
+        re, im = re * re - im * im + x, 2 * re * im + y
+    return 30, re
+"""
+BRANCHES = """
+def branches(i, j, x):
+    total = 0
+    while True:
+        total += i // j
+        if total > 9 or x < total:
+            rest = total % 5
+            break
+        i, j = i + 3, j - 1
+        if i < 0 <= j:
+            continue
+        x = abs(x) - 1
+    if rest == 2:
+        return np.minimum(x, rest), i ** 2
+    elif x != x:
+        return x, i
+    return np.floor(x / 2), i & j
+"""
+WINDOW = """
+def window(a, b):
+    left, right = a[0, -2], b[-1, 1]
+    if left < right:
+        return left - 3 * a[2, 0]
+    return right + a
+"""
+
+
+def python_cases() -> list[Case]:
+    """Elementwise functions, and stencils over arrays from one element to more than a block."""
+    rng = np.random.default_rng(7)
+    floats = [rng.uniform(-2, 2, 150).astype("float32") for _ in range(2)]
+    integers = [rng.integers(-50, 50, 150).astype(dtype) for dtype in ("int16", "int8")]
+    found = [
+        _case("python escape", ESCAPE, {"x": floats[0], "y": floats[1]}, 2),
+        _case("python branches", BRANCHES, {"i": integers[0], "j": integers[1], "x": floats[0] * 9}, 2),
+    ]
+    for mode in ("constant", "nearest", "reflect", "mirror", "wrap", "skip"):
+        for shape in ((1, 2), (7, 19)):
+            a, b = (rng.integers(-99, 99, shape).astype(dtype) for dtype in ("float32", "int16"))
+            border = ((mode,), ("python", 2.5), ())
+            found.append(_case(f"python {mode} {shape}", WINDOW, {"a": a, "b": b.T.copy().T}, 1, border))
+    return found
+
+
+def _case(name: str, text: str, arrays: dict[str, np.ndarray], count: int, border: Border | None = None) -> Case:
+    function = text.split("(")[0].split()[-1]
+    outputs = tuple(f"out{at}" for at in range(count))
+    indexed = tuple(arrays) if border is not None else ()
+    source = FunctionText(function, function, name, 1, text)
+    definition = PythonDefinition(function, (source,), outputs, indexed=indexed, border=border)
+    types = {each: from_numpy(array.dtype) for each, array in arrays.items()}
+    shape = next(iter(arrays.values())).shape
+    ndims = {each: len(shape) for each in indexed}
+    results = infer(definition, types, ndims).results
+    program = lower(definition, types | dict(zip(outputs, results, strict=True)), frozenset(), ndims)
+    program = passes.run(resolve_axes(program, {"": len(shape), **ndims}))
+    made = {each: np.zeros(shape, dtype.numpy) for each, dtype in zip(outputs, results, strict=True)}
+    return Case(name, program, {**arrays, **made}, shape)
