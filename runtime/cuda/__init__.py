@@ -1,7 +1,8 @@
 """The CUDA runtime: NVRTC to cubin, launch through the driver, foreign arrays in and out (extra ``fusec[cuda]``).
 
-Importing it imports no NVIDIA package: the first call does, and says what is missing. Not yet run on hardware: the
-tests run it against a stand-in driver (tests/host/stub_driver), and tests/gpu lists the device runs that are owed.
+Importing it imports no NVIDIA package: the first call does, and says what is missing. It has run on an NVIDIA H200;
+tests/gpu lists those runs and the ones that are owed. Without a device the tests run it against a stand-in driver
+(tests/host/stub_driver).
 
 >>> from fusec.runtime import cuda
 >>> module = cuda.compile(kernel, store=default_cache())          # for the current device

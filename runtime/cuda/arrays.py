@@ -252,6 +252,9 @@ def _interface_stream(value: object, stream: object) -> int | None:
 
 
 def _device_of(value: object, pointer: int) -> int:
+    """The ordinal that the array tells by DLPack, else the one under which the driver knows the address."""
+    if _dlpack_kind(value) == dlpack.CUDA:
+        return int(value.__dlpack_device__()[1])  # type: ignore[attr-defined]
     found = driver.ordinal_of_pointer(pointer)
     if found is None:
         raise DeviceArrayRefused(_name(value), f"the CUDA driver does not know its address 0x{pointer:x}").at()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ LIBRARY = "libcuda.so.1" if os.name == "posix" else "nvcuda.dll"
 _MULTIPROCESSORS = 16
 _THREADS_PER_MULTIPROCESSOR = 39
 _MAJOR, _MINOR = 75, 76
+_DEVICE_ORDINAL = 9  # CUpointer_attribute
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,14 @@ def leave(entered: bool) -> None:
 def ordinal_of_pointer(pointer: int) -> int | None:
     """The device on which an address lies; None if the driver does not know the address."""
     initialise()
-    driver = driver_api()
-    kind = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    code, ordinal = driver.cuPointerGetAttribute(kind, pointer)
-    return int(ordinal) if int(code) == 0 and int(ordinal) >= 0 else None
+    ordinal = ctypes.c_int(-1)
+    code = _pointer_attribute()(ctypes.byref(ordinal), _DEVICE_ORDINAL, pointer)
+    return ordinal.value if code == 0 and ordinal.value >= 0 else None
+
+
+@cache
+def _pointer_attribute() -> Any:
+    """The driver's own entry: that of cuda-bindings answers 0 for every device up to 13.3.1 at least."""
+    function = ctypes.CDLL(LIBRARY).cuPointerGetAttribute
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64), ctypes.c_int
+    return function

@@ -196,6 +196,21 @@ def test_repeated_calls_stay_on_the_device_of_their_arguments():
         assert cuda.current_ordinal() == 0
 
 
+def test_the_driver_tells_which_device_an_address_is_on():
+    if not second_device():
+        pytest.skip("one device only")
+    kernel = fusec.ElementwiseKernel(*UPDATE)
+    for device in (1, 0, 1):
+        owner = cuda.from_numpy(np.full(10, 3, "f4"), device)
+
+        class Bare:
+            __cuda_array_interface__ = owner.__cuda_array_interface__
+
+        z = kernel(Bare())
+        assert z.device == device
+        np.testing.assert_array_equal(z.numpy(), 7)
+
+
 @pytest.mark.hardware
 def test_torch_tensors_of_two_devices_in_turn():
     torch = pytest.importorskip("torch")
