@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.codegen.c_family.helpers import Words
+from fusec.codegen.c_family.routines import Words
 from fusec.dtypes import (
     BOOL,
     COMPUTE_FLOATS,
