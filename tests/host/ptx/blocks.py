@@ -15,6 +15,7 @@ Step = Callable[[list[Array], Group], None]
 Jumps = list[tuple[int, Array]]  # where to, and which threads of the group
 JUMPS = ("bra", "brx", "ret", "exit")
 WARP_WIDE = ("shfl", "vote", "match", "redux")
+CARRY = "%carry"  # the register that add.cc and its kin write
 EXIT = 1 << 30  # the block after the last
 
 
@@ -88,6 +89,9 @@ def prepare(module: Module, function: Function) -> Code:
     for instruction in body:
         for operand in instruction.operands:
             _number_specials(operand, code)
+        if "cc" in instruction.opcode:
+            code.numbers.setdefault(CARRY, len(code.dtypes))
+            code.dtypes += [np.dtype(bool)] * (len(code.numbers) - len(code.dtypes))
     code.gates = {block.start: body[block.start] for block in blocks if is_gate(body[block.start])}
     module.code[function.name] = code
     return code

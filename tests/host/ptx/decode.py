@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ptx import instructions, memory_steps, warp_steps
-from ptx.blocks import EXIT, JUMPS, Block, Code, Jumps, Step
+from ptx.blocks import CARRY, EXIT, JUMPS, Block, Code, Jumps, Step
 from ptx.faults import PtxFault, Unsupported
 from ptx.group import Group
 from ptx.operands import Operands
@@ -170,7 +170,7 @@ def carry(instruction: Instruction, operands: Operands) -> Step:
     target, *sources = instruction.operands
     unsigned = f"u{8 * WIDTHS[kind]}"
     put = operands.writer(target)
-    number = operands.carry()
+    number = operands.code.numbers[CARRY]
     takes, is_difference = name.endswith("c"), name.startswith("sub")
     product = None
     if name.startswith("mad"):

@@ -1,6 +1,8 @@
 """Launches: PTX text, a grid, and NumPy arrays in; the arrays changed by the kernel."""
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
@@ -19,7 +21,8 @@ _APART = ("bar", "barrier", "atom", "red", "membar", "fence", "shfl", "vote", "m
 
 def load(text: str, approximate: bool = False) -> Module:
     """Parse a module. Raises Unsupported; also for approximate or flushing instructions, unless they are allowed."""
-    module = parse(text)
+    with _no_collector():
+        module = parse(text)
     for function in module.functions.values():
         for instruction in function.body:
             loose = {"approx", "ftz", "full"} & set(instruction.opcode)
@@ -61,6 +64,18 @@ def launch(
     for array, buffer in zip(arrays, memory.buffers, strict=True):
         if array.flags.writeable:
             array[...] = buffer.array
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Cyclic garbage waits: among hundreds of thousands of objects that stay, looking for it takes half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _is_buffer(argument: object) -> bool:
@@ -111,7 +126,7 @@ def run(
     if together is None:
         together = 1 if variables or _communicates(code) else max(1, THREADS_AT_ONCE // block_size)
     params = _place_params(code.function, args, memory)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), _no_collector():
         for first in range(0, len(blocks), together):
             chosen = blocks[first : first + together]
             machine = Machine(module, memory, grids, threads, chosen, ordered(block_size, order))

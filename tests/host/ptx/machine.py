@@ -5,7 +5,7 @@ Lowest first reconverges divergent threads; those who wait at a barrier or a shu
 
 import numpy as np
 
-from ptx.blocks import EXIT, Block, Code, Jumps, prepare
+from ptx.blocks import CARRY, EXIT, Block, Code, Jumps, prepare
 from ptx.decode import decode, place_of
 from ptx.faults import BarrierDivergence, PtxFault, StepLimit, Uninitialised, Unsupported, WarpDivergence
 from ptx.group import Group, Partial, RegisterFile
@@ -271,12 +271,9 @@ class Activation:
 
     def run(self) -> None:
         """Run every thread to its end."""
-        for block in self.code.blocks:
-            if block.steps is None:
-                decode(block, self.code)
         self.file = RegisterFile(self.threads_count, self.code.dtypes)
         for name, number in self.code.numbers.items():
-            if name.startswith("%") and name not in self.code.function.registers and name != "%carry":
+            if name.startswith("%") and name not in self.code.function.registers and name != CARRY:
                 self.file.set(number, self.machine.special(name)[self.threads])
         self._push(0, np.arange(self.threads_count))
         while self._pending:
@@ -299,6 +296,8 @@ class Activation:
         group = self._group(index)
         while True:
             block = self.code.blocks[at]
+            if block.steps is None:
+                decode(block, self.code)
             if block.start in self.code.gates:
                 group.give_back()
                 index = self._arrive(at, group.positions())

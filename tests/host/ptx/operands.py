@@ -14,7 +14,6 @@ from ptx.types import NUMPY, UNSIGNED, narrowed, widened
 Array = np.ndarray
 Read = Callable[[list[Array], Group], Array]
 Write = Callable[[list[Array], Group, Array], None]
-CARRY = "%carry"
 
 
 class Operands:
@@ -33,13 +32,6 @@ class Operands:
         if not isinstance(operand, Register):
             raise Unsupported(f"{operand} where a register must stand")
         return self.code.numbers[operand.name]
-
-    def carry(self) -> int:
-        """The number of the register that keeps the carry."""
-        if CARRY not in self.code.numbers:
-            self.code.numbers[CARRY] = len(self.code.dtypes)
-            self.code.dtypes.append(np.dtype(bool))
-        return self.code.numbers[CARRY]
 
     def read(self, operand: Operand, kind: str) -> Read:
         """A reader of the operand as a type; numbers give arrays of length 1."""
