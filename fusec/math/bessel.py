@@ -34,7 +34,7 @@ def _modified(order: int, size: Value) -> Value:
 def i0(x: Value) -> Value:
     """The modified Bessel function of order 0.
 
-    Greatest error seen: float32 0.64 ulp, float64 0.70 ulp.
+    Greatest error seen: float32 0.68 ulp, float64 0.70 ulp.
     """
     size = abs(x)
     return where(size < INF, _modified(0, size), size)

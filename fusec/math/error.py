@@ -26,7 +26,7 @@ from fusec.math.value import Value, fma, where
 def erf(x: Value) -> Value:
     """The error function: x (1 + P(x^2)) up to 1, then a polynomial (float32) or 1 - exp(-Q(x)).
 
-    Greatest error seen: float32 0.95 ulp (all arguments), float64 0.79 ulp.
+    Greatest error seen: float32 0.95 ulp (all arguments), float64 0.83 ulp.
     """
     size = abs(x)
     is_small = size < 1.0
@@ -161,7 +161,7 @@ def _reflected(left: Value, near: Pair, exponent: Value, whole: float) -> Value:
 def normcdf(x: Value) -> Value:
     """The distribution function of the standard normal law, erfc(-x / sqrt(2)) / 2.
 
-    Greatest error seen: float32 0.77 ulp, float64 0.60 ulp.
+    Greatest error seen: float32 0.78 ulp, float64 0.71 ulp.
     """
     size = abs(x)
     root = constant_pair("sqrt_half", x)

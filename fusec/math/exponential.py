@@ -71,7 +71,7 @@ def exp_pair(x: Pair) -> Value:
 def exp(x: Value) -> Value:
     """e^x.
 
-    Greatest error seen: float32 0.98 ulp, float64 0.96 ulp.
+    Greatest error seen: float32 0.98 ulp (all arguments), float64 0.96 ulp.
     """
     form = format_of(x)
     high, low, _ = parts("ln2", form.dtype)
@@ -86,7 +86,7 @@ def exp(x: Value) -> Value:
 def exp2(x: Value) -> Value:
     """2^x; exact at integers.
 
-    Greatest error seen: float32 0.77 ulp, float64 0.73 ulp.
+    Greatest error seen: float32 0.79 ulp (all arguments), float64 0.73 ulp.
     """
     form = format_of(x)
     y = clamp(x, -form.bias - form.mantissa - 2.0, form.bias + 2.0)
@@ -101,7 +101,7 @@ def exp2(x: Value) -> Value:
 def exp10(x: Value) -> Value:
     """10^x.
 
-    Greatest error seen: float32 0.78 ulp, float64 0.76 ulp.
+    Greatest error seen: float32 0.79 ulp (all arguments), float64 0.76 ulp.
     """
     form = format_of(x)
     y = clamp(x, form.pick(-46.0, -324.0), form.pick(39.0, 309.0))
@@ -128,7 +128,7 @@ def expm1_half(x: Pair) -> Pair:
 def expm1(x: Value) -> Value:
     """e^x - 1, accurate near 0.
 
-    Greatest error seen: float32 0.81 ulp, float64 0.78 ulp.
+    Greatest error seen: float32 0.71 ulp (all arguments), float64 0.80 ulp.
     """
     form = format_of(x)
     y = clamp(x, form.pick(-18.0, -38.0), form.pick(89.0, 710.0))

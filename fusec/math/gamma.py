@@ -55,7 +55,7 @@ def _sine_of_half_turns(size: Value) -> Pair:
 def gamma(x: Value) -> Value:
     """The gamma function; nan at negative integers and -inf, an infinity of the zero's sign at zeros.
 
-    Greatest error seen: float32 0.86 ulp, float64 0.86 ulp.
+    Greatest error seen: float32 0.97 ulp, float64 0.96 ulp.
     """
     form = format_of(x)
     size = abs(x)

@@ -31,7 +31,7 @@ def log_limits(x: Value, result: Value) -> Value:
 def log(x: Value) -> Value:
     """The natural logarithm.
 
-    Greatest error seen: float32 0.94 ulp, float64 0.77 ulp.
+    Greatest error seen: float32 0.95 ulp (all arguments), float64 0.78 ulp.
     """
     split = split_exponent(x)
     near = _log_single(split) if x.dtype == FLOAT32 else _log_double(split)
@@ -106,7 +106,7 @@ def log_of(x: Value, fine: bool = False) -> Pair:
 def log1p(x: Value) -> Value:
     """log(1 + x), accurate near 0.
 
-    Greatest error seen: float32 0.85 ulp, float64 0.82 ulp.
+    Greatest error seen: float32 0.90 ulp (all arguments), float64 0.87 ulp.
     """
     form = format_of(x)
     total = two_sum(x.like(1.0), x)
@@ -133,7 +133,7 @@ def _log1p_near(f: Pair, count: Value) -> Value:
 def log2(x: Value) -> Value:
     """The logarithm to base 2; exact at powers of two.
 
-    Greatest error seen: float32 0.51 ulp, float64 0.51 ulp.
+    Greatest error seen: float32 0.51 ulp (all arguments), float64 0.51 ulp.
     """
     split = split_exponent(x)
     near = log_pair(Pair(split.fraction, x.like(0.0)), x.like(0.0)) * constant_pair("log2e", x)
@@ -144,7 +144,7 @@ def log2(x: Value) -> Value:
 def log10(x: Value) -> Value:
     """The logarithm to base 10; exact at powers of ten.
 
-    Greatest error seen: float32 0.51 ulp, float64 0.51 ulp.
+    Greatest error seen: float32 0.51 ulp (all arguments), float64 0.51 ulp.
     """
     return log_limits(x, (log_of(x) * constant_pair("log10e", x)).value())
 
@@ -209,7 +209,7 @@ def logaddexp2(x: Value, y: Value) -> Value:
 def softplus(x: Value) -> Value:
     """log(1 + e^x).
 
-    Greatest error seen: float32 0.78 ulp, float64 0.77 ulp.
+    Greatest error seen: float32 0.78 ulp, float64 0.79 ulp.
     """
     rest = _log1p_of_exp(Pair(-abs(x), x.like(0.0)))
     larger = where(x > 0.0, x, 0.0)

@@ -14,7 +14,7 @@ from fusec.math.value import Value, fma, sqrt, trunc, where
 def pow_(x: Value, y: Value) -> Value:
     """x^y by exp(y log |x|) in pairs; special cases as in C99, Annex F.
 
-    Greatest error seen: float32 0.79 ulp, float64 0.75 ulp.
+    Greatest error seen: float32 0.79 ulp, float64 0.76 ulp.
     """
     form = format_of(x)
     far = 2.0 ** form.pick(
@@ -49,7 +49,7 @@ def _power_limits(x: Value, y: Value, result: Value) -> Value:
 def rsqrt(x: Value) -> Value:
     """1 / sqrt(x), one correction after the quotient.
 
-    Greatest error seen: float32 0.98 ulp, float64 0.67 ulp.
+    Greatest error seen: float32 0.98 ulp, float64 0.99 ulp.
     """
     form = format_of(x)
     up = 2 * (form.mantissa // 2 + 1)

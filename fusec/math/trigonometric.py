@@ -182,7 +182,7 @@ def _at_any_size(name: str, of: Of, size: Value) -> Value:
 def sin(x: Value) -> Value:
     """The sine.
 
-    Greatest error seen: float32 0.85 ulp, float64 0.80 ulp.
+    Greatest error seen: float32 0.86 ulp (all arguments), float64 0.80 ulp.
     """
     return flip_sign(_at_any_size("sin", sine_of, abs(x)), x)
 
@@ -190,7 +190,7 @@ def sin(x: Value) -> Value:
 def cos(x: Value) -> Value:
     """The cosine.
 
-    Greatest error seen: float32 0.84 ulp, float64 0.84 ulp.
+    Greatest error seen: float32 0.86 ulp (all arguments), float64 0.84 ulp.
     """
     return _at_any_size("cos", cosine_of, abs(x))
 
@@ -198,7 +198,7 @@ def cos(x: Value) -> Value:
 def tan(x: Value) -> Value:
     """The tangent.
 
-    Greatest error seen: float32 0.93 ulp, float64 0.90 ulp.
+    Greatest error seen: float32 0.96 ulp (all arguments), float64 0.90 ulp.
     """
     return flip_sign(_at_any_size("tan", tangent, abs(x)), x)
 
@@ -217,7 +217,7 @@ def half_turns(size: Value) -> Angle:
 def sinpi(x: Value) -> Value:
     """sin(pi x); +-0 with the sign of x at whole numbers.
 
-    Greatest error seen: float32 1.00 ulp, float64 0.97 ulp.
+    Greatest error seen: float32 1.00 ulp (all arguments), float64 1.00 ulp.
     """
     size = abs(x)
     near = turned(half_turns(size), 0)
@@ -228,7 +228,7 @@ def sinpi(x: Value) -> Value:
 def cospi(x: Value) -> Value:
     """cos(pi x); +0 at half-odd numbers.
 
-    Greatest error seen: float32 0.81 ulp, float64 0.78 ulp.
+    Greatest error seen: float32 0.82 ulp (all arguments), float64 0.81 ulp.
     """
     size = abs(x)
     near = turned(half_turns(size), 1)
@@ -238,7 +238,7 @@ def cospi(x: Value) -> Value:
 def sinc(x: Value) -> Value:
     """sin(pi x) / (pi x), as NumPy's sinc; 1 at 0.
 
-    Greatest error seen: float32 0.90 ulp, float64 0.83 ulp.
+    Greatest error seen: float32 0.97 ulp (all arguments), float64 0.86 ulp.
     """
     size = abs(x)
     angle = half_turns(size)

@@ -31,7 +31,7 @@ def _atan_ratio(y: Value, x: Value) -> Value:
 def atan(x: Value) -> Value:
     """The arc tangent.
 
-    Greatest error seen: float32 0.79 ulp, float64 0.75 ulp.
+    Greatest error seen: float32 0.83 ulp (all arguments), float64 0.76 ulp.
     """
     form = format_of(x)
     size = abs(x)
@@ -43,7 +43,7 @@ def atan(x: Value) -> Value:
 def atan2(y: Value, x: Value) -> Value:
     """The angle of the point (x, y), in [-pi, pi]; C99's values at zeros and infinities.
 
-    Greatest error seen: float32 0.81 ulp, float64 0.76 ulp.
+    Greatest error seen: float32 0.86 ulp, float64 0.79 ulp.
     """
     form = format_of(x)
     high, low = abs(y), abs(x)
@@ -90,7 +90,7 @@ def _three(quarter: Pair) -> Pair:
 def asin(x: Value) -> Value:
     """Arc sine: a polynomial up to 1/2; beyond, the half-angle formula brings the argument there.
 
-    Greatest error seen: float32 0.62 ulp, float64 0.61 ulp.
+    Greatest error seen: float32 0.63 ulp (all arguments), float64 0.61 ulp.
     """
     form = format_of(x)
     size = abs(x)
@@ -119,7 +119,7 @@ def _half_angle(size: Value) -> tuple[Pair, Value]:
 def acos(x: Value) -> Value:
     """The arc cosine: pi / 2 - asin(x) up to 1/2, 2 asin(sqrt((1 - |x|) / 2)) or its complement to pi beyond.
 
-    Greatest error seen: float32 0.59 ulp, float64 0.58 ulp.
+    Greatest error seen: float32 0.61 ulp (all arguments), float64 0.61 ulp.
     """
     size = abs(x)
     large = size > 0.5

@@ -208,11 +208,12 @@ def peers_single(row: Row, evaluators: Mapping[str, Evaluate], step: int) -> dic
     hard = exactly(row, points.hard(row, FLOAT32))
     parts = {name: [] for name in evaluators}  # type: dict[str, list[Found]]
     for x in pattern_chunks(row, step):
-        exact = Cpu().evaluate(row, *(each.astype(np.float64) for each in x))
+        with np.errstate(invalid="ignore"):  # nan that signals
+            exact = Cpu().evaluate(row, *(each.astype(np.float64) for each in x))
         unit = unit_at(row, x, exact)
         usual = np.abs(exact) >= 2.0**-126
         for each in x:
-            usual &= (np.abs(each) >= np.float32(2.0**-126)) | (each == 0)
+            usual &= np.isfinite(each) & ((np.abs(each) >= np.float32(2.0**-126)) | (each == 0))
         usual = (usual & (np.abs(exact) < 2.0**128)) | (exact == 0)
         for name, evaluate in evaluators.items():
             with np.errstate(all="ignore"):
