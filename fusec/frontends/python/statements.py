@@ -17,6 +17,7 @@ from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
 from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
 from fusec.ir.expr import Const, Expr, apply, const
 from fusec.ir.loops import Assign, Break, Continue, If, Local, Stmt, While
+from fusec.ir.walk import expressions
 from fusec.records import replace
 from fusec.source import Span
 
@@ -82,7 +83,7 @@ class Statements(Calls):
                 if not isinstance(value, Items) or len(value.items) != len(targets):
                     cure = "write as many names as there are values"
                     raise CannotUnpack(show(value), len(targets), cure).at(target.span)
-                kept = [self.copied("item", item) if len(targets) > 1 else item for item in value.items]
+                kept = [self._apart(each, item, targets) for each, item in zip(targets, value.items, strict=True)]
                 for each, item in zip(targets, kept, strict=True):
                     self.assign(each, item)
             case s.Index():
@@ -90,6 +91,15 @@ class Statements(Calls):
                 raise BadTarget("an element", cure).at(target.span)
             case _:
                 raise BadTarget("this", "assign to a name").at(target.span)
+
+    def _apart(self, target: s.Expression, value: Value, targets: tuple[s.Expression, ...]) -> Value:
+        """A value of several assigned at once, safe from the assignments to the other names."""
+        bound = [self.variables.get(each.name) for each in targets if isinstance(each, s.Name)]
+        held = {each.value.expr for each in bound if each is not None and isinstance(each.value, Scalar)}
+        if not isinstance(value, Scalar) or not held.isdisjoint(expressions((value.expr,))):
+            name = target.name if isinstance(target, s.Name) else "item"
+            return self.copied(f"{name}_new", value)
+        return value
 
     def _augment(self, node: s.Augment) -> None:
         if not isinstance(node.target, s.Name):
