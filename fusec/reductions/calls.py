@@ -2,83 +2,52 @@
 
 from __future__ import annotations
 
-import operator
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fusec import forking, layouts
-from fusec.dtypes import BOOL, DType
 from fusec.errors.arguments import (
     OutputIsNotAnArray,
     OutputIsReadOnly,
     OutputOverlapsItself,
     OutputsOverlap,
     OutputTooLarge,
-    OutShapeMismatch,
-    ShapesDoNotBroadcast,
-    SizeUndecided,
 )
-from fusec.errors.reductions import (
-    AxisNotInteger,
-    AxisOutOfBounds,
-    AxisTwice,
-    NothingToReduce,
-    RowsTooLong,
-    WhereNotBool,
-)
+from fusec.errors.reductions import WhereNotBool
 from fusec.forking import forks_wait
-from fusec.ir.reductions import REDUCED, chunk_of
-from fusec.kernel import Slot
+from fusec.ir.reductions import REDUCED
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
 from fusec.records import dataclass
 from fusec.reductions import pipeline
-from fusec.reductions.pipeline import MASK, Request
-from fusec.reductions.plans import Operand, Phase, phases
-from fusec.scalars import encode
+from fusec.reductions.binding import Axis, Bound, Given, bind
+from fusec.reductions.pipeline import MASK
+from fusec.reductions.plans import Arguments, Phase, arrange
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.reductions.kernels import Reducing
     from fusec.runtime.cpu.engine import Executable
 
-Axis = object  # None, an integer, or a sequence of integers
-
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel of a plan, with the constant part of its arguments.
-
-    template: all slots. pointers: (slot, name, offset in bytes). scalars: (slot, name, dtype, half of a complex128).
-    """
+    """One kernel of a plan, with its arguments."""
 
     phase: Phase
     executable: Executable
-    template: array[int]
-    pointers: tuple[tuple[int, str, int], ...]
-    scalars: tuple[tuple[int, str, DType, int], ...]
+    arguments: Arguments
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled reduction for one combination of dtypes, shapes, strides and axes.
+    """A compiled reduction for one combination of dtypes, shapes, strides and axes."""
 
-    types: of all parameters. shapes: of the outputs. kept: of the totals, without axes kept for their place. count:
-    elements of one total. is_empty: totals have no elements; then nothing is run.
-    """
-
-    types: Mapping[str, DType]
-    shapes: tuple[Shape, ...]
-    kept: Shape
-    count: int
+    bound: Bound
     steps: tuple[Step, ...]
-    partials: tuple[tuple[str, str, DType], ...]
-    request: Request
-    is_empty: bool
 
 
 @dataclass
@@ -113,10 +82,10 @@ def run(
     plan = kernel.plan(call)
     outputs = _allocate(kernel, plan) if call.outputs is None or _disturbed(call) else call.outputs
     flat = [
-        each if param.name in kernel.elements else _without_kept(each, plan.kept)
+        each if param.name in kernel.elements else _without_kept(each, plan.bound.kept)
         for param, each in zip(kernel.out_params, outputs, strict=True)
     ]
-    if plan.is_empty:
+    if plan.bound.is_empty:
         _store_empty(kernel, plan, flat)
     elif plan.steps:
         _run_steps(kernel, plan, call, flat)
@@ -188,172 +157,42 @@ def _disturbed(call: Call) -> bool:
     return any(np.may_share_memory(output, each) for output in call.outputs for each in inputs)
 
 
-def normalised(kernel: Reducing, axis: Axis, shape: Shape) -> tuple[int, ...]:
-    """The axes to reduce, from the first on; raises with NumPy's texts."""
-    ndim = len(shape)
-    if axis is None:
-        return tuple(range(ndim))
-    found = []
-    for each in axis if isinstance(axis, (tuple, list)) else (axis,):
-        try:
-            number = operator.index(each)
-        except TypeError as reason:
-            raise AxisNotInteger(repr(axis)).at() from reason
-        if isinstance(each, (bool, np.bool_)):
-            raise AxisNotInteger(repr(axis)).at()
-        if not -ndim <= number < ndim:
-            raise AxisOutOfBounds(kernel.name, number, ndim, shape).at()
-        found.append(number % ndim)
-    if len(set(found)) != len(found):
-        raise AxisTwice(repr(axis)).at()
-    return tuple(sorted(found))
-
-
-def walk_shape(kernel: Reducing, shapes: Mapping[str, Shape]) -> Shape:
-    """The shape that the inputs have together. Raises ShapesDoNotBroadcast."""
-    shape: Shape | None = None
-    for name, each in shapes.items():
-        joined = each if shape is None else layouts.common_shape(shape, each)
-        if isinstance(joined, int):
-            assert shape is not None
-            raise ShapesDoNotBroadcast(kernel.name, name, shape, each, joined).at()
-        shape = joined
-    if shape is None:
-        raise SizeUndecided(kernel.name, "no argument that is not raw is an array", "pass an array to reduce").at()
-    return shape
-
-
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
 @forks_wait
 def make_plan(kernel: Reducing, call: Call) -> Plan:
     """Bind types, order the walk, compile every phase."""
-    dtypes = [
-        dtype_of(call.inputs[param.name], param.name, kernel.name) if param.name in call.inputs else None
-        for param in kernel.in_params
-    ]
-    given = call.outputs or []
-    dtypes += [dtype_of(each, param.name, kernel.name) for param, each in zip(kernel.out_params, given, strict=False)]
-    dtypes += [None] * (kernel.nargs - len(dtypes))
-    types = kernel.signature.bind(dtypes)
-    along = {param.name for param in kernel.in_params if not param.raw} | {MASK}
-    arrays = {**call.inputs, **({} if call.mask is None else {MASK: call.mask})}
-    shape = walk_shape(kernel, {name: each.shape for name, each in arrays.items() if name in along})
-    axes = normalised(kernel, call.axis, shape)
-    kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-    result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if call.keepdims else kept
-    shapes = tuple(shape if param.name in kernel.elements else result for param in kernel.out_params)
-    for param, each, wanted in zip(kernel.out_params, given, shapes, strict=False):
-        if each.shape != wanted:
-            raise OutShapeMismatch(kernel.name, param.name, each.shape, wanted).at()
-    ndims = tuple((param.name, call.inputs[param.name].ndim) for param in kernel.in_params if param.raw)
-    uses = kernel.uses_index
-    request = Request(
-        pipeline.types_with_mask(types, call.mask is not None), frozenset(call.values),
-        len(shape) if uses else 1, axes if uses else (0,), ndims, call.mask is not None, kernel.fp,
-    )  # fmt: skip
-    reduction, empty = pipeline.lower(kernel.definition, request)
-    parts = () if reduction.total is None else reduction.total.parts
-    partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
-    is_empty = 0 in shape and 0 not in kept
-    if is_empty and not empty.body:
-        raise NothingToReduce(kernel.name, shape).at()
-    steps: tuple[Step, ...] = ()
-    if 0 not in shape:
-        operands = _operands(kernel, arrays, types, shape, axes, given)
-        raw = [(name, view_of(each, types[name])) for name, each in arrays.items() if name not in along]
-        found = phases(shape, axes, operands, raw, lanes=reduction.lanes, partials=partials, as_is=uses)
-        if reduction.total is None and len(found) > 1:
-            raise RowsTooLong(
-                kernel.name, chunk_of(reduction.lanes, found[0].is_last), prod(shape[a] for a in axes)
-            ).at()
-        raws = dict(raw)
-        steps = tuple(_step(kernel, request, phase, raws) for phase in found)
-    count = prod(shape[axis] for axis in axes)
-    return Plan(types, shapes, kept, count, steps, partials, request, is_empty)
+
+    def view(array: Array, param: str) -> View:
+        return view_of(array, dtype_of(array, param, kernel.name))
+
+    outputs = None
+    if call.outputs is not None:
+        named = zip(kernel.out_params, call.outputs, strict=True)
+        outputs = tuple(view(each, param.name) for param, each in named)
+    given = Given(
+        inputs={name: view(each, name) for name, each in call.inputs.items()},
+        numbers=frozenset(call.values),
+        outputs=outputs,
+        mask=None if call.mask is None else view(call.mask, MASK),
+        axis=call.axis,
+        keepdims=call.keepdims,
+    )
+    bound = bind(kernel, given)
+    return Plan(bound, tuple(_step(kernel, bound, phase) for phase in bound.phases))
 
 
-def _operands(
-    kernel: Reducing,
-    arrays: Mapping[str, Array],
-    types: Mapping[str, DType],
-    shape: Shape,
-    axes: tuple[int, ...],
-    given: Sequence[Array],
-) -> list[Operand]:
-    """Inputs and outputs as memory along the walk; outputs to allocate lie in C order."""
-    found = []
-    raw = {param.name for param in kernel.in_params if param.raw}
-    for name, each in arrays.items():
-        if name not in raw:
-            view = view_of(each, BOOL if name == MASK else types[name])
-            found.append(Operand(name, view, layouts.broadcast_strides(view, shape), is_output=False))
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
-    for at, param in enumerate(kernel.out_params):
-        dtype = types[param.name]
-        if param.name in kernel.elements:
-            whole = view_of(given[at], dtype) if given else View(0, shape, _c_strides(shape, dtype.nbytes), dtype)
-            found.append(Operand(param.name, whole, layouts.broadcast_strides(whole, shape), is_output=True))
-            continue
-        if given:
-            view = view_of(_without_kept(given[at], tuple(shape[axis] for axis in kept)), dtype)
-        else:
-            extents = tuple(shape[axis] for axis in kept)
-            view = View(0, extents, _c_strides(extents, dtype.nbytes), dtype)
-        strides = [0] * len(shape)
-        for axis, stride in zip(kept, view.strides, strict=True):
-            strides[axis] = 0 if shape[axis] == 1 else stride
-        found.append(Operand(param.name, view, tuple(strides), is_output=True))
-    return found
-
-
-def _c_strides(shape: Shape, nbytes: int) -> Shape:
-    strides = []
-    for extent in reversed(shape):
-        strides.append(nbytes)
-        nbytes *= extent
-    return tuple(reversed(strides))
-
-
-def _step(kernel: Reducing, request: Request, phase: Phase, raw: Mapping[str, View]) -> Step:
+def _step(kernel: Reducing, bound: Bound, phase: Phase) -> Step:
     """Compile one phase and fill in what no call changes."""
     with forking.lock:
         from fusec.runtime.cpu import engine
 
-    executable = pipeline.executable(kernel.definition, request, phase)
+    executable = pipeline.executable(kernel.definition, bound.request, phase)
     elements = max(1, phase.extents[phase.axis] // phase.chunks)
     executable = engine.with_grain(executable, elements)
-    walks = {name: (strides, offset) for name, strides, offset in phase.operands}
-    template, pointers, scalars = array("q"), [], []
-    for position, slot in enumerate(executable.kernel.slots):
-        template.append(_constant(slot, phase, walks, raw))
-        if slot.kind == "pointer":
-            pointers.append((position, slot.param, walks[slot.param][1] if slot.param in walks else 0))
-        elif slot.kind == "scalar":
-            scalars.append((position, slot.param, slot.dtype, slot.axis if slot.dtype.bits == 128 else 0))
-    return Step(phase, executable, template, tuple(pointers), tuple(scalars))
-
-
-def _constant(slot: Slot, phase: Phase, walks: Mapping[str, tuple[Shape, int]], raw: Mapping[str, View]) -> int:
-    match slot.kind:
-        case "size":
-            size = 1
-            for extent in phase.extents:
-                size *= extent
-            return size
-        case "extent":
-            return phase.extents[slot.axis]
-        case "stride":
-            return walks[slot.param][0][slot.axis]
-        case "raw_size":
-            return raw[slot.param].size
-        case "raw_extent":
-            return raw[slot.param].shape[slot.axis]
-        case "raw_stride":
-            return raw[slot.param].strides[slot.axis]
-        case "pointer" | "scalar":
-            return 0
+    arguments = arrange(executable.kernel, phase, phase.extents, bound.raw, {REDUCED: bound.count})
+    return Step(phase, executable, arguments)
 
 
 # --- running -------------------------------------------------------------------------------------------------------
@@ -371,14 +210,10 @@ def _run_steps(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[Array
     for step in plan.steps:
         made: dict[str, Array] = {}
         if step.phase.role in ("first", "next"):
-            for stored, given, dtype in plan.partials:
+            for stored, given, dtype in plan.bound.partials:
                 arrays[stored] = made[given] = memory.empty(step.phase.space, dtype.numpy)
-        slots = step.template[:]
-        for slot, name, offset in step.pointers:
-            slots[slot] = arrays[name].__array_interface__["data"][0] + offset
-        for slot, name, dtype, half in step.scalars:
-            number = plan.count if name == REDUCED else call.values[name]
-            slots[slot] = encode(number, dtype, name, kernel.name)[half]
+        addresses = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
+        slots = step.arguments.fill(addresses, call.values, kernel.name)
         step.executable.run(slots.buffer_info()[0], step.phase.positions)
         arrays |= made
 
@@ -388,8 +223,8 @@ def _allocate(kernel: Reducing, plan: Plan) -> list[Array]:
         from fusec.runtime.cpu import memory
 
     made = []
-    for param, shape in zip(kernel.out_params, plan.shapes, strict=True):
-        dtype = plan.types[param.name]
+    for param, shape in zip(kernel.out_params, plan.bound.shapes, strict=True):
+        dtype = plan.bound.types[param.name]
         try:
             made.append(memory.empty(shape, dtype.numpy))
         except (MemoryError, OSError, ValueError) as problem:
@@ -407,8 +242,8 @@ def _store_empty(kernel: Reducing, plan: Plan, outputs: Sequence[Array]) -> None
     from fusec.ir.interpret import interpret
     from fusec.passes.expand import expand
 
-    _, empty = pipeline.lower(kernel.definition, plan.request)
-    arrays = {param.name: np.zeros((), plan.types[param.name].numpy) for param in kernel.out_params}
+    _, empty = pipeline.lower(kernel.definition, plan.bound.request)
+    arrays = {param.name: np.zeros((), plan.bound.types[param.name].numpy) for param in kernel.out_params}
     interpret(expand(empty), arrays, {}, ())
     for param, each in zip(kernel.out_params, outputs, strict=True):
         each[...] = arrays[param.name]

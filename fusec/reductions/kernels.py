@@ -20,7 +20,8 @@ from fusec.kernel import Fp
 from fusec.kernels import KEYWORDS
 from fusec.planned import MAX_PLANS, briefly
 from fusec.reductions import calls
-from fusec.reductions.calls import Axis, Call, Plan
+from fusec.reductions.binding import Axis
+from fusec.reductions.calls import Call, Plan
 from fusec.reductions.pipeline import ReductionDefinition, Source
 from fusec.signature import Parameter, Signature, join
 

@@ -18,15 +18,16 @@ from fusec.kernel import Kernel, Layout, Slot
 from fusec.layouts import WIDE, Nest, Shape, View
 from fusec.passes.phases import Role
 from fusec.records import dataclass, replace
+from fusec.scalars import encode
 
 
 @dataclass(frozen=True)
 class Phase:
     """One kernel of a reduction.
 
-    role: which part of the reduction. extents: of the walk. axis: which of them is reduced. chunks: that it has. operands: name -> strides in bytes along
-    the walk, and the offset in bytes where it starts; of arrays stored once for a chunk, the stride along `axis` is
-    from chunk to chunk. layout: what the kernel is specialised for.
+    role: which part of the reduction. extents: of the walk. axis: which of them is reduced. chunks: that it has.
+    operands: name -> strides in bytes along the walk, and the offset in bytes where it starts; of arrays stored once
+    for a chunk, the stride along `axis` is from chunk to chunk. layout: what the kernel is specialised for.
     """
 
     role: Role
@@ -58,8 +59,8 @@ class Phase:
 
     @property
     def threads_layout(self) -> Layout:
-        """The layout of a kernel over `threads`, which may be more than the elements."""
-        return replace(self.layout, wide=True) if prod(self.threads) >= WIDE else self.layout
+        """The layout of a kernel over `threads`, which may be more than the elements; it takes one at a time."""
+        return replace(self.layout, wide=self.layout.wide or prod(self.threads) >= WIDE, aligned=1)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,15 @@ class Arguments:
     template: array[int]
     pointers: tuple[tuple[int, str, int], ...]
     scalars: tuple[tuple[int, str, DType, int], ...]
+
+    def fill(self, addresses: Mapping[str, int], values: Mapping[str, object], kernel: str) -> array[int]:
+        """The slots of one call; raises if a number does not fit its parameter."""
+        slots = self.template[:]
+        for slot, name, offset in self.pointers:
+            slots[slot] = addresses[name] + offset
+        for slot, name, dtype, half in self.scalars:
+            slots[slot] = encode(values[name], dtype, name, kernel)[half]
+        return slots
 
 
 def arrange(
@@ -200,7 +210,7 @@ def phases(
             return tuple(found)
         raw, as_is = (), False
         views = {name: views[name] for name in outputs}
-        views |= {name: _dense(phase.space, dtype) for _, name, dtype in partials}
+        views |= {name: dense(phase.space, dtype) for _, name, dtype in partials}
 
 
 def _walk_upwards(walk: _Walk, inputs: Sequence[str]) -> None:
@@ -240,7 +250,7 @@ def _phase(
     is_done = chunks == 1 and sum(walk.reduced) == 1
     extents = tuple(walk.extents)
     space = (*extents[:axis], chunks, *extents[axis + 1 :])
-    stored = [] if is_done else [(name, _dense(space, dtype)) for name, _, dtype in partials]
+    stored = [] if is_done else [(name, dense(space, dtype)) for name, _, dtype in partials]
     names = [name for name in views if is_done or name not in outputs]
     rows = [*((name, tuple(walk.rows[name]), walk.offsets[name]) for name in names)]
     rows += [(name, view.strides, 0) for name, view in stored]
@@ -262,14 +272,14 @@ def _after(
 ) -> _Walk:
     """The walk over the results of chunks."""
     rows = {name: list(walk.rows[name]) for name in outputs}
-    rows |= {name: list(_dense(space, dtype).strides) for _, name, dtype in partials}
+    rows |= {name: list(dense(space, dtype).strides) for _, name, dtype in partials}
     left = _Walk([*space], [*walk.reduced], rows, {name: walk.offsets.get(name, 0) for name in rows})
     left.take([at for at in range(len(space)) if at != axis or chunks > 1])
     left.merge()
     return left
 
 
-def _dense(shape: Shape, dtype: DType) -> View:
+def dense(shape: Shape, dtype: DType) -> View:
     """A new array in C order, wherever it will be."""
     strides, step = [0] * len(shape), dtype.nbytes
     for axis in range(len(shape) - 1, -1, -1):

@@ -1,0 +1,175 @@
+"""What a call of a reduction comes to in plain numbers, whether its arrays are on the host or on a device."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec import layouts
+from fusec.dtypes import DType
+from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
+from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, NothingToReduce, RowsTooLong
+from fusec.ir.reductions import chunk_of
+from fusec.layouts import Shape, View
+from fusec.records import dataclass
+from fusec.reductions import pipeline
+from fusec.reductions.pipeline import MASK, Request
+from fusec.reductions.plans import Operand, Phase, dense, phases
+
+if TYPE_CHECKING:
+    from fusec.reductions.kernels import Reducing
+
+Axis = object  # None, an integer, or a sequence of integers
+
+
+@dataclass(frozen=True)
+class Given:
+    """The arguments of a call.
+
+    inputs: by name, numbers left out. numbers: the names of those. outputs: None to allocate them. mask: the array of
+    where=.
+    """
+
+    inputs: Mapping[str, View]
+    numbers: frozenset[str]
+    outputs: tuple[View, ...] | None
+    mask: View | None
+    axis: Axis
+    keepdims: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known of a call before anything is compiled.
+
+    types: of all parameters. shape: of the walk. shapes: of the outputs. kept: of the totals, without axes kept for
+    their place. count: elements of one total. phases: the kernels in order; none if nothing is to be run. partials:
+    (name as output, name as input, dtype) of arrays between them. raw: the arrays that the texts address. is_empty:
+    totals have no elements.
+    """
+
+    types: Mapping[str, DType]
+    shape: Shape
+    shapes: tuple[Shape, ...]
+    kept: Shape
+    count: int
+    phases: tuple[Phase, ...]
+    partials: tuple[tuple[str, str, DType], ...]
+    raw: Mapping[str, View]
+    request: Request
+    is_empty: bool
+
+
+def bind(kernel: Reducing, given: Given) -> Bound:
+    """Bind types and order the walk. Raises for shapes, axes and types that do not go together."""
+    outputs = given.outputs or ()
+    dtypes = [given.inputs[param.name].dtype if param.name in given.inputs else None for param in kernel.in_params]
+    dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
+    types = kernel.signature.bind(dtypes)
+    along = {param.name for param in kernel.in_params if not param.raw} | {MASK}
+    views = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
+    shape = walk_shape(kernel, {name: each.shape for name, each in views.items() if name in along})
+    axes = normalised(kernel, given.axis, shape)
+    kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+    result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if given.keepdims else kept
+    shapes = tuple(shape if param.name in kernel.elements else result for param in kernel.out_params)
+    for param, each, wanted in zip(kernel.out_params, outputs, shapes, strict=False):
+        if each.shape != wanted:
+            raise OutShapeMismatch(kernel.name, param.name, each.shape, wanted).at()
+    ndims = tuple((param.name, len(given.inputs[param.name].shape)) for param in kernel.in_params if param.raw)
+    uses, masked = kernel.uses_index, given.mask is not None
+    request = Request(
+        pipeline.types_with_mask(types, masked), given.numbers,
+        len(shape) if uses else 1, axes if uses else (0,), ndims, masked, kernel.fp,
+    )  # fmt: skip
+    reduction, empty = pipeline.lower(kernel.definition, request)
+    parts = () if reduction.total is None else reduction.total.parts
+    partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
+    is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)
+    if is_empty and not empty.body:
+        raise NothingToReduce(kernel.name, shape).at()
+    raw = {name: each for name, each in views.items() if name not in along}
+    found: tuple[Phase, ...] = ()
+    if 0 not in shape:
+        inputs = {name: each for name, each in views.items() if name in along}
+        operands = _operands(kernel, inputs, types, shape, axes, outputs)
+        found = phases(shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses)
+        if reduction.total is None and len(found) > 1:
+            raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
+    return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty)
+
+
+def normalised(kernel: Reducing, axis: Axis, shape: Shape) -> tuple[int, ...]:
+    """The axes to reduce, from the first on; raises with NumPy's texts."""
+    ndim = len(shape)
+    if axis is None:
+        return tuple(range(ndim))
+    found = []
+    for each in axis if isinstance(axis, (tuple, list)) else (axis,):
+        try:
+            number = operator.index(each)
+        except TypeError as reason:
+            raise AxisNotInteger(repr(axis)).at() from reason
+        if isinstance(each, (bool, np.bool_)):
+            raise AxisNotInteger(repr(axis)).at()
+        if not -ndim <= number < ndim:
+            raise AxisOutOfBounds(kernel.name, number, ndim, shape).at()
+        found.append(number % ndim)
+    if len(set(found)) != len(found):
+        raise AxisTwice(repr(axis)).at()
+    return tuple(sorted(found))
+
+
+def walk_shape(kernel: Reducing, shapes: Mapping[str, Shape]) -> Shape:
+    """The shape that the inputs have together. Raises ShapesDoNotBroadcast."""
+    shape: Shape | None = None
+    for name, each in shapes.items():
+        joined = each if shape is None else layouts.common_shape(shape, each)
+        if isinstance(joined, int):
+            assert shape is not None
+            raise ShapesDoNotBroadcast(kernel.name, name, shape, each, joined).at()
+        shape = joined
+    if shape is None:
+        raise SizeUndecided(kernel.name, "no argument that is not raw is an array", "pass an array to reduce").at()
+    return shape
+
+
+def _operands(
+    kernel: Reducing,
+    inputs: Mapping[str, View],
+    types: Mapping[str, DType],
+    shape: Shape,
+    axes: tuple[int, ...],
+    outputs: Sequence[View],
+) -> list[Operand]:
+    """Inputs and outputs as memory along the walk; outputs to allocate lie in C order."""
+    found = [
+        Operand(name, view, layouts.broadcast_strides(view, shape), is_output=False) for name, view in inputs.items()
+    ]
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    for at, param in enumerate(kernel.out_params):
+        if param.name in kernel.elements:
+            whole = outputs[at] if outputs else dense(shape, types[param.name])
+            found.append(Operand(param.name, whole, layouts.broadcast_strides(whole, shape), is_output=True))
+            continue
+        extents = tuple(shape[axis] for axis in kept)
+        view = without_kept(outputs[at], axes, len(shape)) if outputs else dense(extents, types[param.name])
+        strides = [0] * len(shape)
+        for axis, stride in zip(kept, view.strides, strict=True):
+            strides[axis] = 0 if shape[axis] == 1 else stride
+        found.append(Operand(param.name, view, tuple(strides), is_output=True))
+    return found
+
+
+def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
+    """The view without the axes of one element that stand for reduced ones."""
+    if len(view.shape) < ndim:
+        return view
+    kept = [axis for axis in range(ndim) if axis not in axes]
+    return view._replace(
+        shape=tuple(view.shape[axis] for axis in kept), strides=tuple(view.strides[axis] for axis in kept)
+    )
