@@ -23,8 +23,8 @@ SINGLES = [
     " imag negative positive invert logical_not angle deg2rad square".split()
 ]
 SINGLES += ["-x", "+x", "~x", "not x", "abs(x)", "x.real", "x.imag", "float(x)", "bool(x)", "x.astype(np.int16)"]
-# What fusec has otherwise, on purpose: bools stay bools where NumPy makes integers or floats of them. Complex numbers have
-# no order, and do not turn into real ones silently.
+# What fusec has otherwise, on purpose: bools stay bools where NumPy makes integers or floats of them. Complex numbers
+# have no order, and do not turn into real ones silently.
 OTHERWISE = {
     ("floor", "bool"),
     ("ceil", "bool"),
