@@ -59,8 +59,8 @@ class Phase:
 
     @property
     def threads_layout(self) -> Layout:
-        """The layout of a kernel over `threads`, which may be more than the elements; it takes one at a time."""
-        return replace(self.layout, wide=self.layout.wide or prod(self.threads) >= WIDE, aligned=1)
+        """The layout of a kernel over `threads`, which may be more than the elements."""
+        return replace(self.layout, wide=True) if prod(self.threads) >= WIDE else self.layout
 
 
 @dataclass(frozen=True)

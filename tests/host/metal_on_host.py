@@ -287,16 +287,16 @@ def block_args(
     held = {name: SimpleNamespace(array=array) for name, array in arrays.items()}
     names = [slot.param for slot in kernel.slots if slot.kind == "pointer"]
     rest = [slot for slot in kernel.slots if slot.kind != "pointer"]
-    return [*names, _packed(rest, [value_of(slot, held, scalars, shape, program) for slot in rest])]
+    return [*names, packed(rest, [value_of(slot, held, scalars, shape, program) for slot in rest])]
 
 
-def _packed(slots: Sequence[Slot], values: Sequence[bytes]) -> bytes:
+def packed(slots: Sequence[Slot], values: Sequence[bytes]) -> bytes:
     """Values as the members of a struct."""
-    packed = b""
+    text = b""
     for slot, value in zip(slots, values, strict=True):
         unit = slot.dtype.nbytes // (2 if slot.dtype.is_complex else 1)
-        packed += bytes(-len(packed) % unit) + value
-    return packed.ljust((len(packed) + 7) // 8 * 8, b"\0")
+        text += bytes(-len(text) % unit) + value
+    return text.ljust((len(text) + 7) // 8 * 8, b"\0")
 
 
 class MetalOnHost:
@@ -348,8 +348,8 @@ class MetalOnHost:
         encoded = encode(kernel, program, guarded, scalars, shape)
         pointers = [value for slot, value in zip(kernel.slots, encoded, strict=True) if slot.kind == "pointer"]
         rest = [(slot, value) for slot, value in zip(kernel.slots, encoded, strict=True) if slot.kind != "pointer"]
-        packed = _packed([slot for slot, _ in rest], [value for _, value in rest])
-        block = ctypes.create_string_buffer(packed, len(packed))
+        struct = packed([slot for slot, _ in rest], [value for _, value in rest])
+        block = ctypes.create_string_buffer(struct, len(struct))
         addresses = [int.from_bytes(value, "little") for value in pointers]
         buffers = (ctypes.c_void_p * (len(addresses) + 1))(*addresses, ctypes.addressof(block))
         size = int(np.prod(shape, dtype=np.int64))

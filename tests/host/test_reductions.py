@@ -1,0 +1,115 @@
+"""Reductions as emitted for GPUs: on fibers, in PTX and as Metal, each with the bits of the oracle."""
+
+import cuda_in_ptx
+import cuda_on_host
+import metal_on_host
+import numpy as np
+import ptx
+import pytest
+from reduction_runs import Reduced, Texts, assert_bits, reduced, run_in_ptx
+
+from fusec.codegen import cuda, metal
+from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from tests.support import reduction_examples as examples
+
+EXAMPLES = {
+    "sum": (examples.simple("add", FLOAT32), {"x": "f4"}),
+    "sum64": (examples.simple("add", FLOAT64), {"x": "f8"}),
+    "small": (examples.simple("add", INT8, INT64), {"x": "i1"}),
+    "dot": (examples.dot(FLOAT64), {"x": "f8", "y": "f8"}),
+    "extremes": (examples.extremes(FLOAT32), {"x": "f4"}),
+    "argmin": (examples.argmin(FLOAT32), {"x": "f4", "at": "i8"}),
+    "spread": (examples.spread(), {"x": "f4"}),
+    "softmax": (examples.softmax(), {"x": "f4"}),
+}
+WIDE = {"sum64", "dot", "spread"}  # which need float64
+
+
+def values(names, shape, axis, seed=0):
+    rng = np.random.default_rng(seed)
+    made = {name: rng.integers(-50, 50, shape) * rng.choice([1, 0.37], shape) for name in names}
+    if "at" in made:
+        steps = np.arange(shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(shape))])
+        made["at"] = np.broadcast_to(steps, shape)
+    return {name: np.ascontiguousarray(made[name].astype(dtype)) for name, dtype in names.items()}
+
+
+def case(name, shape, axis) -> Reduced:
+    reduction, names = EXAMPLES[name]
+    return reduced(f"{name} of {shape} along {axis}", reduction, values(names, shape, axis), shape, (axis,))
+
+
+def sizes(name):
+    """Sizes around the boundaries of lanes, rounds and chunks; what has no total is one chunk."""
+    lanes = EXAMPLES[name][0].lanes
+    last = [1, 2, 31, 33, lanes - 1, lanes, lanes + 1, 3 * lanes + 5, 64 * lanes]
+    return last if name == "softmax" else [*last, 64 * lanes + 1]
+
+
+def cases(names, all_sizes=False):
+    found = []
+    for name in names:
+        chosen = sizes(name) if all_sizes else [33, 3 * EXAMPLES[name][0].lanes + 5]
+        found += [case(name, (2, count), 1) for count in chosen]
+        columns = [1, 63, 64] if name == "softmax" else [1, 63, 64, 65, 4100] if all_sizes else [5, 65]
+        found += [case(name, (count, 3), 0) for count in columns if count <= 64 or name != "softmax"]
+    return found
+
+
+DEFAULT = [name for name in EXAMPLES if name != "sum64"]
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_cuda_text_gives_the_bits_of_the_oracle(tmp_path):
+    check_fibers(cases(["sum", "argmin", "spread"]), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_cuda_text_gives_the_bits_of_the_oracle_at_every_boundary(tmp_path):
+    check_fibers(cases(EXAMPLES, all_sizes=True), tmp_path)
+
+
+def check_fibers(runs, folder):
+    texts = Texts(runs, cuda.generate)
+    programs = cuda_on_host.BlockPrograms(list(texts.distinct), folder)
+    for number, run in enumerate(runs):
+        launches = texts.launches(number, run, in_struct=False, grid=2)
+        assert_bits(run, programs.run(launches, run.buffers, (0, 1, 2)))
+
+
+@pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
+def test_metal_text_gives_the_bits_of_the_oracle(tmp_path):
+    check_metal(cases(["sum", "argmin"]), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
+def test_metal_text_gives_the_bits_of_the_oracle_at_every_boundary(tmp_path):
+    check_metal(cases([name for name in EXAMPLES if name not in WIDE], all_sizes=True), tmp_path)
+
+
+def check_metal(runs, folder):
+    texts = Texts(runs, metal.generate)
+    programs = metal_on_host.BlockPrograms(list(texts.distinct), folder)
+    for number, run in enumerate(runs):
+        launches = texts.launches(number, run, in_struct=True)
+        assert_bits(run, programs.run(launches, run.buffers, (0, 1, 2)))
+
+
+def test_ptx_gives_the_bits_of_the_oracle():
+    check_ptx(cases(DEFAULT), ["shuffled"])
+
+
+@pytest.mark.slow
+def test_ptx_gives_the_bits_of_the_oracle_at_every_boundary():
+    check_ptx(cases(EXAMPLES, all_sizes=True), ["ascending", "descending", "shuffled"])
+
+
+def check_ptx(runs, orders):
+    pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
+    texts = Texts(runs, cuda.generate)
+    module = ptx.load(cuda_in_ptx.ptx_of(cuda_in_ptx.translation_unit(list(texts.distinct.values()))))
+    for number, run in enumerate(runs):
+        for order in orders:
+            assert_bits(run, run_in_ptx(module, texts, number, run, order))
