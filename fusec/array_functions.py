@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from fusec.calls import Call
 from fusec.captures import Captured, Origin
 from fusec.dtypes import DType
 from fusec.entries import Entries
-from fusec.errors.arguments import BadBlockSize, UnknownTypeName
+from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownTypeName
 from fusec.errors.python import (
     ArgumentMissing,
     BadParameter,
@@ -152,7 +153,9 @@ class Elementwise:
     def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object]) -> None:
         self.__fusec_origin__, self.kept = origin, kept
         self.tree = captures.read(origin)
-        self.name = name or self.tree.name
+        self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
+        if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
+            raise InvalidKernelName(self.name).at()
         self.fp = pipeline.check_fp(fp)
         self.params = tuple(param.name for param in self.tree.params)
         self.outputs, self.returns_tuple = _outputs(self.tree)

@@ -213,3 +213,16 @@ def test_one_file_may_hold_functions_of_many_dtypes():
     assert f(np.arange(4, dtype="int8")).dtype == np.float16
     for dtype in ("float16", "float32", "float64"):
         np.testing.assert_array_equal(f(np.arange(9, dtype=dtype)), np.sqrt(np.arange(9, dtype=dtype)))
+
+
+def test_python_integers_known_beforehand_are_as_large_as_in_python():
+    np.testing.assert_array_equal(fusec.elementwise("def f(x): return x + 2**70 - 2**70 + 2**3")(np.arange(3.0)), 8.0)
+    assert fusec.elementwise("def f(x): return (2**70 // 2**68) * x")(np.arange(3, dtype="int8")).tolist() == [0, 4, 8]
+
+
+def test_names_need_not_be_ascii_but_entry_points_are():
+    f = fusec.elementwise("def größe(α):\n    β = 2 * α\n    return β\n")
+    np.testing.assert_array_equal(f(X), 2 * X)
+    assert f.source("cuda").isascii()
+    with pytest.raises(FusecError, match='Invalid kernel name: "a b"'):
+        fusec.elementwise("def f(x): return x", name="a b")

@@ -6,6 +6,7 @@ from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.places import Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
+from fusec.codegen.c_family.statements import harmless
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.ir.expr import Struct
 from fusec.ir.loops import ArrayParam, Program, ScalarParam
@@ -83,7 +84,7 @@ class Frame:
             f"// layout {self.layout.key}{f', {self.lanes} elements at once' if self.lanes > 1 else ''}",
         ]
         mode = [MODES[self.fp]] if self.fp in MODES else []
-        return "\n".join(lines + mode + self._demands())
+        return "\n".join([harmless(line) for line in lines] + mode + self._demands())
 
     def _demands(self) -> list[str]:
         """What the arguments must be for the text to be right, as a comment line; nothing if anything will do."""

@@ -33,11 +33,12 @@ COMPARISONS = {
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 PYTHON: dict[str, Callable[..., PythonNumber]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
-    ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
+    "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-MAX_LITERAL = 1 << 512  # integers beyond are not folded
+MAX_BITS = 512
+MAX_LITERAL = 1 << MAX_BITS  # integers beyond are not folded
 WIDEST = 64  # bits; shifting any integer by this much leaves nothing of it
 
 
@@ -78,6 +79,10 @@ def _folded(op: str, left: Scalar, right: Scalar) -> Scalar | None:
         return None
     if op in ("<<", ">>") and not (isinstance(b, int) and 0 <= b < WIDEST):
         return None
+    if op == "**" and not (
+        isinstance(a, int) and isinstance(b, int) and 0 <= b * a.bit_length() <= MAX_BITS and b >= 0
+    ):
+        return None  # powers of floats are those of the elementary functions
     try:
         value = PYTHON[op](a, b)
     except (ArithmeticError, TypeError, ValueError):
