@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,11 @@ from fusec.errors.arguments import (
 )
 from fusec.errors.reductions import WhereNotBool
 from fusec.forking import forks_wait
+from fusec.ir.loops import ScalarParam
 from fusec.ir.reductions import REDUCED
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 from fusec.reductions import pipeline
 from fusec.reductions.binding import Axis, Bound, Given, bind
 from fusec.reductions.pipeline import MASK
@@ -79,22 +80,25 @@ def run(
 ) -> tuple[object, ...]:
     """Reduce host arrays and return all outputs."""
     call = read(kernel, args, out, axis, keepdims, where)
+    asked = call.outputs
+    if asked is not None and _disturbed(call):
+        call = replace(call, outputs=[np.empty(each.shape, each.dtype) for each in asked])
     plan = kernel.plan(call)
-    outputs = _allocate(kernel, plan) if call.outputs is None or _disturbed(call) else call.outputs
+    outputs = _allocate(kernel, plan) if call.outputs is None else call.outputs
     flat = [
         each if param.name in kernel.elements else _without_kept(each, plan.bound.kept)
         for param, each in zip(kernel.out_params, outputs, strict=True)
     ]
     if plan.bound.is_empty:
-        _store_empty(kernel, plan, flat)
+        _store_empty(kernel, plan, call, flat)
     elif plan.steps:
         _run_steps(kernel, plan, call, flat)
-    if call.outputs is None:
+    if asked is None:
         wrap = wrapper_of(args)
         return tuple(each if wrap is None else wrap(each) for each in outputs)
     given: Sequence[object] = out if isinstance(out, (tuple, list)) else (out,)
-    if call.outputs is not outputs:
-        for target, source in zip(call.outputs, outputs, strict=True):
+    if asked is not outputs:
+        for target, source in zip(asked, outputs, strict=True):
             target[...] = source
     return tuple(given) if out is not None else args[kernel.nin :]
 
@@ -237,13 +241,20 @@ def _without_kept(array: Array, kept: Shape) -> Array:
     return array if array.shape == kept else array.reshape(kept)
 
 
-def _store_empty(kernel: Reducing, plan: Plan, outputs: Sequence[Array]) -> None:
+def _store_empty(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
     """Totals of no elements."""
+    for value, each in zip(empty_totals(kernel, plan.bound, call.values), outputs, strict=True):
+        each[...] = value
+
+
+def empty_totals(kernel: Reducing, bound: Bound, values: Mapping[str, object]) -> list[Array]:
+    """The outputs for one total of no elements. values: of the inputs that are numbers."""
     from fusec.ir.interpret import interpret
     from fusec.passes.expand import expand
 
-    _, empty = pipeline.lower(kernel.definition, plan.bound.request)
-    arrays = {param.name: np.zeros((), plan.bound.types[param.name].numpy) for param in kernel.out_params}
-    interpret(expand(empty), arrays, {}, ())
-    for param, each in zip(kernel.out_params, outputs, strict=True):
-        each[...] = arrays[param.name]
+    _, empty = pipeline.lower(kernel.definition, bound.request)
+    arrays = {param.name: np.zeros((), bound.types[param.name].numpy) for param in kernel.out_params}
+    numbers = {**values, REDUCED: bound.count}
+    scalars = {param.name: numbers[param.name] for param in empty.params if isinstance(param, ScalarParam)}
+    interpret(expand(empty), arrays, scalars, ())
+    return list(arrays.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fusec import forking, pipeline
 from fusec.errors.arguments import (
@@ -18,12 +19,17 @@ from fusec.errors.arguments import (
 from fusec.frontends.params import parse_params
 from fusec.kernel import Fp
 from fusec.kernels import KEYWORDS
+from fusec.operands import is_foreign
 from fusec.planned import MAX_PLANS, briefly
 from fusec.reductions import calls
 from fusec.reductions.binding import Axis
 from fusec.reductions.calls import Call, Plan
 from fusec.reductions.pipeline import ReductionDefinition, Source
 from fusec.signature import Parameter, Signature, join
+
+if TYPE_CHECKING:
+    from fusec.reductions.device_calls import Call as DeviceCall
+    from fusec.reductions.device_calls import Plan as DevicePlan
 
 INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
 
@@ -50,6 +56,36 @@ class Reducing:
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.elements, self.uses_index, self.fp = elements, uses_index, fp
         self._plans: dict[object, Plan] = {}
+        self._device_plans: dict[object, DevicePlan] = {}
+
+    def reduce(
+        self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object, stream: object = None
+    ) -> tuple[object, ...]:
+        """Run a call, on the device of its arrays if one of them is on one; all outputs."""
+        foreign = [arg for arg in _flat(args, out, where) if is_foreign(arg)]
+        if foreign:
+            with forking.lock:
+                from fusec.runtime import cuda
+
+            if any(cuda.is_device_array(arg) for arg in foreign):
+                with forking.lock:
+                    from fusec.reductions import device_calls
+
+                return device_calls.run(self, args, out, axis, keepdims, where, stream)
+        return calls.run(self, args, out, axis, keepdims, where)
+
+    def device_plan(self, call: DeviceCall) -> DevicePlan:
+        """The same as `plan` for arrays on a device."""
+        found = self._device_plans.get(call.key)
+        if found is None:
+            from fusec.reductions import device_calls
+
+            found = device_calls.make_plan(self, call)
+            with forking.lock:
+                if len(self._device_plans) >= MAX_PLANS:
+                    self._device_plans.clear()
+                self._device_plans[call.key] = found
+        return found
 
     def plan(self, call: Call) -> Plan:
         """The plan of a call, made at the first call of its kind and remembered."""
@@ -152,8 +188,7 @@ class ReductionKernel(Reducing):
             count = len(out) if isinstance(out, (tuple, list)) else 1
             if count != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
-        del stream  # host arrays have none
-        results = calls.run(self, args, out, axis, keepdims, where)
+        results = self.reduce(args, out, axis, keepdims, where, stream)
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:
@@ -167,6 +202,11 @@ class ReductionKernel(Reducing):
             self.reduce_dims, d.preamble, d.options,
         )  # fmt: skip
         return _restore, (type(self), args, self.fp)
+
+
+def _flat(args: tuple[object, ...], out: object, where: object) -> tuple[object, ...]:
+    """Everything that may be an array."""
+    return (*args, *(out if isinstance(out, (tuple, list)) else (out,)), where)
 
 
 def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp) -> ReductionKernel:

@@ -53,6 +53,12 @@ class Phase:
         return (*self.extents[: self.axis], self.chunks, *self.extents[self.axis + 1 :])
 
     @property
+    def kind(self) -> Phase:
+        """What kernels for many threads depend on: a small phase, the same for many."""
+        small, layout = (1,) * len(self.extents), self.threads_layout
+        return replace(self, extents=small, chunks=1, operands=(), layout=layout)
+
+    @property
     def threads(self) -> Shape:
         """The same for targets of many threads, of which a group shares each chunk of a last axis."""
         return (*self.space[:-1], self.chunks * GROUP) if self.is_last else self.space

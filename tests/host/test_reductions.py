@@ -1,5 +1,7 @@
 """Reductions as emitted for GPUs: on fibers, in PTX and as Metal, each with the bits of the oracle."""
 
+import re
+
 import cuda_in_ptx
 import cuda_on_host
 import metal_on_host
@@ -10,6 +12,7 @@ from reduction_runs import Reduced, Texts, assert_bits, reduced, run_in_ptx
 
 from fusec.codegen import cuda, metal
 from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from fusec.ir.loops import GROUP
 from tests.support import reduction_examples as examples
 
 EXAMPLES = {
@@ -113,3 +116,29 @@ def check_ptx(runs, orders):
     for number, run in enumerate(runs):
         for order in orders:
             assert_bits(run, run_in_ptx(module, texts, number, run, order))
+
+
+def check_nvrtc(names, arch):
+    test_nvrtc = pytest.importorskip("test_nvrtc", reason="the extra fusec[cuda] brings NVRTC")
+    texts = Texts(cases(names), cuda.generate)
+    test_nvrtc.assert_compiles(list(texts.distinct.values()), arch)
+    assert any(kernel.group == GROUP for kernel in texts.distinct.values())
+
+
+def test_nvrtc_compiles_reductions_without_spills():
+    check_nvrtc(DEFAULT, "sm_90")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
+def test_nvrtc_compiles_reductions_for_every_architecture(arch):
+    check_nvrtc(EXAMPLES, arch)
+
+
+def test_whole_rounds_are_loaded_without_tests_between():
+    """Seen in PTX: four rounds of four lanes, one load after the other, before the next branch."""
+    pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
+    texts = Texts([case("sum", (8193,), 0)], cuda.generate)
+    text = cuda_in_ptx.ptx_of(next(iter(texts.distinct)), "compute_90")
+    blocks = re.split(r"bra|\n\$L", text)
+    assert max(block.count("ld.global") for block in blocks) >= 16

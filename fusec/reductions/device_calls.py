@@ -1,0 +1,271 @@
+"""A call of a reduction with arrays on a CUDA device: the phases one after the other on one stream, nothing waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec import cache, debug, device_calls, forking, layouts, pipeline
+from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
+from fusec.errors.reductions import WhereNotBool
+from fusec.ir.reductions import AXIS, REDUCED
+from fusec.layouts import View
+from fusec.operands import is_number, may_overlap
+from fusec.planned import Planned
+from fusec.records import dataclass, replace
+from fusec.reductions import binding
+from fusec.reductions import pipeline as stages
+from fusec.reductions.binding import Axis, Bound, Given
+from fusec.reductions.calls import empty_totals
+from fusec.reductions.pipeline import MASK, Request, Source
+from fusec.reductions.plans import Arguments, Phase, arrange
+from fusec.runtime import cuda
+from fusec.signature import Parameter
+
+if TYPE_CHECKING:
+    from fusec.reductions.kernels import Reducing
+    from fusec.runtime.cuda import DeviceArray, Module
+
+MODULES = 512  # compiled kernels kept in memory
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel of a plan, with its arguments."""
+
+    phase: Phase
+    module: Module
+    arguments: Arguments
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A compiled reduction for one combination of dtypes, shapes, strides, axes and device."""
+
+    bound: Bound
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Call:
+    """The arguments of one call.
+
+    inputs: by name, numbers left out. values: the numbers. outputs: as given, or None. mask: the array of where=.
+    stream: a handle. device: where all arrays are.
+    """
+
+    inputs: dict[str, DeviceArray]
+    values: dict[str, object]
+    outputs: list[DeviceArray] | None
+    mask: DeviceArray | None
+    axis: Axis
+    keepdims: bool
+    stream: int
+    device: int
+
+    @property
+    def sources(self) -> list[DeviceArray]:
+        """All arrays that are read."""
+        return [*self.inputs.values(), *([] if self.mask is None else [self.mask])]
+
+    @property
+    def key(self) -> object:
+        """What the plan depends on."""
+        described = [
+            (each.dtype, each.shape, each.strides, each.pointer % cuda.VECTOR_BYTES)
+            for each in (*self.sources, *(self.outputs or ()))
+        ]
+        marks = (tuple(self.inputs), self.mask is None, self.outputs is None, tuple(self.values), self.keepdims)
+        axis = tuple(self.axis) if isinstance(self.axis, list) else self.axis
+        return (tuple(described), marks, axis, self.device)
+
+
+def run(
+    kernel: Reducing,
+    args: tuple[object, ...],
+    out: object,
+    axis: Axis,
+    keepdims: bool,
+    where: object,
+    stream: object,
+) -> tuple[object, ...]:
+    """Enqueue a reduction on a stream of the arrays' device and return all outputs; does not wait.
+
+    Raises what `fusec.reductions.calls.run` raises, and the errors of `fusec.errors.targets`.
+    """
+    given: tuple[object, ...] = args[kernel.nin :]
+    if out is not None:
+        given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    call = read(kernel, args, given, axis, keepdims, where, stream)
+    like = next(arg for arg in (*args, *given, where) if cuda.is_device_array(arg))
+    if call.outputs is not None and _disturbed(call):
+        made = [_new(like, each.shape, each, call) for each in call.outputs]
+        _reduce(kernel, replace(call, outputs=[cuda.describe(each, call.stream) for each in made]), like)
+        for source, target in zip(made, given, strict=True):
+            device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
+        return given
+    outputs = _reduce(kernel, call, like)
+    return given or tuple(cuda.deliver(like, each) for each in outputs)
+
+
+def _reduce(kernel: Reducing, call: Call, like: object) -> list[object]:
+    """Run the plan of a call; the outputs, new ones if there are none."""
+    plan = kernel.device_plan(call)
+    bound, made, outputs = plan.bound, list[object](), call.outputs
+    if outputs is None:
+        typed = zip(kernel.out_params, bound.shapes, strict=True)
+        made = [
+            cuda.allocate(like, shape, bound.types[param.name], device=call.device, stream=call.stream)
+            for param, shape in typed
+        ]
+        outputs = [cuda.describe(each, call.stream) for each in made]
+    if bound.is_empty:
+        _store_empty(kernel, bound, outputs, call)
+    elif plan.steps:
+        cuda.acquire([*call.sources, *outputs], call.stream, call.device)
+        _launch(kernel, plan, call, outputs)
+        cuda.release(outputs, call.stream, call.device)
+    return made
+
+
+def _new(like: object, shape: tuple[int, ...], of: DeviceArray, call: Call) -> object:
+    return cuda.allocate(like, shape, of.dtype, device=call.device, stream=call.stream)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def read(
+    kernel: Reducing,
+    args: tuple[object, ...],
+    given: tuple[object, ...],
+    axis: Axis,
+    keepdims: bool,
+    where: object,
+    stream: object,
+) -> Call:
+    """Sort the arguments into device arrays and numbers; raises for anything else."""
+    handle = cuda.stream_for((*args, *given, where), stream)
+    inputs: dict[str, DeviceArray] = {}
+    values: dict[str, object] = {}
+    for param, arg in zip(kernel.in_params, args, strict=False):
+        if is_number(arg):
+            values[param.name] = arg
+        else:
+            inputs[param.name] = cuda.describe(arg, handle)
+    outputs = [_output(kernel, *pair, handle) for pair in zip(kernel.out_params, given, strict=False)]
+    _check_outputs(kernel, [view_of(each) for each in outputs])
+    call = Call(inputs, values, outputs or None, None, axis, bool(keepdims), handle, 0)
+    call.device = cuda.same_device([*call.sources, *outputs])
+    if where is not True and where is not None:
+        if isinstance(where, (bool, np.bool_, list)):
+            where = cuda.from_numpy(np.asarray(where), call.device, handle)
+        call.mask = cuda.describe(where, handle)
+        call.device = cuda.same_device([*call.sources, *outputs])
+        if call.mask.dtype.name != "bool":
+            raise WhereNotBool(kernel.name, str(call.mask.dtype)).at()
+    return call
+
+
+def _output(kernel: Reducing, param: Parameter, given: object, stream: int) -> DeviceArray:
+    if given is None or is_number(given):
+        raise OutputIsNotAnArray(kernel.name, param.name, repr(given)).at()
+    found = cuda.describe(given, stream)
+    cuda.check_writable(found)
+    return found
+
+
+def _check_outputs(kernel: Reducing, views: Sequence[View]) -> None:
+    """No output may share memory with itself or with another."""
+    for at, (param, view) in enumerate(zip(kernel.out_params, views, strict=False)):
+        if layouts.has_internal_overlap(view):
+            raise OutputOverlapsItself(kernel.name, param.name).at()
+        for other in range(at):
+            if may_overlap(view, views[other]):
+                raise OutputsOverlap(kernel.name, kernel.out_params[other].name, param.name).at()
+
+
+def view_of(array: DeviceArray) -> View:
+    """The array as memory."""
+    return View(array.pointer, array.shape, array.strides, array.dtype)
+
+
+def _disturbed(call: Call) -> bool:
+    """Whether an output lies where inputs are read: totals are then stored elsewhere first."""
+    return any(may_overlap(view_of(output), view_of(each)) for output in call.outputs or () for each in call.sources)
+
+
+# --- plans ---------------------------------------------------------------------------------------------------------
+
+
+def make_plan(kernel: Reducing, call: Call) -> Plan:
+    """Bind types, order the walk, compile every phase."""
+    given = Given(
+        inputs={name: view_of(each) for name, each in call.inputs.items()},
+        numbers=frozenset(call.values),
+        outputs=None if call.outputs is None else tuple(map(view_of, call.outputs)),
+        mask=None if call.mask is None else view_of(call.mask),
+        axis=call.axis,
+        keepdims=call.keepdims,
+    )
+    bound = binding.bind(kernel, given)
+    return Plan(bound, tuple(_step(kernel, bound, phase, call.device) for phase in bound.phases))
+
+
+def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int) -> Step:
+    arch = cuda.device(device).arch
+    with forking.lock:  # one thread compiles, the others wait
+        module = _module(kernel.definition, bound.request, phase.kind, arch)
+    known = {AXIS: phase.extents[phase.axis], REDUCED: bound.count}
+    return Step(phase, module, arrange(module.kernel, phase, phase.threads, bound.raw, known))
+
+
+@lru_cache(maxsize=MODULES)
+def _module(definition: Source, request: Request, phase: Phase, arch: str) -> Module:
+    """The compiled kernel of phases of one kind."""
+    store = cache.default_cache()
+    key = pipeline.digest(
+        "reduction on cuda", definition.texts, request.key, phase.role, phase.axis, phase.layout.key, arch,
+        cuda.bindings_version(),
+    )  # fmt: skip
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
+    loaded = None if packed is None else cache.unpack_kernel(packed)
+    if loaded is not None:
+        return cuda.Module.unpacked(*loaded)
+    module = cuda.compile(stages.generate(definition, request, phase, "cuda"), arch)
+    if store is not None:
+        store.put("kernel", key, cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}")
+    return module
+
+
+# --- running -------------------------------------------------------------------------------------------------------
+
+
+def _launch(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[DeviceArray]) -> None:
+    """The phases in order; memory between them comes from the device's pool and goes back after the last use."""
+    addresses = {name: each.pointer for name, each in call.inputs.items()}
+    addresses |= {param.name: each.pointer for param, each in zip(kernel.out_params, outputs, strict=True)}
+    if call.mask is not None:
+        addresses[MASK] = call.mask.pointer
+    held: list[object] = []
+    for step in plan.steps:
+        made: dict[str, int] = {}
+        if step.phase.role in ("first", "next"):
+            for stored, given, dtype in plan.bound.partials:
+                partial = cuda.empty(step.phase.space, dtype, device=call.device, stream=call.stream)
+                addresses[stored] = made[given] = partial.pointer
+                held.append(partial)
+        words = step.arguments.fill(addresses, call.values, kernel.name)
+        cuda.launch(step.module, words, prod(step.phase.threads), call.stream, device=call.device)
+        addresses |= made
+
+
+def _store_empty(kernel: Reducing, bound: Bound, outputs: Sequence[DeviceArray], call: Call) -> None:
+    """Totals of no elements."""
+    for value, each in zip(empty_totals(kernel, bound, call.values), outputs, strict=True):
+        source = cuda.from_numpy(value, call.device, call.stream)
+        device_calls.run(Planned.copier(), (source, each.given), -1, call.stream, None)
