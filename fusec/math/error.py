@@ -138,7 +138,7 @@ def _erfc_limit(x: Value) -> float:
 def erfc(x: Value) -> Value:
     """The complementary error function 1 - erf(x), accurate where it is small.
 
-    Greatest error seen: float32 0.78 ulp, float64 0.74 ulp.
+    Greatest error seen: float32 0.80 ulp (all arguments), float64 0.74 ulp.
     """
     size = abs(x)
     limit = _erfc_limit(x)

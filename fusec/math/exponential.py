@@ -167,7 +167,7 @@ def fallen(distance: Pair) -> Fallen:
 def sigmoid(x: Value) -> Value:
     """1 / (1 + e^-x), as e^-|x| / (1 + e^-|x|) or its complement, so that nothing overflows.
 
-    Greatest error seen: float32 0.76 ulp, float64 0.77 ulp.
+    Greatest error seen: float32 0.77 ulp (all arguments), float64 0.77 ulp.
     """
     falling = fallen(Pair(-abs(x), x.like(0.0)))
     power, negative = falling.power, x < 0.0

@@ -50,7 +50,7 @@ def _quarter_powers(size: Value) -> tuple[Pair, Pair]:
 def sinh(x: Value) -> Value:
     """The hyperbolic sine: an odd polynomial up to 1, then (e^x - e^-x) / 2.
 
-    Greatest error seen: float32 0.74 ulp, float64 0.72 ulp.
+    Greatest error seen: float32 0.75 ulp (all arguments), float64 0.72 ulp.
     """
     size = abs(x)
     square = x * x
@@ -64,7 +64,7 @@ def sinh(x: Value) -> Value:
 def cosh(x: Value) -> Value:
     """The hyperbolic cosine, (e^x + e^-x) / 2.
 
-    Greatest error seen: float32 0.69 ulp, float64 0.65 ulp.
+    Greatest error seen: float32 0.68 ulp (all arguments), float64 0.65 ulp.
     """
     rising, falling = _quarter_powers(abs(x))
     head = quick_sum(rising.hi, falling.hi)
@@ -81,7 +81,7 @@ def log_of_pair(x: Pair, more: Value) -> Pair:
 def asinh(x: Value) -> Value:
     """The inverse hyperbolic sine: an odd polynomial up to 1/2, then log(x + sqrt(x^2 + 1)).
 
-    Greatest error seen: float32 0.58 ulp, float64 0.57 ulp.
+    Greatest error seen: float32 0.59 ulp (all arguments), float64 0.57 ulp.
     """
     form = format_of(x)
     size = abs(x)
@@ -101,7 +101,7 @@ def asinh(x: Value) -> Value:
 def acosh(x: Value) -> Value:
     """The inverse hyperbolic cosine, log(1 + t + sqrt(2 t + t^2)) with t = x - 1.
 
-    Greatest error seen: float32 0.51 ulp, float64 0.51 ulp.
+    Greatest error seen: float32 0.51 ulp (all arguments), float64 0.51 ulp.
     """
     form = format_of(x)
     great = x > 2.0 ** (form.mantissa + 2)
@@ -122,7 +122,7 @@ def acosh(x: Value) -> Value:
 def atanh(x: Value) -> Value:
     """The inverse hyperbolic tangent: an odd polynomial up to 1/2, then log((1 + x) / (1 - x)) / 2.
 
-    Greatest error seen: float32 0.66 ulp, float64 0.67 ulp.
+    Greatest error seen: float32 0.67 ulp (all arguments), float64 0.67 ulp.
     """
     size = abs(x)
     square = x * x

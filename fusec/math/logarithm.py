@@ -209,7 +209,7 @@ def logaddexp2(x: Value, y: Value) -> Value:
 def softplus(x: Value) -> Value:
     """log(1 + e^x).
 
-    Greatest error seen: float32 0.78 ulp, float64 0.79 ulp.
+    Greatest error seen: float32 0.80 ulp (all arguments), float64 0.79 ulp.
     """
     rest = _log1p_of_exp(Pair(-abs(x), x.like(0.0)))
     larger = where(x > 0.0, x, 0.0)
