@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from test_same_bits import assert_same_bits, hard_values
 
 import fusec
 from fusec.runtime import cuda
+from tests.gpu.test_same_bits import assert_same_bits, hard_values
 
 SUM = fusec.ReductionKernel("T x", "T z", "x", "a + b", "z = a", "0", "total")
 LENGTH = fusec.ReductionKernel("T x, T y", "T z", "(x - y) * (x - y)", "a + b", "z = sqrt(a)", "0", "distance")
@@ -74,7 +74,7 @@ def test_axes(axis):
     compare(WHERE, np.round(x, 1), axis=axis)
 
 
-def test_layouts(strided):
+def test_strided_and_broadcast_operands(strided):
     base = normal(40, 60, 50)
     views = (
         base.T, base[::2, ::-3], base[:, :, ::-1], base[::-1, ::-1, ::-1], np.broadcast_to(base[:, :1], base.shape),
@@ -136,7 +136,7 @@ def test_an_output_inside_the_input_is_written_last():
     assert_same_bits(device, expected)
 
 
-def test_streams():
+def test_reductions_on_several_streams():
     x = normal(200_000)
     from cuda.core import Device
 

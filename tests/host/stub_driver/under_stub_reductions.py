@@ -1,0 +1,116 @@
+"""Run by test_stub_driver.py where libcuda is the stand-in: reductions of device arrays, end to end."""
+
+import ctypes
+import gc
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stub import emitted_twin
+
+import fusec
+from fusec.kernel import Kernel, Layout
+from fusec.runtime import cuda
+from fusec.runtime.cuda import nvrtc
+
+sys.path.append(str(Path(__file__).parents[1]))
+library = ctypes.CDLL("libcuda.so.1")
+library.stub_log.restype = ctypes.c_char_p
+TOTAL = fusec.ReductionKernel("T x", "T z", "x", "a + b", "z = a", "0", "total")
+STREAM = 4096
+
+
+def calls(*entries: str) -> list[str]:
+    lines = [line.strip() for line in library.stub_log().decode().splitlines()]
+    return [line for line in lines if line.startswith(entries)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _host_twins():
+    real = nvrtc.compile_text
+
+    def compile_both(source, name, goal):
+        image = real(source, name, goal)
+        return replace(image, code=emitted_twin(image.code, Kernel(name, "cuda", (), source, Layout(1))))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvrtc, "compile_text", compile_both)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _fresh_log():
+    gc.collect()
+    library.stub_log_clear()
+
+
+class Exporter:
+    """An array of another library."""
+
+    def __init__(self, source, **changes):
+        self.source = source
+        self.__cuda_array_interface__ = {**source.__cuda_array_interface__, **changes}
+
+
+X = np.random.default_rng(0).normal(size=20_000).astype("f4")
+
+
+def test_the_kernels_of_a_reduction_follow_each_other_on_one_stream():
+    there = cuda.from_numpy(X, stream=STREAM)
+    library.stub_log_clear()
+    z = TOTAL(there, stream=STREAM)
+    launches = [re.search(r"grid (\d+) block (\d+) stream (\w+)", line) for line in calls("cuLaunchKernel")]
+    assert [int(found[3], 16) for found in launches] == [STREAM, STREAM]
+    assert all(int(found[2]) % 32 == 0 for found in launches)
+    assert [line.split()[-1] for line in calls("cuMemFreeAsync")] == ["0x1000"]  # what lay between the two
+    assert not calls("cuStreamSynchronize")
+    assert z.numpy() == TOTAL(X)
+
+
+def test_a_call_like_an_earlier_one_compiles_nothing():
+    first, second = cuda.from_numpy(X), cuda.from_numpy(X[::-1].copy())
+    TOTAL(first)
+    library.stub_log_clear()
+    assert TOTAL(second).numpy() == TOTAL(X[::-1].copy())
+    assert not calls("cuLibraryLoadData")
+
+
+def test_arrays_of_other_libraries_are_read_after_they_were_made_and_written_before_they_are_used():
+    source, out = cuda.from_numpy(X), cuda.from_numpy(np.zeros((), "f4"))
+    TOTAL(Exporter(source, stream=STREAM), out=Exporter(out, stream=2 * STREAM), stream=STREAM // 2)
+    assert out.numpy() == TOTAL(X)
+    waits = [line.split()[1] for line in calls("cuStreamWaitEvent")]
+    assert waits[:2] == ["0x800", "0x800"]
+    assert waits[2:] == ["0x2000"]
+
+
+def test_kernels_run_where_the_arrays_are():
+    assert TOTAL(cuda.from_numpy(X, device=1)).device == 1
+    assert {line.split()[-1] for line in calls("cuLaunchKernel")} == {"1"}
+    with pytest.raises(ValueError, match="some are on device 0 and on 1"):
+        TOTAL(cuda.from_numpy(X), out=cuda.empty((), cuda.describe(cuda.from_numpy(X)).dtype, device=1))
+
+
+def test_no_elements_launch_no_reduction():
+    z = TOTAL(cuda.from_numpy(np.zeros((0, 3), "f4")), axis=0)
+    assert z.numpy().tolist() == [0, 0, 0]
+    assert TOTAL(cuda.from_numpy(np.zeros((0, 3), "f4")), axis=1).shape == (0,)
+    assert all("copy" in line for line in calls("cuLaunchKernel"))
+
+
+def test_what_is_wrong_is_said_as_on_the_host():
+    there = cuda.from_numpy(X.reshape(100, 200))
+    with pytest.raises(IndexError, match="axis 2 is out of bounds"):
+        TOTAL(there, axis=2)
+    with pytest.raises(TypeError, match="bool"):
+        TOTAL(there, where=there)
+    with pytest.raises(ValueError, match="broadcast"):
+        TOTAL(there, where=cuda.from_numpy(np.ones(3, "?")))
+    with pytest.raises((TypeError, ValueError), match="host"):
+        TOTAL(there, out=np.zeros((), "f4"))
+    with pytest.raises((TypeError, ValueError), match="read"):
+        TOTAL(there, out=Exporter(cuda.from_numpy(np.zeros((), "f4")), data=(there.pointer, True)))
+    assert not calls("cuLaunchKernel")
