@@ -181,8 +181,10 @@ def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "
             from fusec.runtime.cpu.processor import processor
 
             host = processor()
-            bits, casts = host.vector_bits, host.converts_halves
-            kernel = llvm.generate(program, spec.layout, vector_bits=bits, half_casts=casts, fp=spec.fp)
+            bits, casts, permutes = host.vector_bits, host.converts_halves, host.permutes
+            kernel = llvm.generate(
+                program, spec.layout, vector_bits=bits, half_casts=casts, permutes=permutes, fp=spec.fp
+            )
         case "cuda":
             from fusec.codegen import cuda
 

@@ -393,3 +393,5 @@ SPELLING = Spelling(
     approximate=APPROXIMATE,
     shuffle=_shuffle,
 )
+    # not __constant__, whose cache reads one address at a time
+    table="static __device__ const",

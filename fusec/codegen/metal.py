@@ -309,3 +309,4 @@ SPELLING = Spelling(
     approximate=APPROXIMATE,
     shuffle=_shuffle,
 )
+    table="constant",

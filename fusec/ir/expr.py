@@ -122,6 +122,32 @@ class Apply(Expr):
         return Apply(self.op, children, self.type)
 
 
+@dataclass(frozen=True, eq=False)
+class Lookup(Expr):
+    """An entry of a small constant table, which only definitions of elementary functions use.
+
+    values: a power of two of them, float32 or float64, finite and not subnormal. index: an integer, of which the low
+    bits count, so that every index is good.
+    """
+
+    values: tuple[Const, ...]
+    index: Expr
+    type: DType
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The index."""
+        return (self.index,)
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """Another entry of the same table."""
+        return Lookup(self.values, children[0], self.type)
+
+    def at(self, index: int) -> Const:
+        """The entry of a known index."""
+        return self.values[index % len(self.values)]
+
+
 def apply(op: str, *args: Expr, target: DType | None = None) -> Apply:
     """Apply an op, deriving the result dtype by the rule of its row; `target` for convert and bitcast."""
     types = tuple(scalar_type(arg) for arg in args)

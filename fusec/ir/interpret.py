@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fusec.dtypes import DType, from_numpy
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.atomics import update
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
 from fusec.ir.loops import (
     GROUP,
     Assign,
@@ -342,6 +342,9 @@ class _Run:
                 lanes = np.flatnonzero(mask)
                 loaded = np.zeros(mask.shape, dtype.numpy)
                 loaded[lanes] = self.memory.load(self._address(pointer, mask, frame), lanes, dtype)
+            case Lookup(values, index):
+                table = np.array([entry.value for entry in values])
+                return np.asarray(table[self.value(index, mask, frame) & (len(values) - 1)])
                 return loaded
             case Call(name, args):
                 if name not in self.functions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from fusec.dtypes import INT64, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.graph import Count, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
@@ -54,7 +54,7 @@ INFIX = {
 
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
-    "call make field element offset load convert bitcast true false const local raw read written _".split()
+    "call make field element offset load lookup convert bitcast true false const local raw read written _".split()
 )
 
 
@@ -90,7 +90,7 @@ class Names:
 def default_type(expr: Expr, names: Names) -> Type | None:
     """The type an expression has when its text does not say, or None if that has to be said."""
     match expr:
-        case Const() | Make() | Input():
+        case Const() | Make() | Input() | Lookup():
             return expr.type
         case Apply(op, args):
             row = TABLE.get(op)

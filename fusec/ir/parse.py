@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast, get_args
 
 from fusec.dtypes import BOOL, BY_NAME, INT64, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, scalar_type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
@@ -303,7 +303,7 @@ class _Parser(Tokens):
             return self.parenthesis()
         if self.accept("&"):
             return self.address()
-        for keyword, rule in (("call", self.call), ("make", self.make), ("field", self.field)):
+        for keyword, rule in (("call", self.call), ("make", self.make), ("field", self.field), ("lookup", self.lookup)):
             if self.accept(keyword):
                 return rule()
         if self.accept("load"):
@@ -396,6 +396,12 @@ class _Parser(Tokens):
         return Call(name, args, BOOL if function is None or function.result is None else function.result)
 
     def make(self) -> Expr:
+    def lookup(self) -> Expr:
+        """The rest of an entry of a constant table."""
+        self.expect("(")
+        index, *values = [self.expression() for _ in self.list(")")]
+        return Lookup(tuple(cast("list[Const]", values)), index, scalar_type(values[0]))
+
         """The rest of a struct value."""
         kind = self.structs[self.name()]
         self.expect("(")

@@ -16,7 +16,7 @@ from typing import assert_never
 import numpy as np
 
 from fusec.dtypes import BOOL, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, const, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     Assign,
@@ -286,6 +286,8 @@ class _Expressions:
                 return f"offset({self.text(pointer)}, {self.text(distance)})"
             case Load(pointer):
                 return f"load({self.text(pointer)})"
+            case Lookup(values, index):
+                return f"lookup({self.text(index)}, {self.texts(values)})"
             case Query(param, what, axis):
                 place = name(param) if param else "_"
                 return f"{place}.{what}" if axis is None else f"{place}.{what}[{self.text(axis)}]"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusec.dtypes import BOOL, INT64, STORAGE_FLOATS, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
+from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
@@ -47,6 +47,7 @@ EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64
 STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floats take part in,
 NEIGHBOURS = frozenset({"nextafter", "spacing"})  # but for these, until they are expanded: they ask for neighbours
+TABLE_LENGTH = 256  # entries of a constant table
 
 
 def verify(program: Program, primitive: bool = False) -> None:
@@ -97,6 +98,8 @@ def _check_graph_value(value: Expr, inputs: frozenset[Input], depths: dict[Expr,
             _check_apply(value, primitive=False)
         case Reduce(op, operand, dtype):
             _require(type_of(operand) == dtype, f"a {dtype} reduced from {type_of(operand)}")
+        case Lookup():
+            _check_lookup(value)
             _require(op in TABLE and TABLE[op].arity == 2, f"{op} does not combine two operands")
         case Count():
             _require(value.type == INT64, "a count is int64")
@@ -152,6 +155,19 @@ def _check_apply(value: Apply, primitive: bool) -> None:
 
 def _scalar(value: Expr) -> DType:
     found = type_of(value)
+def _check_lookup(value: Lookup) -> None:
+    """The entries must be literals that every target can put into an initialiser."""
+    count, dtype = len(value.values), value.type
+    _require(1 < count <= TABLE_LENGTH and count.bit_count() == 1, f"a table of {count} entries")
+    _require(dtype in COMPUTE_FLOATS, f"a table of {dtype}")
+    _require(_scalar(value.index).is_integer, f"a table indexed by {type_of(value.index)}")
+    for entry in value.values:
+        _require(isinstance(entry, Const) and entry.type == dtype, f"{entry} in a table of {dtype}")
+        exponent = entry.bits >> dtype.mantissa & (1 << dtype.bits - 1 - dtype.mantissa) - 1
+        normal = 0 < exponent < (1 << dtype.bits - 1 - dtype.mantissa) - 1
+        _require(normal or entry.bits == 0, f"{entry.value} in a table")
+
+
     if not isinstance(found, DType):
         raise AssertionError(f"expected a scalar, got {found}")
     return found
@@ -296,6 +312,8 @@ class _Scope:
                 _require(self.locals.get(name) == kind, f"{name} read as {kind}, declared {self.locals.get(name)}")
             case Element(param, kind) | At(param, _, kind):
                 self._address(param, kind, isinstance(value, At))
+            case Lookup():
+                _check_lookup(value)
                 if isinstance(value, At):
                     _require(all(type_of(part) == INT64 for part in value.index), f"an index of {param} is not int64")
                     _require(len(value.index) in (1, self.params[param].ndim), f"{param} has other axes")

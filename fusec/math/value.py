@@ -6,7 +6,7 @@ Python numbers among the operands become constants of the other operand's dtype,
 from __future__ import annotations
 
 from fusec.dtypes import BOOL, DType, signed_of, unsigned_of
-from fusec.ir.expr import Expr, apply, const, convert, scalar_type
+from fusec.ir.expr import Expr, Lookup, apply, const, convert, scalar_type
 from fusec.records import dataclass
 
 
@@ -143,6 +143,11 @@ def where(condition: Value, then: Value | int | float, otherwise: Value | int | 
     kind = then if isinstance(then, Value) else otherwise
     assert isinstance(kind, Value), "where needs one operand that has a dtype"
     return Value(apply("where", condition.expr, kind.like(then).expr, kind.like(otherwise).expr))
+
+
+def entry(values: tuple[float, ...], index: Value, dtype: DType) -> Value:
+    """The entry of a constant table that the low bits of an integer choose."""
+    return Value(Lookup(tuple(const(value, dtype) for value in values), index.expr, dtype))
 
 
 def sqrt(x: Value) -> Value:

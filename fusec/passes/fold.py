@@ -9,7 +9,7 @@ import numpy as np
 
 from fusec.dtypes import DType
 from fusec.ir.arithmetic import evaluate
-from fusec.ir.expr import Apply, Const, Expr
+from fusec.ir.expr import Apply, Const, Expr, Lookup
 from fusec.ir.loops import (
     Assign,
     Atomic,
@@ -54,6 +54,8 @@ def fold_expression(expr: Expr) -> Expr:
             return expr.args[0] if bool(second.bits) == (op == "logical_and") else second
         case Apply(op, args) if TABLE[op].primitive and all(isinstance(arg, Const) for arg in args):
             return _evaluate(expr)
+        case Lookup(_, Const() as index):
+            return expr.at(int(index.value))
         case _:
             return expr
 

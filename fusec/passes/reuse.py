@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusec.dtypes import DType
-from fusec.ir.expr import Apply, Const, Expr, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, type_of
 from fusec.ir.loops import (
     Assign,
     Atomic,
@@ -137,6 +137,8 @@ class _Reuser:
                 return 0 if name in self.fixed else -(1 << 40)
             case Apply(op):
                 return WEIGHTS.get(op, 1)
+            case Lookup():
+                return 1
             case Call(_, args) if all(isinstance(type_of(arg), DType) for arg in args):
                 return CALL
             case _:

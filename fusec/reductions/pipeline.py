@@ -166,7 +166,13 @@ def generate(
             host = processor()
             bits, casts = host.vector_bits, host.converts_halves
             kernel = llvm.generate_reduction(
-                reduction, phase.layout, phase.axis, vector_bits=bits, half_casts=casts, fp=request.fp
+                reduction,
+                phase.layout,
+                phase.axis,
+                vector_bits=host.vector_bits,
+                half_casts=host.converts_halves,
+                permutes=host.permutes,
+                fp=request.fp,
             )
         case "cuda":
             from fusec.codegen import cuda

@@ -30,6 +30,14 @@ class Processor:
         return self.triple.split("-", 1)[0]
 
     @property
+    def permutes(self) -> int:
+        """Bits of the registers whose elements an instruction permutes by variable indices; 0 where none does.
+
+        512: of 32 and 64 bits each (AVX-512F), 256: of 32 bits (AVX2).
+        """
+        return self.vector_bits if self.architecture == "x86_64" and self.vector_bits > 128 else 0
+
+    @property
     def converts_halves(self) -> bool:
         """True if instructions convert between float16 and float32; elsewhere LLVM calls functions of a C runtime."""
         if self.architecture == "x86_64":

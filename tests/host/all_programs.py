@@ -2,7 +2,7 @@
 
 from layout_programs import layout_cases
 from name_programs import name_case
-from op_programs import complex_cases, constant_cases, constants_of, conversion_cases, op_cases, tree_cases
+from op_programs import complex_cases, constant_cases, constants_of, conversion_cases, op_cases, table_cases, tree_cases
 from programs import Case
 from python_programs import python_cases
 from statement_programs import statement_cases
@@ -21,6 +21,7 @@ def all_cases() -> list[Case]:
         *conversion_cases(),
         *literals,
         *complex_cases(),
+        *table_cases(),
         *layout_cases(),
         *statement_cases(),
         *python_cases(),

@@ -26,7 +26,7 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
-from fusec.ir.expr import Expr, apply, const, convert
+from fusec.ir.expr import Expr, Lookup, apply, const, convert
 from fusec.ir.loops import (
     Local,
     Program,
@@ -184,6 +184,24 @@ def constants_of(dtype: DType) -> Case:
     program = results(f"literals_{dtype}", [], [], {**chosen})
     arrays = {param.name: np.zeros(5, dtype.numpy) for param in program.arrays}
     return Case(f"literals of {dtype}", program, arrays, (5,))
+
+
+def table_cases() -> list[Case]:
+    """Entries of constant tables by every kind of index."""
+    cases = []
+    for dtype in COMPUTE_FLOATS:
+        table = tuple(const(number, dtype) for number in (0.0, -0.1, 1.5e-30, 7.0, -3.4e38, 1 / 3, 2.0**-126, 11.0))
+        indices = {f"i_{index}": index for index in (INT32, UINT64, UINT32, INT64)}
+        params, reads = inputs(**indices)
+        values: dict[str, Expr] = {
+            f"z_{name}_{count}": Lookup(table[:count], Local(name, index), dtype)
+            for name, index in indices.items()
+            for count in (2, 8)
+        }
+        program = results(f"tables_{dtype}", params, reads, values)
+        arrays = with_outputs(program, spread(**indices))
+        cases.append(Case(f"tables of {dtype}", program, arrays, arrays["i_int32"].shape))
+    return cases
 
 
 def complex_cases() -> list[Case]:

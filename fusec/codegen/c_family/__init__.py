@@ -13,6 +13,7 @@ from fusec.codegen.c_family.places import HELPERS_BY_AXES, Places
 from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import Statements, harmless
+from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct
@@ -50,6 +51,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
     ]
     frame = replace(_kernel(program, layout, loose, kernel_name, names, called), fp=fp)
     helpers = {**spelling.helpers, **frame.places.helpers}
+    helpers |= tables([program.body, *(function.body for function in functions)], spelling)
     frame.above.extend(struct_texts(structs, spelling))
     texts = ["\n".join(frame.body), *printed]
     frame.above.extend((name, helpers[name]) for name in needed(texts, helpers))

@@ -20,6 +20,7 @@ from fusec.codegen.c_family.bounds import BoundsOf, is_whole
 from fusec.codegen.c_family.facts import nodes
 from fusec.codegen.c_family.literals import literal
 from fusec.codegen.c_family.pieces import (
+    BIT_AND,
     OPERATORS,
     POSTFIX,
     PRIMARY,
@@ -32,8 +33,9 @@ from fusec.codegen.c_family.pieces import (
 )
 from fusec.codegen.c_family.places import Place, Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
+from fusec.codegen.c_family.tables import table_name
 from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Moved, Offset, Query
 
 _SHALLOW = 16  # levels of an expression that are printed by plain recursion
@@ -68,7 +70,7 @@ class Expressions:
             depth[node] = 1 + max((depth[child] for child in node.children), default=0)
             if is_whole(type_of(node)):
                 self.bounds(node)
-            if depth[node] > _SHALLOW and isinstance(node, Apply | Load | Call):
+            if depth[node] > _SHALLOW and isinstance(node, Apply | Load | Call | Lookup):
                 self._ready[node] = self.piece(node)
 
     def forget(self) -> None:
@@ -130,6 +132,10 @@ class Expressions:
             case Field():
                 field = self.field(value.value, value.name)
                 return Piece(f"{self.piece(value.value).at(POSTFIX)}.{field}", POSTFIX)
+            case Lookup():
+                last = Piece(str(len(value.values) - 1), PRIMARY)
+                index = infix("&", BIT_AND, self.piece(value.index), last)
+                return Piece(f"{table_name(value)}[{index.text}]", POSTFIX)
             case Make():
                 parts = ", ".join(self.text(each) for each in value.fields)
                 return Piece(f"{self.spelling.type(value.type)}{{{parts}}}", POSTFIX)

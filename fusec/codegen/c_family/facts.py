@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from fusec.dtypes import DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.loops import (
     Assign,
     Atomic,
@@ -186,7 +186,7 @@ def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
             match node:
                 case Call(name):
                     total += functions[name]
-                case Apply() | Load():
+                case Apply() | Load() | Lookup():
                     total += 1
                 case _:
                     pass
@@ -299,7 +299,7 @@ def _is_worth_naming(node: Expr) -> bool:
     match node:
         case Apply("convert", (source,)):
             return bool(source.children)
-        case Apply() | Load() | Call():
+        case Apply() | Load() | Call() | Lookup():
             return not all(isinstance(child, Const) for child in node.children)
         case _:
             return False

@@ -45,7 +45,8 @@ class Spelling:
     its last argument says whether the old value is wanted. groups: a thread takes several neighbours where that pays.
     leave: the statement that ends the work of one element. frame: the parts of a kernel. approximate: templates that
     take the place of `ops` in the user's expressions where approximations will do. shuffle: template of the value that
-    a position so much further in the group has, or with 0 the first one. structs: those of the kernel that is printed.
+    a position so much further in the group has, or with 0 the first one. table: what stands before a constant array at
+    file scope. structs: those of the kernel that is printed.
     """
 
     target: Target
@@ -67,6 +68,7 @@ class Spelling:
     frame: Callable[[Frame], list[Part]]
     approximate: Mapping[OpKey, str]
     shuffle: Callable[[DType, int], str]
+    table: str
     structs: Mapping[Struct, StructNames] = field(default_factory=dict)
 
     def carrier(self, dtype: DType) -> DType:

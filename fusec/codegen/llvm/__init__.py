@@ -45,6 +45,7 @@ def generate(
     symbol: str | None = None,
     lanes: int | None = None,
     half_casts: bool = True,
+    permutes: int = 0,
     fp: Fp = "strict",
 ) -> Kernel:
     """The kernel of a program for one memory layout.
@@ -52,7 +53,8 @@ def generate(
     vector_bits: width of the target's vector registers; 0 for scalar code. lanes: elements of one vector step, a power
     of two, if the caller knows better (rows much shorter than the default); 1 for scalar code. half_casts: the target
     has instructions between float16 and float32, in place of which LLVM would call functions that may not be there.
-    fp: the floating-point mode the passes ran in.
+    permutes: bits of the registers whose elements an x86 target permutes by variable indices: 512, 256 (32-bit elements
+    only) or 0. fp: the floating-point mode the passes ran in.
     """
     width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
@@ -64,7 +66,7 @@ def generate(
     estimates = fp == "fast" and vector_bits >= 512
 
     def builder(lanes: int) -> Builder:
-        return Builder(lanes, declarations, half_casts=half_casts, flags=flags, estimates=estimates)
+        return Builder(lanes, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
 
     nest = Nest(program, layout, builder(block or width), arguments)
     cost = nest.costs.of_body(program.body)
@@ -98,6 +100,7 @@ def generate_reduction(
     vector_bits: int = 512,
     symbol: str | None = None,
     half_casts: bool = True,
+    permutes: int = 0,
     fp: Fp = "strict",
 ) -> Kernel:
     """The kernel that reduces one axis of a layout.
@@ -111,7 +114,7 @@ def generate_reduction(
     width = min(width, reduction.lanes) if is_last else width
     name, arguments, declarations = symbol or f"fusec.{reduction.name}", Arguments(), dict[str, None]()
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
-    builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates)
+    builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
     nest: RowNest | ColumnNest
     if is_last:
         nest = RowNest(reduction, layout, builder, arguments)

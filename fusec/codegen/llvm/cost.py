@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusec.codegen.llvm.divergence import expressions
-from fusec.ir.expr import Apply, Expr, Pointer
+from fusec.ir.expr import Apply, Expr, Lookup, Pointer
 from fusec.ir.loops import (
     Atomic,
     Call,
@@ -81,6 +81,8 @@ class Costs:
         match expr:
             case Apply(op=op):
                 return _DEAR.get(op, 1)
+            case Lookup():
+                return 1
             case Load():
                 return _LOAD
             case Call(function=name):

@@ -14,6 +14,7 @@ from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.arith import apply_op
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.divergence import Analysis, Plan, local_access
+from fusec.codegen.llvm.lookup import lookup
 from fusec.codegen.llvm.memory import Hint, Lanes
 from fusec.codegen.llvm.values import (
     Builder,
@@ -29,7 +30,7 @@ from fusec.codegen.llvm.values import (
     zero_of,
 )
 from fusec.dtypes import INT64, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.loops import (
     At,
     Call,
@@ -197,6 +198,9 @@ class Expressions:
                 return (self._short_circuit(expr),)
             case Apply(op=op, args=args, type=target):
                 return apply_op(self.b, op, [self.memo[arg] for arg in args], scalar_type(args[0]), target)
+            case Lookup(values=values, index=index, type=target):
+                entries = [entry.bits for entry in values]
+                return (lookup(self.b, entries, target, self.memo[index][0]),)
             case Load():
                 return self._load(expr)
             case Call(args=args):

@@ -162,7 +162,8 @@ class Builder:
     lanes: elements of a varying value; it may change while the text grows (a scalar remainder after a vector loop).
     declarations: of the module, in order. half_casts: the target has instructions between float16 and float32.
     flags: fast-math flags of arithmetic on floats; nothing within elementary functions. estimates: the target has
-    good estimates of 1 / sqrt(x), of subnormal x too.
+    good estimates of 1 / sqrt(x), of subnormal x too. permutes: bits of the registers whose elements an x86 target
+    permutes by variable indices: 512, 256 (of 32-bit elements) or 0.
     """
 
     def __init__(
@@ -173,11 +174,13 @@ class Builder:
         half_casts: bool = True,
         flags: str = "",
         estimates: bool = False,
+        permutes: int = 0,
     ) -> None:
         self.lanes = lanes
         self.half_casts = half_casts
         self.flags = flags
         self.estimates = estimates
+        self.permutes = permutes
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
@@ -224,6 +227,14 @@ class Builder:
     def declare(self, text: str) -> None:
         """Declare an intrinsic once."""
         self.declarations[text] = None
+
+    def table(self, text: str) -> str:
+        """The name of a constant array of the module, given its type and value."""
+        tables = [line for line in self.declarations if line.startswith("@table")]
+        known = [line.split(" ", 1)[0] for line in tables if line.endswith(f" constant {text}")]
+        name = known[0] if known else f"@table{len(tables)}"
+        self.declare(f"{name} = private unnamed_addr constant {text}")
+        return name
 
     # --- types and lanes -----------------------------------------------------------------------------------------
 
@@ -314,6 +325,10 @@ class Builder:
         value = self.materialised(value) if value.varying else value
         target = self.vector_type(llvm) if value.varying else llvm
         return Value(llvm, self.let(f"{op} {self.typed(value)} to {target}"), value.varying)
+
+    def cast_integer(self, value: Value, llvm: str) -> Value:
+        """An integer modulo the width of another integer type."""
+        return self.cast("trunc" if bit_width(value.type) > bit_width(llvm) else "zext", value, llvm)
 
     def intrinsic(self, name: str, *values: Value, extra: str = "", result: str = "", flags: str = "") -> Value:
         """A call of an overloaded intrinsic on operands of one type; `extra` is a literal last argument.
