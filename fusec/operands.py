@@ -68,11 +68,12 @@ def dtype_of(array: Array, param: str, kernel: str) -> DType:
     """The dtype row of an array; raises UnsupportedDtype with the cure for its kind."""
     found = dtypes.from_numpy(array.dtype)
     if found is None:
-        raise UnsupportedDtype(kernel, param, str(array.dtype), _cure(array.dtype)).at()
+        raise UnsupportedDtype(kernel, param, str(array.dtype), cure_for(array.dtype)).at()
     return found
 
 
-def _cure(dtype: np.dtype[np.generic]) -> str:
+def cure_for(dtype: np.dtype[np.generic]) -> str:
+    """What to do with an array of an unsupported dtype."""
     if dtype.hasobject:
         return "objects cannot be computed on natively; convert with .astype('float64')"
     if not dtype.isnative:

@@ -306,7 +306,7 @@ def _build() -> str:
     """Names the files that make kernels by size and time, so that a changed compiler does not run its old kernels."""
     here = Path(__file__).parent
     grammar = here / "grammar"
-    folders = [here / name for name in ("codegen", "frontends", "ir", "math", "passes")]
+    folders = [here / name for name in ("codegen", "frontends", "ir", "math", "passes", "reductions")]
     folders.append(grammar if grammar.is_dir() else here.parent / "grammar")
     rows = [
         (os.path.basename(place), name, status.st_size, status.st_mtime_ns)

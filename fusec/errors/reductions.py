@@ -80,3 +80,66 @@ class RowsTooLong(UserError):
     name: str
     most: int
     count: int
+
+
+class WhereWithoutInitial(UserError):
+    """Elements left out of a least or greatest element, so that there may be none."""
+
+    code: ClassVar[str] = "F250"
+    message: ClassVar[str] = (
+        "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'"
+    )
+    hint: ClassVar[str] = "pass initial=, e.g. the value that a total of no elements shall have"
+    name: str
+
+
+class NoPosition(UserError):
+    """The place of the greatest or least of no elements."""
+
+    code: ClassVar[str] = "F251"
+    message: ClassVar[str] = "attempt to get {name} of an empty sequence"
+    hint: ClassVar[str] = "the shape is {shape}"
+    name: str
+    shape: tuple[int, ...]
+
+
+class OnlyNan(UserError):
+    """The place of the greatest or least number where there are only nan."""
+
+    code: ClassVar[str] = "F252"
+    message: ClassVar[str] = "All-NaN slice encountered"
+    hint: ClassVar[str] = "{name} looks for numbers; without nan in its name it gives the place of the first nan"
+    name: str
+
+
+class NotReducible(UserError):
+    """A dtype that a reduction has no meaning for."""
+
+    code: ClassVar[str] = "F253"
+    message: ClassVar[str] = "{name} is not defined for dtype {dtype}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    dtype: str
+    cure: str
+
+
+class NotOneAxis(UserError):
+    """Several axes for what works along one, or one and the same."""
+
+    code: ClassVar[str] = "F254"
+    message: ClassVar[str] = "{name} takes one axis or None, not {given}"
+    hint: ClassVar[str] = "positions count along one axis, or through all elements in C order"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    given: str
+
+
+class WhereTooLarge(UserError):
+    """A mask with more elements than what it selects from."""
+
+    code: ClassVar[str] = "F255"
+    message: ClassVar[str] = "where= of shape {given} does not broadcast to shape {shape}"
+    hint: ClassVar[str] = "every element takes part once or not at all"
+    given: tuple[int, ...]
+    shape: tuple[int, ...]

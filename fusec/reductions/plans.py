@@ -262,7 +262,7 @@ def _phase(
     rows += [(name, view.strides, 0) for name, view in stored]
     nest = Nest(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
-    layout = layouts.make_layout(nest, arrays, raw, c_order=as_is, vectors=True)
+    layout = layouts.make_layout(nest, arrays, raw, c_order=as_is)
     role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
     phase = Phase(role, extents, axis, chunks, tuple(rows), layout)
     return phase, _after(walk, axis, chunks, outputs, partials, space)

@@ -1,0 +1,155 @@
+"""Which formula a built-in reduction is for dtypes and options; every one becomes a kernel once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fusec import dtypes
+from fusec.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compute_type, real_type
+from fusec.errors.arguments import UnsupportedDtype
+from fusec.errors.reductions import NotReducible
+from fusec.operands import cure_for
+from fusec.reductions.formulas import Formula, signature_of
+from fusec.reductions.kernels import Reducing
+
+Given = np.dtype[Any]  # of an argument
+Asked = np.dtype[Any] | None  # of the result, as dtype= or out= say
+
+KINDS = ("bool", "unsigned", "signed", "float", "complex")
+WIDE = {"bool": INT64, "signed": INT64, "unsigned": UINT64}  # what integers are summed in
+NORMS = {0: "norm_zero", 1: "norm_one", 2: "norm_two", inf: "norm_high", -inf: "norm_low"}
+CACHE = 1024  # kernels that are remembered
+
+
+@lru_cache(CACHE)
+def total(
+    name: str, rule: str, given: Given, dtype: Asked, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
+) -> Reducing:
+    """A sum or product."""
+    row = _row(given, name)
+    default = WIDE.get(row.kind, row)
+    result = _asked(name, default, dtype, out)
+    held = compute_type(default if dtype is None else result)
+    numbers = (("initial", held),) if starts else ()
+    return _kernel(Formula(name, rule, (row,), held, (("z", result),), numbers, masked, skips_nan))
+
+
+@lru_cache(CACHE)
+def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> Reducing:
+    """A sum of products."""
+    rows = (_row(left, name), _row(right, name))
+    default = dtypes.promote(*rows)
+    if default is None:
+        raise NotReducible(name, f"{rows[0]} with {rows[1]}", "convert one of them").at()
+    if name == "mulsum":
+        default = WIDE.get(default.kind, default)
+    result = _asked(name, default, dtype, out)
+    held = compute_type(default if dtype is None else result)
+    return _kernel(Formula(name, name, rows, INT64 if held == BOOL else held, (("z", result),)))
+
+
+@lru_cache(CACHE)
+def truth(name: str, given: Given, *, masked: bool) -> Reducing:
+    """Whether any or all elements are not zero, or how many."""
+    kind = INT64 if name == "count_nonzero" else BOOL
+    return _kernel(Formula(name, name, (_row(given, name),), kind, (("z", kind),), (), masked))
+
+
+@lru_cache(CACHE)
+def extreme(name: str, rule: str, given: Given, *, starts: bool, masked: bool, skips_nan: bool) -> Reducing:
+    """The least or greatest element, both, or their distance."""
+    row = _ordered(given, rule)
+    if rule == "ptp" and row == BOOL:
+        raise NotReducible("ptp", "bool", "truths are not subtracted; compare any() with all()").at()
+    held = compute_type(row)
+    numbers = (("initial", held),) if starts else ()
+    outputs = (("low", row), ("high", row)) if rule == "minmax" else (("z", row),)
+    return _kernel(Formula(name, rule, (row,), held, outputs, numbers, masked, skips_nan))
+
+
+@lru_cache(CACHE)
+def place(name: str, given: Given, *, short: bool, skips_nan: bool) -> Reducing:
+    """The place of an extreme element. short: int32 holds all places."""
+    row = _ordered(given, name)
+    held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
+    return _kernel(Formula(name, name, (row,), held, (("z", INT64),), (), False, skips_nan and row.is_float, index))
+
+
+@lru_cache(CACHE)
+def moments(
+    outputs: tuple[str, ...], given: Given, dtype: Asked, out: Asked, *, masked: bool, skips_nan: bool
+) -> Reducing:
+    """Means and variances."""
+    name = outputs[-1]
+    row = _row(given, name)
+    default = row if row.kind in ("float", "complex") else FLOAT64
+    result = _floating(name, _asked(name, default, dtype, out))
+    held = compute_type(default if dtype is None else result)
+    stored = tuple((each, result if each == "mean" else real_type(result)) for each in outputs)
+    rule, numbers = ("mean", ()) if outputs == ("mean",) else ("spread", (("correction", real_type(held)),))
+    return _kernel(Formula(name, rule, (row,), held, stored, numbers, masked, skips_nan))
+
+
+@lru_cache(CACHE)
+def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
+    """A norm; one of an order without a rule of its own takes it as a number."""
+    row = _row(given, "norm")
+    default = row if row.kind in ("float", "complex") else FLOAT64
+    result = _floating("norm", _asked("norm", default, dtype, out))
+    held = real_type(compute_type(default if dtype is None else result))
+    name = {inf: "maximum", -inf: "minimum"}.get(order, "norm")
+    numbers = () if order in NORMS else (("p", held),)
+    return _kernel(Formula(name, NORMS.get(order, "norm_p"), (row,), held, (("z", real_type(result)),), numbers))
+
+
+@lru_cache(CACHE)
+def logsumexp(given: Given) -> Reducing:
+    """The logarithm of a sum of powers."""
+    row = _ordered(given, "logsumexp")
+    floating = row if row.is_float else FLOAT64
+    return _kernel(Formula("logsumexp", "logsumexp", (row,), compute_type(floating), (("z", floating),)))
+
+
+# --- dtypes --------------------------------------------------------------------------------------------------------
+
+
+def _kernel(formula: Formula) -> Reducing:
+    return Reducing(formula, signature_of(formula), uses_index=formula.rule in ("argmin", "argmax"))
+
+
+def _row(given: Given, name: str, param: str = "x") -> DType:
+    found = dtypes.from_numpy(given)
+    if found is None:
+        raise UnsupportedDtype(name, param, str(given), cure_for(given)).at()
+    return found
+
+
+def _ordered(given: Given, name: str) -> DType:
+    """The dtype of elements that are less or greater. Raises NotReducible for complex numbers."""
+    row = _row(given, name)
+    if row.is_complex:
+        raise NotReducible(name, row.name, "complex numbers have no order; pass abs(x), or a part").at()
+    return row
+
+
+def _asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
+    """The dtype of the result: as asked for; that of `out` if it can hold the default; or the default."""
+    if dtype is not None:
+        found = _row(dtype, name, "dtype")
+        if default.is_complex and not found.is_complex:
+            raise NotReducible(name, default.name, f"{found} would drop imaginary parts; pass x.real").at()
+        return found
+    found_out = None if out is None else dtypes.from_numpy(out)
+    if found_out is not None and KINDS.index(found_out.kind) >= KINDS.index(default.kind):
+        return found_out
+    return default
+
+
+def _floating(name: str, result: DType) -> DType:
+    if result.kind not in ("float", "complex"):
+        raise NotReducible(name, result.name, "the result is a floating-point number; pass a float dtype").at()
+    return result

@@ -1,0 +1,233 @@
+"""The rules of built-in reductions: what is accumulated, how, and what is made of the total."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from fusec.dtypes import BOOL, INT64, DType, real_type
+from fusec.ir.expr import apply, const
+from fusec.ir.loops import Program, Query
+from fusec.ir.reductions import Reduction
+from fusec.math.value import Value, make_complex, sqrt, unary, where
+from fusec.reductions.formulas import REST, Formula, Outputs, Part, one_walk
+from fusec.reductions.spread import logsumexp, spread
+
+Lowered = tuple[Reduction, Program]
+Rule = Callable[[Formula, Sequence[int]], Lowered]
+"""From a formula and the axes that are reduced, as positions count them, to a reduction."""
+
+
+def number(value: object, dtype: DType) -> Value:
+    """A constant."""
+    return Value(const(value, dtype))
+
+
+def started(formula: Formula, op: str, total: Value) -> Value:
+    """The total with the number that takes part in it."""
+    if not formula.is_started:
+        return total
+    return Value(apply(op, formula.number("initial").expr, total.expr))
+
+
+def _folded(op: str, start: int) -> Rule:
+    """The combination of all elements by an op that has a neutral element."""
+
+    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
+        part = Part("s", op, formula.element().to(formula.held), number(start, formula.held))
+        return one_walk(formula, [part], lambda total: [started(formula, op, total["s"])])
+
+    return rule
+
+
+def _extreme(op: str) -> Rule:
+    """The least or greatest element; of bools, none or any of them."""
+
+    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
+        part = _extreme_part("s", op, formula)
+        return one_walk(
+            formula, [part], lambda total: [started(formula, part.op, total["s"])], has_value=formula.is_started
+        )
+
+    return rule
+
+
+def _extreme_part(name: str, op: str, formula: Formula) -> Part:
+    held, upwards = formula.held, op in ("maximum", "fmax")
+    if held == BOOL:
+        op = "bitwise_or" if upwards else "bitwise_and"
+        return Part(name, op, formula.element(), number(not upwards, BOOL))
+    value = formula.element()
+    if formula.skips_nan and held.is_float:
+        op = "fmax" if upwards else "fmin"
+    if formula.is_started:
+        return Part(name, op, value, formula.number("initial"))
+    return Part(name, op, value, number(_end(held, not upwards, skips=formula.skips_nan), held))
+
+
+def _end(dtype: DType, upper: bool, *, skips: bool) -> object:
+    """The last value of a dtype at one end; nan if that is what takes no part."""
+    if dtype.is_float:
+        return np.nan if skips else np.inf if upper else -np.inf
+    info = np.iinfo(dtype.numpy)
+    return info.max if upper else info.min
+
+
+def _both(formula: Formula, _: Sequence[int]) -> Lowered:
+    parts = [_extreme_part("low", "minimum", formula), _extreme_part("high", "maximum", formula)]
+    return one_walk(formula, parts, lambda total: [total["low"], total["high"]], has_value=False)
+
+
+def _ptp(formula: Formula, _: Sequence[int]) -> Lowered:
+    parts = [_extreme_part("low", "minimum", formula), _extreme_part("high", "maximum", formula)]
+    return one_walk(formula, parts, lambda total: [total["high"] - total["low"]], has_value=False)
+
+
+def _logical(op: str) -> Rule:
+    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
+        part = Part("s", op, _nonzero(formula), number(op == "bitwise_and", BOOL))
+        return one_walk(formula, [part], lambda total: [total["s"]])
+
+    return rule
+
+
+def _nonzero(formula: Formula) -> Value:
+    """Whether the element is not zero; complex ones are compared part by part."""
+    x = formula.element()
+    if x.dtype.is_complex:
+        return x.real.ne(0) | x.imag.ne(0)
+    return x.to(BOOL)
+
+
+def _count(formula: Formula, _: Sequence[int]) -> Lowered:
+    part = Part("s", "add", _nonzero(formula).to(formula.held), number(0, formula.held))
+    return one_walk(formula, [part], lambda total: [total["s"]])
+
+
+def _mean(formula: Formula, _: Sequence[int]) -> Lowered:
+    held, real = formula.held, real_type(formula.held)
+    parts = [Part("s", "add", formula.element().to(held), number(0, held))]
+    if formula.condition is not None:
+        parts.append(Part("n", "add", number(1, real), number(0, real)))
+
+    def finish(total: Mapping[str, Value]) -> Sequence[Value]:
+        count = total["n"] if "n" in total else REST.to(real)
+        s = total["s"]
+        return [make_complex(s.real / count, s.imag / count) if held.is_complex else s / count]
+
+    return one_walk(formula, parts, finish)
+
+
+def _dot(formula: Formula, _: Sequence[int]) -> Lowered:
+    x, y = (formula.element(at).to(formula.held) for at in (0, 1))
+    if formula.rule == "vecdot" and x.dtype.is_complex:
+        x = unary("conj", x)
+    return one_walk(formula, [Part("s", "add", x * y, number(0, formula.held))], lambda total: [total["s"]])
+
+
+# --- norms ---------------------------------------------------------------------------------------------------------
+
+
+def _size(formula: Formula) -> Value:
+    """The absolute value of an element."""
+    x = formula.element()
+    if x.dtype.is_complex:
+        return unary("abs_complex", x).to(formula.held)
+    return abs(x.to(formula.held))
+
+
+def _norm(value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value]) -> Rule:
+    def rule(formula: Formula, _: Sequence[int]) -> Lowered:
+        part = Part("s", op, value(formula), number(0, formula.held))
+        outputs: Outputs = lambda total: [finish(formula, total["s"])]  # noqa: E731 - one of several
+        return one_walk(formula, [part], outputs, has_value=op != "minimum")
+
+    return rule
+
+
+def _squared(formula: Formula) -> Value:
+    x = formula.element()
+    if x.dtype.is_complex:
+        return x.real * x.real + x.imag * x.imag
+    x = x.to(formula.held)
+    return x * x
+
+
+def _to_power(formula: Formula) -> Value:
+    return Value(apply("pow", _size(formula).expr, formula.number("p").expr))
+
+
+def _root(formula: Formula, total: Value) -> Value:
+    return Value(apply("pow", total.expr, (1 / formula.number("p")).expr))
+
+
+# --- positions -----------------------------------------------------------------------------------------------------
+
+
+def _position(reduced: Sequence[int], index: DType) -> Value:
+    """The position among the elements of one total, in C order of the axes that are reduced."""
+    found = number(0, index)
+    for axis in reduced:
+        along = const(axis, INT64)
+        extent, here = Value(Query("", "shape", along, INT64)), Value(Query("", "coordinate", along, INT64))
+        found = here.to(index) if axis == reduced[0] else found * extent.to(index) + here.to(index)
+    return found
+
+
+def _key(formula: Formula, upwards: bool) -> Value:
+    """An integer that orders elements as they are: equal ones alike, nan beyond all others."""
+    x = formula.element()
+    if x.dtype == BOOL:
+        return x.to(formula.held)
+    if not x.dtype.is_float:
+        return x
+    bits = (x + 0.0).signed_bits  # -0.0 becomes 0.0
+    low = (1 << (x.dtype.bits - 1)) - 1
+    ordered = where(bits < 0, bits ^ low, bits)
+    return where(unary("isnan", x), low if upwards else -low - 1, ordered)
+
+
+def _place(*, upwards: bool) -> Rule:
+    """The first place of the greatest or the least element; -1 if none takes part."""
+
+    def rule(formula: Formula, reduced: Sequence[int]) -> Lowered:
+        key, at = _key(formula, upwards), _position(reduced, formula.index)
+        parts = [Part("key", "", key, number(0, key.dtype)), Part("at", "", at, number(-1, at.dtype))]
+
+        def combine(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+            beyond = b["key"] > a["key"] if upwards else b["key"] < a["key"]
+            later = beyond | (b["key"].eq(a["key"]) & (b["at"] < a["at"]))
+            if formula.condition is not None:
+                later = ~(b["at"] < 0) & (later | (a["at"] < 0))
+            return [where(later, b[name], a[name]) for name in ("key", "at")]
+
+        return one_walk(formula, parts, lambda total: [total["at"]], has_value=False, combine=combine)
+
+    return rule
+
+
+RULES: Mapping[str, Rule] = {
+    "sum": _folded("add", 0),
+    "prod": _folded("multiply", 1),
+    "min": _extreme("minimum"),
+    "max": _extreme("maximum"),
+    "minmax": _both,
+    "ptp": _ptp,
+    "any": _logical("bitwise_or"),
+    "all": _logical("bitwise_and"),
+    "count_nonzero": _count,
+    "mean": _mean,
+    "vecdot": _dot,
+    "mulsum": _dot,
+    "norm_zero": _norm(lambda formula: _nonzero(formula).to(formula.held), "add", lambda _, total: total),
+    "norm_one": _norm(_size, "add", lambda _, total: total),
+    "norm_two": _norm(_squared, "add", lambda _, total: sqrt(total)),
+    "norm_high": _norm(_size, "maximum", lambda _, total: total),
+    "norm_low": _norm(_size, "minimum", lambda _, total: total),
+    "norm_p": _norm(_to_power, "add", _root),
+    "argmax": _place(upwards=True),
+    "argmin": _place(upwards=False),
+    "spread": spread,
+    "logsumexp": logsumexp,
+}
