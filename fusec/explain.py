@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
 
 
-_FP: dict[Fp, str] = {
+FP: dict[Fp, str] = {
     "strict": "strict: every operation rounds once",
     "contract": "contract: a product and a sum are one fma",
     "fast": "fast: approximate, and a product and a sum are one fma",
@@ -55,7 +55,7 @@ def explain(kernel: Planned, call: Call) -> Explanation:
         *((f"'{param.name}'", _raw(plan.space, param.name)) for param, _ in plan.space.raw),
         ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
         ("code", _code(compiled)),
-        ("fp", _FP[compiled.fp]),
+        ("fp", FP[compiled.fp]),
         *(("note", note) for note in compiled.notes),
     ]
     return Explanation(str(kernel.signature), tuple(lines), moved)

@@ -64,12 +64,15 @@ class Bound:
     is_empty: bool
 
 
-def bind(kernel: Reducing, given: Given) -> Bound:
-    """Bind types and order the walk. Raises for shapes, axes and types that do not go together."""
+def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = None) -> Bound:
+    """Bind types and order the walk. Raises for shapes, axes and types that do not go together.
+
+    known: the types of all parameters, for calls that are only shown.
+    """
     outputs = given.outputs or ()
     dtypes = [given.inputs[param.name].dtype if param.name in given.inputs else None for param in kernel.in_params]
     dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
-    types = kernel.signature.bind(dtypes)
+    types = kernel.signature.bind(dtypes) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} | {MASK}
     views = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
     shape = walk_shape(kernel, {name: each.shape for name, each in views.items() if name in along})

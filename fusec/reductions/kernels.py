@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -30,6 +30,10 @@ from fusec.reductions.pipeline import ReductionDefinition, Source
 from fusec.signature import Parameter, Signature, join
 
 if TYPE_CHECKING:
+    from fusec.explain import Explanation
+    from fusec.kernel import Kernel
+    from fusec.layouts import Shape
+    from fusec.reductions.binding import Bound
     from fusec.reductions.device_calls import Call as DeviceCall
     from fusec.reductions.device_calls import Plan as DevicePlan
 
@@ -59,6 +63,7 @@ class Reducing:
         self.elements, self.uses_index, self.fp = elements, uses_index, fp
         self._plans: dict[object, Plan] = {}
         self._device_plans: dict[object, DevicePlan] = {}
+        self.last: Bound | None = None  # what was called last, which source() shows
         self._settled: set[object] = set()  # keys of calls that have an entry, or get none
         self._entries: dict[object, int] = {}
         self.quick: dict[object, Callable[..., object]] = {}  # by (axis, keepdims): what answers calls without out=
@@ -67,17 +72,25 @@ class Reducing:
         self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object, stream: object = None
     ) -> tuple[object, ...]:
         """Run a call, on the device of its arrays if one of them is on one; all outputs."""
-        foreign = [arg for arg in _flat(args, out, where) if is_foreign(arg)]
-        if foreign:
+        if _is_on_device(args, out, where):
             with forking.lock:
-                from fusec.runtime import cuda
+                from fusec.reductions import device_calls
 
-            if any(cuda.is_device_array(arg) for arg in foreign):
-                with forking.lock:
-                    from fusec.reductions import device_calls
-
-                return device_calls.run(self, args, out, axis, keepdims, where, stream)
+            return device_calls.run(self, args, out, axis, keepdims, where, stream)
         return calls.run(self, args, out, axis, keepdims, where)
+
+    def planned(
+        self, args: tuple[object, ...], axis: Axis, keepdims: bool, where: object
+    ) -> tuple[Bound, list[Kernel]]:
+        """What a call comes to, and its kernels in order; nothing is run."""
+        if _is_on_device(args, None, where):
+            with forking.lock:
+                from fusec.reductions import device_calls
+
+            there = self.device_plan(device_calls.read(self, args, (), axis, keepdims, where, None))
+            return there.bound, [step.module.kernel for step in there.steps]
+        here = self.plan(calls.read(self, args, None, axis, keepdims, where))
+        return here.bound, [step.executable.kernel for step in here.steps]
 
     def device_plan(self, call: DeviceCall) -> DevicePlan:
         """The same as `plan` for arrays on a device."""
@@ -90,6 +103,7 @@ class Reducing:
                 if len(self._device_plans) >= MAX_PLANS:
                     self._device_plans.clear()
                 self._device_plans[call.key] = found
+        self.last = found.bound
         return found
 
     def plan(self, call: Call) -> Plan:
@@ -103,6 +117,7 @@ class Reducing:
                 self._plans[call.key] = found
         else:
             self._hasten(found, call)
+        self.last = found.bound
         return found
 
     def _hasten(self, plan: Plan, call: Call) -> None:
@@ -252,7 +267,7 @@ class ReductionKernel(Reducing):
         """What fusec makes of a call with these arguments: kernels, axes, order, bytes; nothing is run."""
         from fusec.reductions import showing
 
-        return showing.explain(self, *self.planned(args, None, axis, keepdims, where))
+        return showing.explain(self, *self.planned(args, axis, keepdims, where))
 
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)
@@ -267,9 +282,16 @@ class ReductionKernel(Reducing):
         return _restore, (type(self), args, self.fp)
 
 
-def _flat(args: tuple[object, ...], out: object, where: object) -> tuple[object, ...]:
-    """Everything that may be an array."""
-    return (*args, *(out if isinstance(out, (tuple, list)) else (out,)), where)
+def _is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
+    """Whether one of the arrays of a call is."""
+    outputs = out if isinstance(out, (tuple, list)) else (out,)
+    foreign = [arg for arg in (*args, *outputs, where) if is_foreign(arg)]
+    if not foreign:
+        return False
+    with forking.lock:
+        from fusec.runtime import cuda
+
+    return any(cuda.is_device_array(arg) for arg in foreign)
 
 
 def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp) -> ReductionKernel:

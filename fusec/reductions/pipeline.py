@@ -12,7 +12,7 @@ from fusec.dtypes import BOOL, DType
 from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.forking import forks_wait
 from fusec.kernel import Fp, Kernel
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 from fusec.reductions.plans import Phase
 
 if TYPE_CHECKING:
@@ -149,7 +149,9 @@ def threaded(reduction: Reduction, phase: Phase) -> Program:
     from fusec.passes.cooperate import cooperate
     from fusec.passes.serialise import serialise
 
-    return cooperate(reduction, phase.axis) if phase.is_last else serialise(reduction, phase.axis)
+    name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
+    named = replace(reduction, name=name)
+    return cooperate(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
 
 
 @forks_wait
@@ -164,7 +166,6 @@ def generate(
             from fusec.runtime.cpu.processor import processor
 
             host = processor()
-            bits, casts = host.vector_bits, host.converts_halves
             kernel = llvm.generate_reduction(
                 reduction,
                 phase.layout,
