@@ -34,7 +34,7 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
-from fusec.ir.loops import Program
+from fusec.ir.loops import FIRST, GROUP, LAST, Program
 from fusec.kernel import Fp, Kernel, Layout
 
 THREADS = 256  # a block; what __launch_bounds__ promises
@@ -367,8 +367,9 @@ def _reserved() -> frozenset[str]:
 def _shuffle(dtype: DType, distance: int) -> str:
     """The template of a shuffle; types of less than 32 bits travel as int."""
     value = "{}" if dtype.bits >= 32 else "(int){}"
-    word = "__shfl_down_sync" if distance else "__shfl_sync"
-    call = f"{word}(0xffffffffu, {value}, {distance})"
+    word = {FIRST: "", LAST: ""}.get(distance, "_up" if distance < 0 else "_down")
+    lane = GROUP - 1 if distance == LAST else abs(distance)
+    call = f"__shfl{word}_sync(0xffffffffu, {value}, {lane})"
     return call if dtype.bits >= 32 else f"({TYPES[dtype]}){call}"
 
 
@@ -392,6 +393,6 @@ SPELLING = Spelling(
     frame=_frame,
     approximate=APPROXIMATE,
     shuffle=_shuffle,
-)
     # not __constant__, whose cache reads one address at a time
     table="static __device__ const",
+)

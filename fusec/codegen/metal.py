@@ -36,7 +36,7 @@ from fusec.dtypes import (
     DType,
 )
 from fusec.errors.targets import TooManyArrays
-from fusec.ir.loops import Program
+from fusec.ir.loops import FIRST, GROUP, LAST, Program
 from fusec.kernel import Fp, Kernel, Layout
 
 BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
@@ -272,20 +272,20 @@ def _reserved() -> frozenset[str]:
 
 def _shuffle(dtype: DType, distance: int) -> str:
     """The template of a shuffle; 64-bit integers, which Metal does not shuffle, travel in halves, bools as integers."""
+    word = {FIRST: "", LAST: ""}.get(distance, "_up" if distance < 0 else "_down")
+    lane = GROUP - 1 if distance == LAST else abs(distance)
     if dtype.bits == 64:
-        return f"({TYPES[dtype]})fusec_shuffle_ulong((ulong){{}}, {distance})"
+        return f"({TYPES[dtype]})fusec_shuffle{word}_ulong((ulong){{}}, {lane})"
     value = "(uint){}" if dtype == BOOL else "{}"
-    call = f"simd_shuffle_down({value}, (ushort){distance})" if distance else f"simd_shuffle({value}, (ushort)0)"
+    call = f"simd_shuffle{word}({value}, (ushort){lane})"
     return f"({TYPES[dtype]}){call}" if dtype == BOOL else call
 
 
 _SHUFFLE_64 = """\
-static ulong fusec_shuffle_ulong(ulong x, int distance) {
-    uint low = (uint)x, high = (uint)(x >> 32);
-    low = distance ? simd_shuffle_down(low, (ushort)distance) : simd_shuffle(low, (ushort)0);
-    high = distance ? simd_shuffle_down(high, (ushort)distance) : simd_shuffle(high, (ushort)0);
-    return (ulong)high << 32 | low;
-}"""
+static ulong fusec_shuffle{word}_ulong(ulong x, int distance) {{
+    const uint low = (uint)x, high = (uint)(x >> 32);
+    return (ulong)simd_shuffle{word}(high, (ushort)distance) << 32 | simd_shuffle{word}(low, (ushort)distance);
+}}"""
 
 SPELLING = Spelling(
     target="metal",
@@ -300,13 +300,14 @@ SPELLING = Spelling(
     float_bits={FLOAT32: "as_type<float>({}u)", FLOAT16: "as_type<half>((ushort){})"},
     signed_remainder=False,
     reserved=_reserved(),
-    helpers=_helpers() | {f"fusec_atomic_compare_exchange_{each}": _exchange_loop(each) for each in ("int", "uint")}
-    | {"fusec_shuffle_ulong": _SHUFFLE_64},
+    helpers=_helpers()
+    | {f"fusec_atomic_compare_exchange_{each}": _exchange_loop(each) for each in ("int", "uint")}
+    | {f"fusec_shuffle{word}_ulong": _SHUFFLE_64.format(word=word) for word in ("", "_up", "_down")},
     atomic=_atomic,
     groups=False,
     leave="return",
     frame=_frame,
     approximate=APPROXIMATE,
     shuffle=_shuffle,
-)
     table="constant",
+)

@@ -18,7 +18,9 @@ from fusec.ir.arithmetic import evaluate
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
 from fusec.ir.loops import (
+    FIRST,
     GROUP,
+    LAST,
     Assign,
     At,
     Atomic,
@@ -289,8 +291,10 @@ class _Run:
             raise InterpreterError(f"line {self.line}: only a part of a group comes to a shuffle")
         found = _wide(self.value(value, mask, frame), mask)
         at = np.arange(len(mask))
-        other = at + distance if distance else at - at % GROUP
-        inside = (other < len(mask)) & (groups[np.minimum(other, len(mask) - 1)] == groups)
+        other = at + distance
+        if distance in (FIRST, LAST):
+            other = at - at % GROUP + (GROUP - 1 if distance == LAST else 0)
+        inside = (other >= 0) & (other < len(mask)) & (groups[np.clip(other, 0, len(mask) - 1)] == groups)
         return found[np.where(inside, other, at)]
 
     def _assign(self, name: str, value: Array, mask: Mask, frame: _Frame) -> None:
@@ -338,13 +342,13 @@ class _Run:
                 if op in ("where", "logical_and", "logical_or") and not self._is_harmless(expr):
                     return self._on_demand(expr, mask, frame)
                 return evaluate(op, [self.value(arg, mask, frame) for arg in args], target)
+            case Lookup(values, index):
+                table = np.array([entry.value for entry in values])
+                return np.asarray(table[self.value(index, mask, frame) & (len(values) - 1)])
             case Load(pointer, dtype):
                 lanes = np.flatnonzero(mask)
                 loaded = np.zeros(mask.shape, dtype.numpy)
                 loaded[lanes] = self.memory.load(self._address(pointer, mask, frame), lanes, dtype)
-            case Lookup(values, index):
-                table = np.array([entry.value for entry in values])
-                return np.asarray(table[self.value(index, mask, frame) & (len(values) - 1)])
                 return loaded
             case Call(name, args):
                 if name not in self.functions:

@@ -49,14 +49,14 @@ def interpret_reduction(
     if shape[axis] == 0:
         raise ValueError("an axis without elements has no total")
     last = axis == len(shape) - 1 if is_last is None else is_last
-    walk = _Walk(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
+    walk = Walk(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
     kept = shape[:axis] + shape[axis + 1 :]
     chunk = chunk_of(reduction.lanes, last)
     assert reduction.total is not None or shape[axis] <= chunk, "what does not combine has one chunk"
     values = [walk.chunk(start, min(start + chunk, shape[axis])) for start in range(0, shape[axis], chunk)]
     results = walk.left
     if reduction.total is not None:
-        results = _parts(fold(np.stack(values, -1), reduction.total, reduction, is_last=last), reduction.total)
+        results = parts_by_name(fold(np.stack(values, -1), reduction.total, reduction, is_last=last), reduction.total)
     walk.run(finish_program(reduction), results, kept, dict(arrays))
 
 
@@ -94,7 +94,7 @@ def _fold_chunk(values: Array, accumulator: Accumulator, reduction: Reduction, i
     return held[..., 0]
 
 
-class _Walk:
+class Walk:
     """One reduction over given arrays."""
 
     def __init__(
@@ -128,15 +128,15 @@ class _Walk:
             along = {name: np.expand_dims(each, axis) for name, each in results.items()}
             found = self.run(stage_program(reduction, number), along, here, given)
             if stage.accumulator is not None:
-                elements = np.moveaxis(_whole(found, stage.accumulator.type), axis, -1)
+                elements = np.moveaxis(whole_value(found, stage.accumulator.type), axis, -1)
                 total = fold(elements, stage.accumulator, reduction, is_last=self.is_last)
-                results |= _parts(total, stage.accumulator)
+                results |= parts_by_name(total, stage.accumulator)
             covered = {COVERED: np.array(stop - start, np.int64)}
             found = self.run(then_program(reduction, number), results | covered, kept, {})
             names = [name for name, _ in declared(stage.then)]
             results |= dict(zip(names, found, strict=False))
             if number == len(reduction.stages) - 1 and reduction.total is not None:
-                value = _whole(found[len(names) :], reduction.total.type)
+                value = whole_value(found[len(names) :], reduction.total.type)
         self.left = results
         return value
 
@@ -172,7 +172,7 @@ def _along(array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
-def _parts(value: Array, accumulator: Accumulator) -> dict[str, Array]:
+def parts_by_name(value: Array, accumulator: Accumulator) -> dict[str, Array]:
     """The parts of an accumulated value, by the names of their locals."""
     if isinstance(accumulator.type, Struct):
         names = [name for name, _ in accumulator.type.fields]
@@ -180,7 +180,7 @@ def _parts(value: Array, accumulator: Accumulator) -> dict[str, Array]:
     return {accumulator.name: value}
 
 
-def _whole(parts: list[Array], kind: Type) -> Array:
+def whole_value(parts: list[Array], kind: Type) -> Array:
     """The value whose parts these are: a structured array for a struct."""
     if not isinstance(kind, Struct):
         return parts[0]

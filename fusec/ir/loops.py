@@ -279,8 +279,9 @@ class CallStatement(Stmt):
 class Shuffle(Stmt):
     """A value of another position of the same group: of GROUP neighbours that run together.
 
-    result: a declared local. distance: how many positions further the other one is, a power of two below GROUP; past
-    the end of the group it receives anything. 0: it is the first of the group. All positions of a group must come here.
+    result: a declared local. distance: how many positions further the other one is, a power of two below GROUP, or one
+    with a minus sign for one before; past the ends of the group it receives anything. FIRST, LAST: it is the first or
+    the last of the group. All positions of a group must come here.
     """
 
     result: str
@@ -289,6 +290,7 @@ class Shuffle(Stmt):
 
 
 GROUP = 32  # positions of a group: a warp of CUDA, a SIMD group of Metal
+FIRST, LAST = 0, GROUP  # distances that name a position, the same for all
 
 
 @dataclass(frozen=True)

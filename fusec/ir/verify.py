@@ -8,6 +8,8 @@ from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
+    FIRST,
+    LAST,
     ArrayParam,
     Assign,
     At,
@@ -45,9 +47,9 @@ from fusec.records import dataclass, field
 
 EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64
+TABLE_LENGTH = 256  # entries of a constant table
 STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floats take part in,
 NEIGHBOURS = frozenset({"nextafter", "spacing"})  # but for these, until they are expanded: they ask for neighbours
-TABLE_LENGTH = 256  # entries of a constant table
 
 
 def verify(program: Program, primitive: bool = False) -> None:
@@ -96,10 +98,10 @@ def _check_graph_value(value: Expr, inputs: frozenset[Input], depths: dict[Expr,
             _check_const(value)
         case Apply():
             _check_apply(value, primitive=False)
-        case Reduce(op, operand, dtype):
-            _require(type_of(operand) == dtype, f"a {dtype} reduced from {type_of(operand)}")
         case Lookup():
             _check_lookup(value)
+        case Reduce(op, operand, dtype):
+            _require(type_of(operand) == dtype, f"a {dtype} reduced from {type_of(operand)}")
             _require(op in TABLE and TABLE[op].arity == 2, f"{op} does not combine two operands")
         case Count():
             _require(value.type == INT64, "a count is int64")
@@ -153,8 +155,6 @@ def _check_apply(value: Apply, primitive: bool) -> None:
         _require(simple or not involved, f"complex {op.name} is not primitive")
 
 
-def _scalar(value: Expr) -> DType:
-    found = type_of(value)
 def _check_lookup(value: Lookup) -> None:
     """The entries must be literals that every target can put into an initialiser."""
     count, dtype = len(value.values), value.type
@@ -168,6 +168,8 @@ def _check_lookup(value: Lookup) -> None:
         _require(normal or entry.bits == 0, f"{entry.value} in a table")
 
 
+def _scalar(value: Expr) -> DType:
+    found = type_of(value)
     if not isinstance(found, DType):
         raise AssertionError(f"expected a scalar, got {found}")
     return found
@@ -244,7 +246,9 @@ class _Scope:
             case Shuffle(result, value, distance):
                 self._receive(result, type_of(value))
                 _require(isinstance(type_of(value), DType), "a shuffle takes a scalar")
-                _require(distance in (0, 1, 2, 4, 8, 16), f"a shuffle over {distance} positions")
+                _require(
+                    abs(distance) in (FIRST, 1, 2, 4, 8, 16) or distance == LAST, f"a shuffle over {distance} positions"
+                )
             case Atomic():
                 self._atomic(stmt)
             case CallStatement(call, result):
@@ -308,12 +312,12 @@ class _Scope:
                 _check_const(value)
             case Apply():
                 _check_apply(value, self.primitive)
+            case Lookup():
+                _check_lookup(value)
             case Local(name, kind):
                 _require(self.locals.get(name) == kind, f"{name} read as {kind}, declared {self.locals.get(name)}")
             case Element(param, kind) | At(param, _, kind):
                 self._address(param, kind, isinstance(value, At))
-            case Lookup():
-                _check_lookup(value)
                 if isinstance(value, At):
                     _require(all(type_of(part) == INT64 for part in value.index), f"an index of {param} is not int64")
                     _require(len(value.index) in (1, self.params[param].ndim), f"{param} has other axes")

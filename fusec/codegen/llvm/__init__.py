@@ -21,8 +21,9 @@ from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.dtypes import FLOAT32
-from fusec.ir.loops import Program
+from fusec.ir.loops import GROUP, Program, Shuffle
 from fusec.ir.reductions import Reduction
+from fusec.ir.walk import statements
 from fusec.kernel import Fp, Kernel, Layout
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
@@ -51,11 +52,15 @@ def generate(
     """The kernel of a program for one memory layout.
 
     vector_bits: width of the target's vector registers; 0 for scalar code. lanes: elements of one vector step, a power
-    of two, if the caller knows better (rows much shorter than the default); 1 for scalar code. half_casts: the target
+    of two, if the caller knows better (rows much shorter than the default); 1 for scalar code. Programs with shuffles
+    have groups as vectors, whatever the caller knows, and are run over whole groups only. half_casts: the target
     has instructions between float16 and float32, in place of which LLVM would call functions that may not be there.
     permutes: bits of the registers whose elements an x86 target permutes by variable indices: 512, 256 (32-bit elements
     only) or 0. fp: the floating-point mode the passes ran in.
     """
+    grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
+    if grouped:
+        lanes = GROUP
     width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.
@@ -70,7 +75,7 @@ def generate(
 
     nest = Nest(program, layout, builder(block or width), arguments)
     cost = nest.costs.of_body(program.body)
-    nest.tail = _tail(cost, vector_bits, layout)
+    nest.tail = "none" if grouped else _tail(cost, vector_bits, layout)
     nest.write()
     why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
     notes = [f"{width} lanes" if width > 1 else f"scalar: {why if lanes is None else 'asked for'}"]
@@ -88,8 +93,9 @@ def generate(
     heading = f"; {program.name} for layout {layout.key}" + ("" if fp == "strict" else f", fp {fp}")
     source = "\n".join([heading, *declarations, *functions, "!0 = !{i32 1}", ""])
     return Kernel(
-        name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes), fp=fp
-    )
+        name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes),
+        group=GROUP if grouped else 1, fp=fp,
+    )  # fmt: skip
 
 
 def generate_reduction(

@@ -16,6 +16,8 @@ from collections.abc import Callable, Container, Iterable
 
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import (
+    FIRST,
+    LAST,
     Assign,
     Atomic,
     Break,
@@ -35,6 +37,7 @@ from fusec.ir.loops import (
     Query,
     Return,
     SetField,
+    Shuffle,
     Stmt,
     Store,
     While,
@@ -171,7 +174,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return () if value is None else (value,)
         case DeclareArray(values=values):
             return values
-        case Assign(value=value) | SetField(value=value):
+        case Assign(value=value) | SetField(value=value) | Shuffle(value=value):
             return (value,)
         case Store(pointer=pointer, value=value):
             return (value, pointer)
@@ -189,7 +192,7 @@ def _written(stmt: Stmt) -> str:
     match stmt:
         case Assign(name=name) | SetField(name=name):
             return name
-        case Atomic(result=name) | CallStatement(result=name):
+        case Atomic(result=name) | CallStatement(result=name) | Shuffle(result=name):
             return name
         case Store(pointer=pointer):
             access = local_access(pointer)
@@ -361,6 +364,8 @@ class _FunctionAnalysis:
                 self._declare(node, name, region, any(map(self.varies, values)))
             case Assign(name=name, value=value) | SetField(name=name, value=value):
                 self._write(node, name, region, self.varies(value))
+            case Shuffle(result=name, value=value, distance=distance):
+                self._write(node, name, region, distance not in (FIRST, LAST) and self.varies(value))
             case Atomic(result=name) if name:
                 self._write(node, name, region, varies=True)
             case CallStatement(call=call, result=name):

@@ -25,7 +25,7 @@ from fusec.records import dataclass
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
-Tail = Literal["masked", "scalar", "every"]
+Tail = Literal["masked", "scalar", "every", "none"]
 LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
@@ -148,7 +148,8 @@ class Nest:
     """Writes the loops of one kernel.
 
     lanes: of the vector loop. tail: how the rest of a row runs: "masked" once under a mask, "scalar" one by one, or
-    "every" if each vector step is masked, which spares a second copy of a long body.
+    "every" if each vector step is masked, which spares a second copy of a long body, or "none" if there is none, since
+    all ranges begin and end with a whole vector.
     """
 
     tail: Tail = "masked"
@@ -267,6 +268,8 @@ class Nest:
             self._scalar_loop(row, start, end)
         elif self.tail == "every":
             self._masked_loop(row, start, end)
+        elif self.tail == "none":
+            self._whole_loop(row, start, end)
         else:
             self._split_loop(row, start, end)
 
@@ -286,6 +289,16 @@ class Nest:
         b.line(f"store i64 {following}, ptr {slot}")
         b.fork(b.compare("icmp slt", Value("i64", following), Value("i64", end)), head, after)
         b.place(after)
+
+    def _whole_loop(self, row: Row, start: str, end: str) -> None:
+        """Whole vectors only. They are counted, so that LLVM sees what the low bits of positions are."""
+        b, bits = self.b, self.width.bit_length() - 1
+
+        def body(number: str) -> None:
+            self._body(Site(self, row, b.let(f"shl nuw nsw i64 {number}, {bits}")), Lanes())
+
+        first, last = (b.let(f"lshr exact i64 {each}, {bits}") for each in (start, end))
+        self._loop(first, 1, body, last)
 
     def _masked_loop(self, row: Row, start: str, end: str) -> None:
         def body(position: str) -> None:

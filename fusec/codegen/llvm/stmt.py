@@ -25,6 +25,9 @@ from fusec.codegen.llvm.values import Linear, Operand, Value, integer, part_type
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct, Type, type_of
 from fusec.ir.loops import (
+    FIRST,
+    GROUP,
+    LAST,
     Assign,
     Atomic,
     Break,
@@ -37,6 +40,7 @@ from fusec.ir.loops import (
     If,
     Return,
     SetField,
+    Shuffle,
     Store,
     While,
 )
@@ -152,6 +156,8 @@ class Statements(Expressions):
                 old = atomic_update(self.b, op, address, operands, dtype, self.lanes, bool(result))
                 if result:
                     self._assign(result, old, node.blended)
+            case Shuffle(result=result, value=value, distance=distance):
+                self._assign(result, tuple(self._shuffled(part, distance) for part in self.value(value)), node.blended)
             case CallStatement(call=call, result=result):
                 value_of_call = self.value(call)
                 if result:
@@ -167,6 +173,21 @@ class Statements(Expressions):
             case Return(value=value):
                 return self._return(node, value)
         return True
+
+    def _shuffled(self, part: Value, distance: int) -> Value:
+        """What other lanes have; a vector is one group. Past its ends lanes keep their own."""
+        b = self.b
+        assert b.lanes == GROUP, f"shuffles need vectors of {GROUP} lanes"
+        if not part.varying:
+            return part
+        if distance in (FIRST, LAST):
+            lane = 0 if distance == FIRST else GROUP - 1
+            return Value(part.type, b.let(f"extractelement {b.typed(part)}, i64 {lane}"))
+        lanes = [lane + distance if 0 <= lane + distance < GROUP else lane for lane in range(GROUP)]
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        vector = b.vector_type(part.type)
+        text = b.let(f"shufflevector {b.typed(part)}, {vector} poison, <{GROUP} x i32> <{order}>")
+        return Value(part.type, text, varying=True)
 
     # --- variables -----------------------------------------------------------------------------------------------
 

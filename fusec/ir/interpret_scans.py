@@ -1,0 +1,98 @@
+"""The oracle of scans: runs one in NumPy in the order that `fusec.ir.scans` defines, see Note [Scan order]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.ir.interpret import call, interpret
+from fusec.ir.interpret_reductions import Walk, parts_by_name, whole_value
+from fusec.ir.loops import GROUP
+from fusec.ir.reductions import finish_program, stage_program
+from fusec.ir.scans import ROWS, Scan, chunk_of, first_program
+
+Array = NDArray[Any]
+Combine = Callable[[Array, Array], Array]
+
+
+def interpret_scan(
+    scan: Scan,
+    arrays: Mapping[str, Array],
+    scalars: Mapping[str, object],
+    shape: tuple[int, ...],
+    axis: int,
+    *,
+    is_last: bool | None = None,
+) -> None:
+    """Scan `axis` of the walk `shape`, writing outputs in place.
+
+    arrays: by parameter name; those that are not raw broadcast to `shape`, outputs have it. is_last: which of the two
+    orders holds; None takes that of the axis's place. Raises InterpreterError as `interpret` does.
+    """
+    if 0 in shape:
+        return
+    last = axis == len(shape) - 1 if is_last is None else is_last
+    raw = {param.name for param in scan.arrays if param.raw}
+    whole = {name: array if name in raw else np.broadcast_to(array, shape) for name, array in arrays.items()}
+    whole |= {param.name: arrays[param.name] for param in scan.arrays if param.written}
+    walk = Walk(scan.reduction, whole, scalars, shape, axis, last)
+    found = walk.run(stage_program(scan.reduction, 0), {}, shape, whole)
+    elements = np.moveaxis(whole_value(found, scan.running.type), axis, -1)
+    functions = {function.name: function for function in scan.reduction.functions}
+    combine = functions[scan.running.combine]
+    totals = scanned(elements, lambda a, b: call(combine, [a, b], scan.reduction.functions), is_last=last)
+    totals = np.moveaxis(totals, -1, axis)
+
+    def part(where: slice) -> dict[str, Array]:
+        """What lies along the walk, at some positions of the axis."""
+        index = (*(slice(None),) * axis, where)
+        return {name: array if name in raw else array[index] for name, array in whole.items()}
+
+    rest = shape
+    if scan.exclusive:
+        totals = totals[(*(slice(None),) * axis, slice(None, -1))]
+        rest = (*shape[:axis], shape[axis] - 1, *shape[axis + 1 :])
+        first = (*shape[:axis], 1, *shape[axis + 1 :])
+        interpret(first_program(scan), part(slice(0, 1)), {}, first)
+    if 0 not in rest:
+        results = parts_by_name(totals, scan.total)
+        walk.run(finish_program(scan.reduction), results, rest, part(slice(1 if scan.exclusive else 0, None)))
+
+
+def scanned(values: Array, combine: Combine, *, is_last: bool) -> Array:
+    """The running totals along the last axis of `values`."""
+    count, chunk = values.shape[-1], chunk_of(is_last)
+    chunks = -(-count // chunk)
+    missing = np.repeat(values[..., -1:], chunks * chunk - count, -1)  # behind all others, so that nothing meets it
+    padded = np.concatenate([values, missing], -1).reshape(*values.shape[:-1], chunks, chunk)
+    inside = _in_groups(padded, combine) if is_last else _in_rows(padded, combine)
+    if chunks > 1:
+        prefixes = scanned(inside[..., :-1, -1], combine, is_last=is_last)[..., None]
+        inside[..., 1:, :] = combine(np.broadcast_to(prefixes, inside[..., 1:, :].shape), inside[..., 1:, :])
+    return inside.reshape(*values.shape[:-1], chunks * chunk)[..., :count]
+
+
+def _in_rows(values: Array, combine: Combine) -> Array:
+    """One element after the other."""
+    made = values.copy()
+    for at in range(1, ROWS):
+        made[..., at] = combine(made[..., at - 1], made[..., at])
+    return made
+
+
+def _in_groups(values: Array, combine: Combine) -> Array:
+    """Groups by doubling distances, one group after the other."""
+    made = values.reshape(*values.shape[:-1], -1, GROUP).copy()
+    distance = 1
+    while distance < GROUP:
+        made[..., distance:] = combine(made[..., :-distance].copy(), made[..., distance:])
+        distance *= 2
+    carry = made[..., 0, -1].copy()
+    for group in range(1, made.shape[-2]):
+        last = made[..., group, -1].copy()
+        made[..., group, :] = combine(np.broadcast_to(carry[..., None], made[..., group, :].shape), made[..., group, :])
+        carry = combine(carry, last)
+    return made.reshape(values.shape)

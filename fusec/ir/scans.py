@@ -1,0 +1,237 @@
+"""The IR of scans: the running totals along one axis, of which every element gets its own.
+
+Note [Scan order]. The order of operations is part of the meaning, as that of reductions is. It depends on the number
+of elements and on which axis of the walk is scanned, on nothing else:
+
+* Along the last axis of the walk (the innermost in memory), elements form groups of GROUP = 32, which are scanned by
+  doubling distances: for d = 1, 2, 4, 8, 16, element l becomes combine(element l - d, element l) wherever l >= d.
+  GROUPS groups are a chunk. Within a chunk, the elements of every group but the first are combined with the carry on
+  their left; it is the last element of the first group, then combine(carry, last element) from group to group.
+* Along any other axis (the lanes of a machine lie along another), ROWS elements are a chunk, taken one after the other.
+* The last element of each chunk is its total. The totals are scanned as elements of a new array, by the same rules;
+  the elements of every chunk but the first are then combined with the result for the total before it on their left.
+
+So result = combine(prefix, combine(carry, element)), where a prefix and a carry exist; no identity takes part. A last
+axis of at most SHORT elements is walked as another one if there is any other. An exclusive result is the inclusive one
+of the element before it, to the bit; the first is the identity.
+
+Error bound of sums: result i differs from the exact sum of x[0..i] by at most k u / (1 - k u) times the sum of
+abs(x[0..i]), where u is half an ulp of 1 and k = 69 (c + 1) - 1 along the last axis, 64 (c + 1) - 1 along another. c is
+the number of times that chunks have to be combined: 0 for up to 2048 elements (64 along another axis), 1 for up to
+2048 ** 2 (64 ** 2), and so on. One after the other, k would be the number of elements.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fusec.dtypes import BOOL
+from fusec.ir.expr import Pointer, Struct, Type, apply
+from fusec.ir.loops import (
+    GROUP,
+    ArrayParam,
+    Call,
+    Declare,
+    Element,
+    Field,
+    Function,
+    If,
+    Load,
+    Local,
+    Make,
+    Param,
+    Program,
+    Return,
+    ScalarParam,
+    Stmt,
+    Store,
+)
+from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of, whole_of
+from fusec.ir.walk import renamed
+from fusec.records import dataclass, replace
+
+GROUPS = 64  # groups of a chunk along the last axis
+ROWS = 64  # elements of a chunk along another axis
+SHORT = 32  # elements of a last axis that are not worth sharing
+
+GIVEN = "_given"  # and a number: an array of one part of the totals of chunks, as input
+PARTIAL = "_partial"  # the same as output
+PREFIX = "_prefix"  # an array of one part of the scanned totals: element c belongs to chunk c + 1
+
+
+Role = Literal["whole", "totals", "results"]
+"""What a kernel does: all; the totals of chunks; or the results, from scanned totals."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One kernel that scans.
+
+    reduction: one stage, what happens for each element, and a total that is what the stage has accumulated; `finish`
+    happens for every running total, and all arrays lie along the walk. exclusive: every element gets the total of those
+    before it. first: what happens for the first element of an exclusive scan instead of `finish`.
+    """
+
+    reduction: Reduction
+    exclusive: bool = False
+    first: tuple[Stmt, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.reduction.name
+
+    @property
+    def stage(self) -> Stage:
+        """What happens for each element."""
+        (stage,) = self.reduction.stages
+        return stage
+
+    @property
+    def total(self) -> Accumulator:
+        """The running total, as `finish` sees it."""
+        assert self.reduction.total is not None, "a scan has totals"
+        return self.reduction.total
+
+    @property
+    def running(self) -> Accumulator:
+        """The value of one element."""
+        assert self.stage.accumulator is not None, "a scan accumulates"
+        return self.stage.accumulator
+
+    @property
+    def arrays(self) -> tuple[ArrayParam, ...]:
+        """The array parameters in order."""
+        return self.reduction.arrays
+
+
+def chunk_of(is_last: bool) -> int:
+    """Elements of a chunk along the last axis of the walk, or along another."""
+    return GROUP * GROUPS if is_last else ROWS
+
+
+def levels_of(extent: int, is_last: bool) -> int:
+    """How many times the totals of chunks have to be scanned."""
+    chunk, levels = chunk_of(is_last), 0
+    while extent > chunk:
+        extent = -(-extent // chunk)
+        levels += 1
+    return levels
+
+
+def first_program(scan: Scan) -> Program:
+    """What the first element of an exclusive scan gets."""
+    reduction = scan.reduction
+    outputs = tuple(param for param in reduction.arrays if param.written)
+    return Program(reduction.name, outputs, scan.first, reduction.functions, reduction.source)
+
+
+def between(scan: Scan) -> Scan:
+    """The scan of the totals of chunks, from arrays `GIVEN` to arrays `PARTIAL`."""
+    total, reduction = scan.total, scan.reduction
+    inputs = tuple(ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
+    loads = tuple(
+        Declare(f"{param.name}_here", param.dtype, Load(_place(param, const=True), param.dtype)) for param in inputs
+    )
+    values = whole_of(tuple(Local(load.name, load.type) for load in loads), total.type)
+    running = replace(scan.running, value=values)
+    outputs, stores = partials(total)
+    changed = replace(reduction, params=(*inputs, *outputs), stages=(Stage(loads, running),), finish=stores)
+    return Scan(changed)
+
+
+def partials(total: Accumulator) -> tuple[tuple[ArrayParam, ...], tuple[Stmt, ...]]:
+    """Arrays `PARTIAL`, and the stores of a total there."""
+    outputs = tuple(
+        ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False) for at, (_, dtype) in enumerate(total.parts)
+    )
+    pairs = zip(outputs, total.parts, strict=True)
+    return outputs, tuple(Store(_place(param), Local(name, dtype)) for param, (name, dtype) in pairs)
+
+
+def prefixes(total: Accumulator) -> tuple[ArrayParam, ...]:
+    """Arrays `PREFIX`."""
+    return tuple(ArrayParam(f"{PREFIX}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
+
+
+def params_of(scan: Scan, role: Role) -> tuple[Param, ...]:
+    """The parameters of a kernel in that role."""
+    params = scan.reduction.params
+    match role:
+        case "whole":
+            return params
+        case "results":
+            return (*params, *prefixes(scan.total))
+        case "totals":
+            used = addressed(scan.stage.body, (scan.running.value,))
+            inputs = tuple(param for param in params if isinstance(param, ScalarParam) or param.name in used)
+            return (*inputs, *partials(scan.total)[0])
+
+
+def _place(param: ArrayParam, const: bool = False) -> Element:
+    return Element(param.name, Pointer(param.dtype, "global", const=const))
+
+
+# --- segments ----------------------------------------------------------------------------------------------------
+
+STARTS = "starts"  # the field that says whether a segment begins among the elements of a value
+
+
+def in_segments(scan: Scan, flag: str) -> Scan:
+    """The scan that starts again at every element where the bool input `flag` is true.
+
+    Values become pairs: whether a segment starts among their elements, and the total since the last start. Their
+    combination is associative, and what lies before a start never enters a value behind it.
+    """
+    inner = scan.running.type
+    fields = inner.fields if isinstance(inner, Struct) else (("value", inner),)
+    assert not isinstance(inner, Struct) or STARTS not in dict(fields), f"a field is called {STARTS}"
+    kind = Struct(f"Segment_{scan.name}", ((STARTS, BOOL), *fields))
+    combine = _segment_combine(scan, kind, inner)
+    starts = Load(Element(flag, Pointer(BOOL, "global", const=True)), BOOL)
+    declared = Declare("_starts", BOOL, starts)
+    value = Make((Local("_starts", BOOL), *parts_of(scan.running.value)), kind)
+    running = Accumulator(scan.running.name, kind, value, combine.name)
+    parts = tuple(Local(name, dtype) for name, dtype in running.parts)
+    total = Accumulator(scan.total.name, kind, Make(parts, kind), combine.name)
+    names = tuple(Local(name, dtype) for name, dtype in total.parts[1:])
+    again = tuple(
+        Declare(name, dtype, local)
+        for (name, dtype), local in zip(scan.total.parts, names, strict=True)
+        if name != local.name
+    )
+    finish: tuple[Stmt, ...] = (*again, *scan.reduction.finish)
+    if scan.exclusive:
+        finish = (If(starts, _apart(scan.first), finish),)
+    reduction = replace(
+        scan.reduction,
+        stages=(Stage((*scan.stage.body, declared), running),),
+        total=total,
+        finish=finish,
+        functions=(*scan.reduction.functions, combine),
+    )
+    return replace(scan, reduction=reduction)
+
+
+def _segment_combine(scan: Scan, kind: Struct, inner: Type) -> Function:
+    """(f, x) and (g, y): (f or g, y if g else combine(x, y))."""
+    a, b = Local("a", kind), Local("b", kind)
+    left, right = (
+        whole_of(tuple(Field(side, name, dtype) for name, dtype in kind.fields[1:]), inner) for side in (a, b)
+    )
+    starts = Field(b, STARTS, BOOL)
+    either = apply("logical_or", Field(a, STARTS, BOOL), starts)
+    joined = Local("joined", inner)
+    chosen = tuple(
+        apply("where", starts, theirs, both) for theirs, both in zip(parts_of(right), parts_of(joined), strict=True)
+    )
+    body = (
+        Declare("joined", inner, Call(scan.running.combine, (left, right), inner)),
+        Return(Make((either, *chosen), kind)),
+    )
+    return Function(f"{scan.running.combine}_segments", (("a", kind), ("b", kind)), kind, body)
+
+
+def _apart(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The statements with names of their own."""
+    return renamed(body, "_first")[0]

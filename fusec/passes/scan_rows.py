@@ -1,0 +1,215 @@
+"""Scan rows: a scan along the last axis becomes a program in which groups of positions share the chunks.
+
+A group takes the groups of elements of its chunk one after the other, each position one element, and shuffles carry
+values upwards. Every target runs the program: a group is a warp, a SIMD group, or a vector of GROUP lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fusec.dtypes import INT64
+from fusec.ir.expr import Expr, Pointer
+from fusec.ir.loops import (
+    FIRST,
+    GROUP,
+    LAST,
+    Assign,
+    Declare,
+    Element,
+    If,
+    Load,
+    Local,
+    Moved,
+    Program,
+    Query,
+    ScalarParam,
+    Shuffle,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.reductions import AXIS, parts_of
+from fusec.ir.scans import GROUPS, Role, Scan, chunk_of, params_of, partials, prefixes
+from fusec.ir.walk import Body
+from fusec.passes.counting import Running, int64, least, minus, over, plus, relocated, rest, test, times
+
+CHUNK, MEMBER, START, SIZE, AT = "_chunk", "_member", "_start", "_size", "_at"
+"""Locals: number of the chunk, position in the group, the chunk's first element and their number, number of a group."""
+
+ELEMENTS = chunk_of(True)
+
+
+def scan_rows(scan: Scan, axis: int, role: Role, levels: int = 0) -> Program:
+    """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
+
+    role: "whole": there are GROUP positions, which take all chunks, the totals of which are scanned as they come,
+    `levels` times. "totals": the totals of all chunks but the last. "results": of all chunks, from scanned totals.
+    It takes AXIS, the axis's extent, as a further scalar parameter. All arrays must have their own strides along the
+    axis.
+    """
+    return _Rows(scan, axis, role, levels).program()
+
+
+class _Rows:
+    """One scan on its way; variables are named by what they hold."""
+
+    def __init__(self, scan: Scan, axis: int, role: Role, levels: int) -> None:
+        self.scan, self.axis, self.role, self.levels = scan, axis, role, levels
+        self.run = Running(scan.running)
+        self.here = Query("", "coordinate", int64(axis), INT64)
+        self.extent, self.member, self.chunk = Local(AXIS, INT64), Local(MEMBER, INT64), Local(CHUNK, INT64)
+        self.start, self.size, self.at = Local(START, INT64), Local(SIZE, INT64), Local(AT, INT64)
+
+    def program(self) -> Program:
+        """The whole program."""
+        reduction, run = self.scan.reduction, self.run
+        body: list[Stmt] = [Declare(MEMBER, INT64, rest(self.here, GROUP))]
+        if self.role == "whole":
+            body.append(Declare(CHUNK, INT64, int64(0)))
+            for level in range(1, self.levels + 1):
+                body += [*run.declare(f"_held{level}_"), *run.declare(f"_carry{level}_")]
+                body += run.declare(f"_prefix{level}_")
+        else:
+            number = over(self.here, GROUP)
+            body += [Declare(CHUNK, INT64), Shuffle(CHUNK, number, FIRST)]  # all of a group have the same
+        if self.scan.exclusive and self.role != "totals":
+            body.append(If(test("equal", self.here, 0), self.scan.first))
+        if self.role == "whole" and self.levels:
+            more = test("less", times(self.chunk, ELEMENTS), self.extent)
+            body.append(While(more, tuple(self._one_chunk()), (Assign(CHUNK, plus(self.chunk, 1)),)))
+        else:
+            body += self._one_chunk()
+        params = (*params_of(self.scan, self.role), ScalarParam(AXIS, INT64))
+        return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+
+    # --- chunks --------------------------------------------------------------------------------------------------
+
+    def _one_chunk(self) -> list[Stmt]:
+        """All groups of a chunk; the last one may not be whole."""
+        run, left = self.run, minus(self.extent, self.start)
+        reached = minus(left, 1) if self.scan.exclusive else left  # the next group must begin inside, too
+        body: list[Stmt] = [
+            Declare(START, INT64, times(self.chunk, ELEMENTS)),
+            Declare(SIZE, INT64, least(left, ELEMENTS)),
+            *run.declare("_carry0_"),
+            *self._prefix(),
+            Declare(AT, INT64, int64(0)),
+            Declare("_groups", INT64, least(over(reached, GROUP), GROUPS)),
+        ]
+        step = Assign(AT, plus(self.at, 1))
+        groups = Local("_groups", INT64)
+        body.append(While(test("less", self.at, groups), tuple(self._group("", is_whole=True)), (step,)))
+        if self.role == "totals":
+            return [*body, If(test("equal", self.member, 0), self._store_total())]
+        body.append(If(test("less", times(groups, GROUP), self.size), tuple(self._group("r", is_whole=False))))
+        if self.levels:
+            another = test("less", plus(self.start, ELEMENTS), self.extent)
+            carry = run.variable("_carry0_")
+            body.append(If(another, tuple(self._level(1, self.chunk, carry))))
+        return body
+
+    def _prefix(self) -> list[Stmt]:
+        """The scanned totals before the chunk, if they were computed elsewhere."""
+        if self.role != "results":
+            return []
+        back = minus(minus(self.chunk, 1), self.here)
+        loads = []
+        for param in prefixes(self.scan.total):
+            place = Moved(param.name, (self.axis,), (back,), Pointer(param.dtype, "global", const=True))
+            loads.append(Load(place, param.dtype))
+        found = self.run.assign("_prefix1_", loads)
+        return [*self.run.declare("_prefix1_"), If(test("greater", self.chunk, 0), tuple(found))]
+
+    def _store_total(self) -> Body:
+        _, stores = partials(self.scan.total)
+        values = self.run.variable("_carry0_")
+        there = minus(self.chunk, self.here)
+        found: list[Stmt] = []
+        for stmt, value in zip(stores, values, strict=True):
+            assert isinstance(stmt, Store), "totals are stored"
+            assert isinstance(stmt.pointer, Element), "totals have elements"
+            found.append(Store(Moved(stmt.pointer.param, (self.axis,), (there,), stmt.pointer.type), value))
+        return tuple(found)
+
+    # --- groups --------------------------------------------------------------------------------------------------
+
+    def _group(self, label: str, *, is_whole: bool) -> list[Stmt]:
+        """A group of elements: scanned, combined with what is before it, and stored."""
+        run = self.run
+        mine, last, carry = f"_mine{label}", f"_last{label}", "_carry0_"
+        base = plus(self.start, times(self.at, GROUP))
+        shift = base if self.role == "whole" else minus(base, times(self.chunk, GROUP))
+        position, distance = plus(base, self.member), Local(f"_distance{label}", INT64)
+        body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
+        values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
+        code: list[Stmt] = [Declare(distance.name, INT64, shift)]
+        if is_whole:
+            code += [*body, *run.declare(mine, values)]
+        else:
+            inside = test("less", position, self.extent)
+            code += [*run.declare(mine), If(inside, (*body, *run.assign(mine, values)))]
+        code += [*self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))]
+        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
+        both = (
+            *(() if self.role == "totals" else run.join(mine, run.variable(carry), run.variable(mine))),
+            *run.join(carry, run.variable(carry), run.variable(last)),
+        )
+        code.append(If(test("greater", self.at, 0), both, tuple(run.assign(carry, run.variable(last)))))
+        if self.role == "totals":
+            return code
+        if self.role == "results" or self.levels:
+            joined = run.join(mine, run.variable("_prefix1_"), run.variable(mine))
+            code.append(If(test("greater", self.chunk, 0), tuple(joined)))
+        return [*code, *self._finish(label, mine, position, distance, is_whole=is_whole)]
+
+    def _doubling(self, mine: str, theirs: str, reaches: Callable[[int], Expr]) -> list[Stmt]:
+        """All positions of a group combined with those before, by doubling distances."""
+        run, distance = self.run, 1
+        code = run.declare(theirs)
+        while distance < GROUP:
+            code += run.shuffle(theirs, run.variable(mine), -distance)
+            joined = run.join(mine, run.variable(theirs), run.variable(mine))
+            code.append(If(reaches(distance), tuple(joined)))
+            distance *= 2
+        return code
+
+    def _finish(self, label: str, mine: str, position: Expr, distance: Expr, *, is_whole: bool) -> list[Stmt]:
+        """What happens with the running total, at this element or at the next."""
+        if self.scan.exclusive:
+            position, distance = plus(position, 1), plus(distance, 1)
+        pairs = zip(self.scan.total.parts, self.run.variable(mine), strict=True)
+        totals = tuple(Declare(name, dtype, value) for (name, dtype), value in pairs)
+        body, _ = relocated((*totals, *self.scan.reduction.finish), f"f{label}", self.axis, position, distance)
+        return [*body] if is_whole else [If(test("less", position, self.extent), body)]
+
+    # --- totals of chunks, as they come --------------------------------------------------------------------------
+
+    def _level(self, level: int, number: Expr, total: tuple[Expr, ...]) -> list[Stmt]:
+        """The total of a chunk becomes the next element of a scan, whose result is the prefix of the next chunk.
+
+        The totals of the current group are held so that the newest is the last one; `number` counts them.
+        """
+        run = self.run
+        held, work, carry, prefix = f"_held{level}_", f"_work{level}_", f"_carry{level}_", f"_prefix{level}_"
+        before, last, above = f"_before{level}_", f"_last{level}_", f"_prefix{level + 1}_"
+        place, group, up = rest(number, GROUP), rest(over(number, GROUP), GROUPS), over(number, ELEMENTS)
+        is_last = test("equal", self.member, GROUP - 1)
+        first = minus(int64(GROUP - 1), place)  # where the group's first total is
+        code = [*run.declare(before), *run.shuffle(before, run.variable(held), 1)]
+        code += [*run.assign(held, run.variable(before)), If(is_last, tuple(run.assign(held, total)))]
+        code += run.declare(work, run.variable(held))
+        code += self._doubling(
+            work, f"_theirs{level}_", lambda far: test("greater_equal", minus(self.member, far), first)
+        )
+        code += [*run.declare(last), *run.shuffle(last, run.variable(work), LAST)]
+        code.append(run.join_if(test("greater", group, 0), last, run.variable(carry), run.variable(last)))
+        if level < self.levels:
+            code.append(run.join_if(test("greater", up, 0), prefix, run.variable(above), run.variable(last)))
+        else:
+            code += run.assign(prefix, run.variable(last))
+        full: list[Stmt] = run.assign(carry, run.variable(last))
+        if level < self.levels:
+            ends = test("equal", group, GROUPS - 1)
+            full.append(If(ends, tuple(self._level(level + 1, up, run.variable(last)))))
+        return [*code, If(test("equal", place, GROUP - 1), tuple(full))]
