@@ -20,7 +20,21 @@ from fusec.errors import (
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec.decorators import elementwise, stencil
+    from fusec import random
+    from fusec.decorators import elementwise, kernel, stencil
+    from fusec.evaluation import NumExpr, evaluate, re_evaluate, validate
+    from fusec.intrinsics import (
+        atomic_add,
+        atomic_and,
+        atomic_cas,
+        atomic_exchange,
+        atomic_max,
+        atomic_min,
+        atomic_or,
+        atomic_xor,
+        grid,
+        local,
+    )
     from fusec.kernels import ElementwiseKernel
     from fusec.reductions.kernels import ReductionKernel
 
@@ -34,9 +48,25 @@ __all__ = [
     "FusecRuntimeError",
     "FusecTypeError",
     "FusecValueError",
+    "NumExpr",
     "ReductionKernel",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
     "elementwise",
+    "evaluate",
+    "grid",
+    "kernel",
+    "local",
+    "random",
+    "re_evaluate",
     "stencil",
+    "validate",
 ]
 
 
@@ -52,11 +82,24 @@ def __getattr__(name: str) -> object:
             from fusec.reductions.kernels import ReductionKernel
 
         return ReductionKernel
-    if name in ("elementwise", "stencil"):
+    if name in ("elementwise", "kernel", "stencil"):
         with forking.lock:
             from fusec import decorators
 
         return getattr(decorators, name)
+    if name in ("NumExpr", "evaluate", "re_evaluate", "validate"):
+        with forking.lock:
+            from fusec import evaluation
+
+        globals()[name] = getattr(evaluation, name)  # so that calls do not come here again, which takes a microsecond
+        return globals()[name]
+    if name in ("grid", "local", "random") or name.startswith("atomic_"):
+        from importlib import import_module
+
+        with forking.lock:
+            module = import_module("fusec.random" if name == "random" else "fusec.intrinsics")
+        if name == "random" or hasattr(module, name):
+            return module if name == "random" else getattr(module, name)
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")
 
 

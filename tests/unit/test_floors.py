@@ -14,6 +14,8 @@ FLOORS = (
     {"cli"},
     {"choices"},
     {"doctor", "kernel_files"},
+    {"evaluation"},
+    {"expressions"},
     {"reductions"},
     {"kernels", "decorators"},
     {"stencils"},

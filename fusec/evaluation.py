@@ -1,0 +1,280 @@
+"""Expressions as texts, the functions that numexpr has: evaluate, validate, re_evaluate and NumExpr."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from inspect import CO_OPTIMIZED
+from types import FrameType
+
+import numpy as np
+
+from fusec import dtypes
+from fusec.dtypes import DType
+from fusec.errors.evaluate import (
+    ArgumentsOfExpression,
+    BadOption,
+    CannotCast,
+    NameNotFound,
+    NotAnExpression,
+    NothingBefore,
+)
+from fusec.expressions import Casting, Expression, Order, check_options
+from fusec.planned import briefly
+from fusec.scalars import SCALAR_TYPES
+
+Names = Mapping[str, object]
+Signature = Sequence[tuple[str, object]]
+
+MAX_KNOWN = 512  # texts whose kernels are kept
+OPTIMIZATIONS = ("none", "moderate", "aggressive")
+DIVISIONS = (False, True, "auto")
+
+_known: dict[object, Expression] = {}
+_known_lock = threading.Lock()
+
+
+class _Last(threading.local):
+    """What a thread has evaluated or validated last. out: a weak reference, or None."""
+
+    expression: Expression | None = None
+    out: Callable[[], object] | None = None
+    order: Order = "K"
+    casting: Casting = "same_kind"
+
+
+_last = _Last()
+
+
+@briefly
+def evaluate(
+    ex: str,
+    local_dict: Names | None = None,
+    global_dict: Names | None = None,
+    out: object = None,
+    order: Order = "K",
+    casting: Casting = "same_kind",
+    sanitize: bool | None = None,
+    _frame_depth: int = 3,
+    disable_cache: bool = False,
+    **kwargs: object,
+) -> object:
+    """The value of an expression, such as ``evaluate("2*a + 3*b")``, for all elements of its arrays.
+
+    ex: operators, numbers, known functions, and names, which are looked up in `local_dict` and `global_dict`, by
+    default the variables where evaluate is called. out: the array for the result. order: of a new result in memory.
+    casting: how the result may be converted for `out`. optimization: "aggressive" makes products of small powers.
+    sanitize, truediv: accepted and without effect, since no text is ever run and ``/`` is always true division.
+    disable_cache: do not remember this call for re_evaluate. Raises FusecError with the place in the text.
+    """
+    del sanitize
+    expression = _known.get(ex) if not kwargs and ex.__class__ is str else None
+    if expression is None:
+        expression = _compiled(ex, kwargs)
+    frame = sys._getframe(_frame_depth - 1)  # this function is called through `briefly`
+    values = _values(expression, local_dict, global_dict, frame)
+    if not disable_cache:
+        last = _last
+        last.expression, last.order, last.casting = expression, order, casting
+        last.out = None if out is None else _weakly(out)
+    if out is None and order == "K" and casting == "same_kind" and expression.elements is not None:
+        return expression.elements.fast(*values)
+    check_options(order, casting)
+    return expression.run(values, out, order, casting)
+
+
+def validate(
+    ex: str,
+    local_dict: Names | None = None,
+    global_dict: Names | None = None,
+    out: object = None,
+    order: Order = "K",
+    casting: Casting = "safe",
+    _frame_depth: int = 2,
+    sanitize: bool | None = None,
+    **kwargs: object,
+) -> Exception | None:
+    """What evaluate would raise before it runs anything, or None; then re_evaluate evaluates the expression."""
+    del sanitize
+    try:
+        expression = _compiled(ex, kwargs)
+        values = _values(expression, local_dict, global_dict, sys._getframe(_frame_depth - 1))
+        check_options(order, casting)
+        expression.check(values, out, casting)
+    except Exception as problem:  # whatever an object among the names raises, too
+        return problem.with_traceback(None)
+    _last.expression, _last.order, _last.casting = expression, order, casting
+    _last.out = None if out is None else _weakly(out)
+    return None
+
+
+@briefly
+def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> object:
+    """The value of the expression that this thread has evaluated or validated last, for what its names are now.
+
+    Raises NothingBefore if there is none.
+    """
+    expression = _last.expression
+    if expression is None:
+        raise NothingBefore().at()
+    values = _values(expression, local_dict, global_dict, sys._getframe(_frame_depth))
+    out = None if _last.out is None else _last.out()
+    return expression.run(values, out, _last.order, _last.casting)
+
+
+class NumExpr:
+    """An expression with its types fixed beforehand.
+
+    expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.
+    Calls take the arguments by position, and out=, order= and casting=, which is "safe" by default and counts for
+    arguments too. input_names, signature, constants: as numexpr has them. Raises FusecError with the place in the text.
+    """
+
+    @briefly
+    def __init__(self, expression: str, signature: Signature = (), sanitize: bool = True, **kwargs: object) -> None:
+        del sanitize
+        text = expression if isinstance(expression, str) else str(expression)
+        self._expression = _compiled(text, kwargs)
+        names = self._expression.names
+        self.input_names = tuple(name for name, _ in signature) if signature else names
+        if sorted(self.input_names) != list(names):
+            cure = f"the expression has: {', '.join(names) or 'none'}"
+            raise BadOption(f"the signature names {', '.join(self.input_names)}", cure).at()
+        self.signature = tuple((name, _dtype(name, kind)) for name, kind in signature) or tuple(
+            (name, dtypes.FLOAT64) for name in names
+        )
+        self._options = dict(kwargs)
+
+    @property
+    def constants(self) -> tuple[object, ...]:
+        """The numbers in the text, each once."""
+        return self._expression.parsed.numbers
+
+    @briefly
+    def __call__(
+        self, *args: object, out: object = None, order: Order = "K", casting: Casting = "safe", **_: object
+    ) -> object:
+        """The value for these arguments."""
+        return self._run(args, out, order, casting)
+
+    @briefly
+    def run(
+        self, *args: object, out: object = None, order: Order = "K", casting: Casting = "safe", **_: object
+    ) -> object:
+        """The same as a call."""
+        return self._run(args, out, order, casting)
+
+    def _run(self, args: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
+        check_options(order, casting)
+        if len(args) != len(self.input_names):
+            names = ", ".join(self.input_names) or "none"
+            raise ArgumentsOfExpression(len(self.input_names), len(args), names).at()
+        given = {
+            name: _converted(name, value, dtype, casting)
+            for (name, dtype), value in zip(self.signature, args, strict=True)
+        }
+        return self._expression.run([given[name] for name in self._expression.names], out, order, casting)
+
+    def __repr__(self) -> str:
+        return f"<fusec.NumExpr {self._expression.text!r}, ({', '.join(self.input_names)})>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        signature = [(name, dtype.name) for name, dtype in self.signature]
+        return _restore, (self._expression.text, signature, self._options)
+
+
+def _restore(text: str, signature: Signature, options: dict[str, object]) -> NumExpr:
+    """Rebuild a pickled expression from its text."""
+    return NumExpr(text, signature, **options)  # type: ignore[arg-type]
+
+
+# --- texts and names -------------------------------------------------------------------------------------------------
+
+
+def _compiled(text: object, options: Mapping[str, object]) -> Expression:
+    """The expression of a text, from those known. Raises NotAnExpression and BadOption."""
+    if not isinstance(text, str):
+        raise NotAnExpression(f"must specify expression as a string, not {type(text).__name__}", "pass a text").at()
+    for name, value in options.items():
+        allowed = {"optimization": OPTIMIZATIONS, "truediv": DIVISIONS}.get(name)
+        if allowed is None:
+            raise BadOption(f"Unknown keyword argument '{name}'", "there are optimization= and truediv=").at()
+        if value not in allowed:
+            raise BadOption(f"'{name}' must be one of {allowed}", f"not {value!r}").at()
+    optimization = str(options.get("optimization", "aggressive"))
+    key = text if optimization == "aggressive" else (text, optimization)
+    found = _known.get(key)
+    if found is None:
+        found = Expression(str(text), optimization)
+        with _known_lock:
+            if len(_known) >= MAX_KNOWN:
+                _known.clear()
+            found = _known.setdefault(key, found)
+    return found
+
+
+def _values(
+    expression: Expression, local_dict: Names | None, global_dict: Names | None, frame: FrameType
+) -> list[object]:
+    """What names stand for. Raises NameNotFound."""
+    known: Names = frame.f_locals if local_dict is None else local_dict
+    found = []
+    for name in expression.names:
+        try:
+            found.append(known[name])
+        except KeyError:
+            try:
+                found.append((frame.f_globals if global_dict is None else global_dict)[name])
+            except KeyError:
+                place = expression.parsed.places[expression.names.index(name)]
+                raise NameNotFound(name, _resembling(name, known)).at(place) from None
+    if (
+        local_dict is None
+        and type(known) is dict
+        and frame.f_code.co_flags & CO_OPTIMIZED
+        and sys.getrefcount(known) == ALONE
+    ):
+        known.clear()  # a copy of a function's variables, which would keep their values alive as long as the call
+    return found
+
+
+ALONE = 3  # references to that copy if nobody but its frame and `_values` has it
+
+
+def _resembling(name: str, known: Names) -> str:
+    from fusec.diagnostics import did_you_mean
+
+    return did_you_mean(name, [each for each in known if isinstance(each, str)]) or "assign it, or pass local_dict="
+
+
+def _weakly(out: object) -> Callable[[], object]:
+    """A reference that keeps nothing alive; of what allows none, a strong one."""
+    try:
+        return weakref.ref(out)
+    except TypeError:
+        return lambda: out
+
+
+def _dtype(name: str, kind: object) -> DType:
+    """The dtype of a signature. Raises BadOption."""
+    try:
+        found = dtypes.from_numpy(np.dtype(kind))  # type: ignore[call-overload]
+    except TypeError:
+        found = dtypes.BY_NAME.get(str(kind))
+    if found is None:
+        raise BadOption(f"'{name}' has type {kind!r}", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
+    return found
+
+
+def _converted(name: str, value: object, dtype: DType, casting: Casting) -> object:
+    """An argument as the dtype of the signature. Raises CannotCast."""
+    if isinstance(value, SCALAR_TYPES) or not hasattr(value, "dtype"):
+        value = np.asarray(value)
+    given = getattr(value, "dtype", None)
+    if not isinstance(value, np.ndarray) or given == dtype.numpy:
+        return value
+    if not np.can_cast(value.dtype, dtype.numpy, casting):
+        raise CannotCast(f"'{name}'", str(given), dtype.name, casting).at()
+    return value.astype(dtype.numpy)

@@ -1,0 +1,365 @@
+"""Expressions as objects that calls run: one kernel for each reduction in the text, and one for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from fusec import calls, dtypes, forking
+from fusec.calls import Call
+from fusec.dtypes import DType
+from fusec.entries import Entries
+from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
+from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
+from fusec.frontends.evaluate.definition import ExpressionDefinition, TotalDefinition, text_of
+from fusec.frontends.evaluate.parse import Parsed, Part, parse
+from fusec.operands import is_foreign
+from fusec.planned import Planned, runner
+from fusec.plans import Plan
+from fusec.records import dataclass, field
+from fusec.reductions.kernels import Reducing
+from fusec.scalars import SCALAR_TYPES
+from fusec.signature import Parameter, Signature
+
+Order = Literal["K", "A", "C", "F"]
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+Form = str  # how an argument is given: "array", "Python float" and so on, or "number float32" for one of NumPy's
+
+NAME = "evaluate"  # of kernels, in messages
+MAX_VARIANTS = 64  # combinations of arrays and numbers of one part
+ORDERS: tuple[Order, ...] = get_args(Order)
+CASTINGS: tuple[Casting, ...] = get_args(Casting)
+
+
+@dataclass(frozen=True)
+class PartSignature(Signature):
+    """The parameters of one part of an expression; the dtype of its result is inferred."""
+
+    definition: ExpressionDefinition | None = None
+    adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
+
+    def bind(self, given: Sequence[DType | None]) -> dict[str, DType]:
+        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for an output not given).
+
+        A Python number takes the dtype that it meets, if that is one alone. Raises what the text is refused with.
+        """
+        types = {
+            param.name: dtype or param.dtype
+            for param, dtype in zip(self.inputs, given, strict=False)
+            if dtype is not None or param.dtype is not None
+        }
+        return self._bound({name: dtype for name, dtype in types.items() if dtype is not None}, given[-1])
+
+    def bind_names(self, types: Mapping[str, object]) -> dict[str, DType]:
+        """Parameter name -> dtype, from a mapping of names to dtypes. Raises UnknownTypeName or TypesIncomplete."""
+        assert self.definition is not None, "a part has a definition"
+        bound: dict[str, DType] = {}
+        for param in self.inputs:
+            if param.name in types:
+                name = str(np.dtype(types[param.name]))  # type: ignore[call-overload]
+                if name not in dtypes.BY_NAME:
+                    cure = f"known dtypes: {', '.join(dtypes.BY_NAME)}"
+                    raise UnknownTypeName(param.name, name, "no such dtype", cure).at()
+                bound[param.name] = dtypes.BY_NAME[name]
+            elif param.dtype is not None:
+                bound[param.name] = param.dtype
+        missing = [param.name for param in self.inputs if param.name not in bound]
+        if missing:
+            raise TypesIncomplete(self.name, ", ".join(missing), missing[0]).at()
+        return self._bound(bound, None)
+
+    def _bound(self, types: dict[str, DType], output: DType | None) -> dict[str, DType]:
+        assert self.definition is not None, "a part has a definition"
+        found = self.definition.infer(types)
+        types = {**types, **found.numbers}
+        types = {param.name: types[param.name] for param in self.inputs}
+        types[self.definition.outputs[0]] = output or found.results[0]
+        self.adapted[tuple(types.items())] = found.single
+        return types
+
+
+class Variant(Planned):
+    """A part without reductions for certain arguments as arrays and others as numbers. native: entries may take it."""
+
+    def __init__(
+        self, owner: Elements, definition: ExpressionDefinition, signature: PartSignature, native: bool
+    ) -> None:
+        super().__init__(definition, signature)
+        self.owner, self.native, self.typed = owner, native, signature
+
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        call.key = (id(self), call.key)
+        if self.native:
+            self.owner.fast = self.owner.entries.after(self, plan, call, again) or self.owner.fast
+
+    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
+        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
+        return name in self.typed.adapted.get(tuple(types.items()), ())
+
+    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
+        """True if the output has the dtype that is computed."""
+        del numbers
+        given = [None if param in self.out_params else types[param.name] for param in self.params]
+        return self.typed.bind(given) == dict(types)
+
+
+class Elements:
+    """A part that combines nothing. fast: what calls run, with inputs and perhaps the output after them."""
+
+    def __init__(self, source: PartSource) -> None:
+        self.source = source
+        self.inputs = source.part.inputs
+        self.variants: dict[tuple[Form, ...], Variant] = {}
+        self.fast: Callable[..., object] = self.from_python
+        self.entries = Entries(self.from_python)
+        self.castable: set[object] = set()
+
+    def from_python(self, *args: object) -> object:
+        """Run for every element of the arguments, an output perhaps after them."""
+        count = len(self.inputs)
+        inputs, outputs = self.source.prepared(args[:count]), args[count:]
+        if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
+            inputs = tuple(map(_as_array, inputs))
+            if not inputs:
+                outputs = (np.empty((), self.result(())[0].numpy),)
+        given = (*inputs, *outputs)
+        run = calls.run if not any(map(is_foreign, given)) else runner(given)
+        (found,) = run(self.variant(inputs), given, -1, None, None)
+        return found
+
+    def variant(self, inputs: tuple[object, ...]) -> Variant:
+        """The variant for these arguments."""
+        forms = tuple(map(form_of, inputs))
+        found = self.variants.get(forms)
+        if found is None:
+            definition, signature = self.source.typed(forms)
+            native = bool(forms) and not any(
+                form.startswith("number") for form in forms
+            )  # entries take those for Python's
+            found = Variant(self, definition, signature, native)
+            with forking.lock:
+                if len(self.variants) >= MAX_VARIANTS:
+                    self.variants.clear()
+                found = self.variants.setdefault(forms, found)
+        return found
+
+    def result(self, inputs: tuple[object, ...]) -> tuple[DType, Variant]:
+        """The dtype that is computed from these arguments."""
+        variant = self.variant(inputs)
+        types = variant.signature.bind(calls.read(variant, inputs, -1).dtypes)
+        return types[variant.out_params[0].name], variant
+
+    def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
+        """Run with an output, an order or a rule of casting."""
+        if out is None and order == "K":
+            return self.fast(*inputs)
+        kinds = tuple(getattr(each, "dtype", type(each)) for each in inputs)
+        key = (casting, getattr(out, "dtype", None), kinds)
+        if out is None or key not in self.castable:
+            inputs = self.source.prepared(inputs)
+            dtype, _ = self.result(inputs)
+            if out is None:
+                out = _allocated(inputs, dtype, order)
+            else:
+                check_cast("the result", dtype, out, casting)
+                self.castable.add(key)
+        return self.fast(*inputs, out)
+
+
+class Total:
+    """A part that combines elements."""
+
+    def __init__(self, source: PartSource) -> None:
+        self.source, self.inputs = source, source.part.inputs
+        self.variants: dict[tuple[Form, ...], Reducing] = {}
+
+    def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
+        """Combine the elements of the arguments, as arrays of the totals' shape."""
+        inputs = self.source.prepared(inputs)
+        if all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
+            inputs = tuple(map(_as_array, inputs)) or (np.zeros(()),)
+        kernel = self.variant(inputs)
+        axes = self.source.part.axes
+        ndim = max((getattr(each, "ndim", 0) for each in inputs), default=0)
+        for axis in axes or ():
+            if axis >= ndim:
+                cure = f"what is combined has {ndim} axes" if ndim != 1 else "what is combined has 1 axis"
+                raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
+        if out is not None:
+            check_cast("the result", self.result(inputs)[0], out, casting)
+        (found,) = kernel.reduce(inputs, out, axes, False, True)
+        if out is None and order in ("C", "F") and isinstance(found, np.ndarray):
+            return np.asarray(found, order=order)
+        return found
+
+    def variant(self, inputs: tuple[object, ...]) -> Reducing:
+        """The kernel for these arguments."""
+        forms = tuple(map(form_of, inputs))
+        found = self.variants.get(forms)
+        if found is None:
+            definition, signature = self.source.typed(forms)
+            assert isinstance(definition, TotalDefinition), "this part combines"
+            with forking.lock:
+                if len(self.variants) >= MAX_VARIANTS:
+                    self.variants.clear()
+                found = self.variants.setdefault(forms, Reducing(definition, signature))
+        return found
+
+    def result(self, inputs: tuple[object, ...]) -> tuple[DType, Reducing]:
+        """The dtype of the totals."""
+        variant = self.variant(inputs)
+        given = [None if isinstance(each, SCALAR_TYPES) else dtypes.from_numpy(each.dtype) for each in inputs]  # type: ignore[attr-defined]
+        return variant.signature.bind([*given, None])[variant.out_params[0].name], variant
+
+
+@dataclass(frozen=True)
+class PartSource:
+    """One part of a text. expands: powers of small integers become products."""
+
+    text: str
+    number: int
+    part: Part
+    expands: bool
+
+    def typed(self, forms: tuple[Form, ...]) -> tuple[ExpressionDefinition, PartSignature]:
+        """The definition and the signature for arguments of these forms."""
+        numbers, inputs = [], []
+        for name, form in zip(self.part.inputs, forms, strict=False):
+            python, _, dtype = form.partition(" ")
+            fixed = dtypes.BY_NAME[dtype] if python == "number" else None
+            if python == "Python":
+                numbers.append((name, dtype))
+            inputs.append(Parameter(name, fixed.name if fixed else name, fixed))
+        out = "out"
+        while out in self.part.inputs:
+            out += "_"
+        made = TotalDefinition if self.part.op else ExpressionDefinition
+        functions = (text_of(self.text, NAME),)
+        definition = made(NAME, functions, (out,), numbers=tuple(numbers), part=self.number, expands=self.expands)
+        return definition, PartSignature(NAME, tuple(inputs), (Parameter(out, out, None),), definition)
+
+    def prepared(self, values: tuple[object, ...]) -> tuple[object, ...]:
+        """The arguments as arrays and numbers. Raises NotANumber for text."""
+        return tuple(_prepared(*pair) for pair in zip(self.part.inputs, values, strict=True))
+
+
+class Expression:
+    """A compiled text. names: what it is called with, sorted. elements: its only part if that combines nothing."""
+
+    def __init__(self, text: str, optimization: str = "aggressive") -> None:
+        self.text, self.optimization = text, optimization
+        with forking.lock:
+            self.parsed: Parsed = parse(text_of(text, NAME).source)
+        self.names = self.parsed.names
+        expands = optimization == "aggressive"
+        self.parts = tuple(
+            (Total if part.op else Elements)(PartSource(text, at, part, expands))
+            for at, part in enumerate(self.parsed.parts)
+        )
+        only = self.parts[0]
+        self.elements = only if len(self.parts) == 1 and isinstance(only, Elements) else None
+
+    def run(
+        self, values: Sequence[object], out: object = None, order: Order = "K", casting: Casting = "same_kind"
+    ) -> object:
+        """The value for arguments in the order of `names`."""
+        if self.elements is not None:
+            return self.elements.run(tuple(values), out, order, casting)
+        known = dict(zip(self.names, values, strict=True))
+        *before, last = self.parts
+        for part in before:
+            known[part.source.part.name] = part.run(tuple(known[name] for name in part.inputs), None, "K", casting)
+        return last.run(tuple(known[name] for name in last.inputs), out, order, casting)
+
+    def check(self, values: Sequence[object], out: object, casting: Casting) -> None:
+        """Raise what is wrong with names, kinds and types of the arguments; nothing is run."""
+        known = dict(zip(self.names, values, strict=True))
+        dtype = None
+        for part in self.parts:
+            inputs = part.source.prepared(tuple(known[name] for name in part.inputs))
+            if all(isinstance(each, SCALAR_TYPES) for each in inputs):
+                inputs = tuple(map(_as_array, inputs))
+            dtype, _ = part.result(inputs)
+            known[part.source.part.name] = np.empty((), dtype.numpy)
+        if out is not None and dtype is not None:
+            check_cast("the result", dtype, out, casting)
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def form_of(value: object) -> Form:
+    """How a part sees an argument."""
+    kind = type(value)
+    if kind in (float, int, bool, complex):
+        return f"Python {kind.__name__}"
+    if isinstance(value, np.generic):
+        dtype = dtypes.from_numpy(value.dtype)
+        return "array" if dtype is None else f"number {dtype}"
+    if isinstance(value, (bool, int, float, complex)):  # a subclass
+        base = next(each for each in (bool, int, float, complex) if isinstance(value, each))
+        return f"Python {base.__name__}"
+    return "array"
+
+
+def _prepared(name: str, value: object) -> object:
+    """An argument as an array or a number, as np.asarray makes one of lists."""
+    kind = type(value)
+    if kind in (float, int, bool, complex):
+        return value
+    if not isinstance(value, (np.ndarray, np.generic)):
+        if isinstance(value, (str, bytes)):
+            raise _text(name)
+        if isinstance(value, (list, tuple)) or _is_wrapped(value):
+            value = np.asarray(value)
+        else:
+            return value
+    if value.dtype.kind in "SU":
+        raise _text(name)
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
+    return value
+
+
+def _is_wrapped(value: object) -> bool:
+    """True for objects that give a NumPy array when asked, and have no other way."""
+    others = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
+    return hasattr(value, "__array__") and not any(hasattr(value, each) for each in others)
+
+
+def _text(name: str) -> Exception:
+    return NotANumber(f"'{name}' is text", "compare strings with NumPy, and pass the bools").at()
+
+
+def _as_array(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """A number as an array without axes; uint32 becomes int64, as numexpr has it."""
+    found = np.asarray(value)
+    return found.astype(np.int64) if found.dtype == np.uint32 else found
+
+
+def _allocated(inputs: tuple[object, ...], dtype: DType, order: Order) -> object:
+    """A new output; order "A": Fortran's if all arrays have that, else C's."""
+    shape = np.broadcast_shapes(*(getattr(each, "shape", ()) for each in inputs))
+    if order == "A":
+        arrays = [each for each in inputs if isinstance(each, np.ndarray)]
+        fortran = arrays and all(each.flags.f_contiguous and not each.flags.c_contiguous for each in arrays)
+        order = "F" if fortran else "C"
+    return np.empty(shape, dtype.numpy, "F" if order == "F" else "C")
+
+
+def check_cast(what: str, dtype: DType, target: object, casting: Casting) -> None:
+    """Raise CannotCast if an array cannot hold values of a dtype by the rule."""
+    wanted = getattr(target, "dtype", None)
+    if isinstance(wanted, np.dtype) and not np.can_cast(dtype.numpy, wanted, casting):
+        raise CannotCast(what, dtype.name, str(wanted), casting).at()
+
+
+def check_options(order: object, casting: object) -> None:
+    """Raise BadOption for an order or a rule that there is not."""
+    if order not in ORDERS:
+        raise BadOption(f"order={order!r} is not known", f"orders are {', '.join(map(repr, ORDERS))}").at()
+    if casting not in CASTINGS:
+        raise BadOption(f"casting={casting!r} is not known", f"rules are {', '.join(map(repr, CASTINGS))}").at()
