@@ -22,7 +22,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage
+from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, addressed
 from fusec.ops import TABLE
 
 DEAR = 1  # functions in a value from which on it is stored rather than computed again
@@ -36,6 +36,28 @@ def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> Reduction:
     chunks combine (`Reduction.total`); else every row is one chunk.
     """
     return _Staging(graph, scalars).reduction()
+
+
+def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The outputs of a graph over which elements of one total differ, so that they have the shape of the arguments."""
+    return frozenset(name for name, _ in _Staging(graph, scalars).elements)
+
+
+def in_place(reduction: Reduction) -> frozenset[tuple[str, str]]:
+    """Outputs and inputs that may be the same memory: no walk reads the input after one that stores the output."""
+    stores = [{each for each in addressed(stage.body) if _is_stored(stage.body, each)} for stage in reduction.stages]
+    pairs: set[tuple[str, str]] = set()
+    for number, stored in enumerate(stores):
+        later = {name for stage in reduction.stages[number + 1 :] for name in addressed(stage.body)}
+        inputs = [param.name for param in reduction.arrays if not param.written and param.name not in later]
+        earlier = set().union(*stores[:number])
+        pairs |= {(output, name) for output in stored - earlier for name in inputs}
+    return frozenset(pairs)
+
+
+def _is_stored(body: tuple[Stmt, ...], name: str) -> bool:
+    places = [stmt.pointer for stmt in body if isinstance(stmt, Store)]
+    return any(isinstance(place, Element) and place.param == name for place in places)
 
 
 def reduces(root: Expr) -> Iterable[Reduce]:

@@ -33,8 +33,8 @@ def array_of(x: object, name: str) -> tuple[object, Array]:
         from fusec.runtime import cuda
 
     if cuda.is_device_array(x):
-        view = cuda.describe(x).view
-        return x, np.broadcast_to(np.empty((), view.dtype.numpy), view.shape)
+        found = cuda.describe(x)
+        return x, np.broadcast_to(np.empty((), found.dtype.numpy), found.shape)
     return x, host_array(x, "x", name)
 
 

@@ -76,7 +76,7 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     along = {param.name for param in kernel.in_params if not param.raw} | {MASK}
     views = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
     shape = walk_shape(kernel, {name: each.shape for name, each in views.items() if name in along})
-    axes = normalised(kernel, given.axis, shape)
+    axes = normalised(kernel.name, given.axis, shape)
     kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
     result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if given.keepdims else kept
     shapes = tuple(shape if param.name in kernel.elements else result for param in kernel.out_params)
@@ -106,7 +106,7 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty)
 
 
-def normalised(kernel: Reducing, axis: Axis, shape: Shape) -> tuple[int, ...]:
+def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     """The axes to reduce, from the first on; raises with NumPy's texts."""
     ndim = len(shape)
     if axis is None:
@@ -120,7 +120,7 @@ def normalised(kernel: Reducing, axis: Axis, shape: Shape) -> tuple[int, ...]:
         if isinstance(each, (bool, np.bool_)):
             raise AxisNotInteger(repr(axis)).at()
         if not -ndim <= number < ndim:
-            raise AxisOutOfBounds(kernel.name, number, ndim, shape).at()
+            raise AxisOutOfBounds(name, number, ndim, shape).at()
         found.append(number % ndim)
     if len(set(found)) != len(found):
         raise AxisTwice(repr(axis)).at()

@@ -14,6 +14,37 @@ from fusec.reductions.binding import Axis
 
 # --- sums and products ---------------------------------------------------------------------------------------------
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "logsumexp",
+    "max",
+    "mean",
+    "mean_var",
+    "min",
+    "minmax",
+    "mulsum",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "norm",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+    "vecdot",
+]
+
 
 @briefly
 def sum(  # noqa: A001 - NumPy's name

@@ -81,7 +81,7 @@ def run(
     """Reduce host arrays and return all outputs."""
     call = read(kernel, args, out, axis, keepdims, where)
     asked = call.outputs
-    if asked is not None and _disturbed(call):
+    if asked is not None and _disturbed(kernel, call):
         call = replace(call, outputs=[np.empty(each.shape, each.dtype) for each in asked])
     plan = kernel.plan(call)
     outputs = _allocate(kernel, plan) if call.outputs is None else call.outputs
@@ -154,11 +154,21 @@ def _check_outputs(kernel: Reducing, outputs: Sequence[Array]) -> None:
                 raise OutputsOverlap(kernel.name, kernel.out_params[other].name, param.name).at()
 
 
-def _disturbed(call: Call) -> bool:
-    """Whether an output lies where inputs are read: totals are then stored elsewhere first."""
+def _disturbed(kernel: Reducing, call: Call) -> bool:
+    """Whether an output lies where inputs are read, or may be: totals are then stored elsewhere first."""
     assert call.outputs is not None, "outputs are given"
-    inputs = [*call.inputs.values(), *([] if call.mask is None else [call.mask])]
-    return any(np.may_share_memory(output, each) for output in call.outputs for each in inputs)
+    inputs = [*call.inputs.items(), *([] if call.mask is None else [(MASK, call.mask)])]
+    return any(
+        np.may_share_memory(output, each) and not ((param.name, name) in kernel.in_place and _is_same(output, each))
+        for param, output in zip(kernel.out_params, call.outputs, strict=True)
+        for name, each in inputs
+    )
+
+
+def _is_same(left: Array, right: Array) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    places = [(each.__array_interface__["data"][0], each.shape, each.strides, each.itemsize) for each in (left, right)]
+    return places[0] == places[1]
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------

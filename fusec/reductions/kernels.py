@@ -43,8 +43,8 @@ INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
 class Reducing:
     """A source and a signature, with a plan for every kind of call; what all kernels that reduce are made on.
 
-    elements: outputs that have the shape of the arguments, not of the totals. uses_index: the source may ask for
-    positions. fp: the floating-point mode.
+    elements: outputs that have the shape of the arguments, not of the totals. in_place: outputs and inputs that may be
+    the same memory. uses_index: the source may ask for positions. fp: the floating-point mode.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Reducing:
         signature: Signature,
         *,
         elements: frozenset[str] = frozenset(),
+        in_place: frozenset[tuple[str, str]] = frozenset(),
         uses_index: bool = False,
         fp: Fp = "strict",
     ) -> None:
@@ -60,7 +61,7 @@ class Reducing:
         self.name = signature.name
         self.in_params, self.out_params, self.params = signature.inputs, signature.outputs, signature.params
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
-        self.elements, self.uses_index, self.fp = elements, uses_index, fp
+        self.elements, self.in_place, self.uses_index, self.fp = elements, in_place, uses_index, fp
         self._plans: dict[object, Plan] = {}
         self._device_plans: dict[object, DevicePlan] = {}
         self.last: Bound | None = None  # what was called last, which source() shows
