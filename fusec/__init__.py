@@ -6,6 +6,9 @@
 array([1., 3., 5.], dtype=float32)
 """
 
+import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from fusec import forking
@@ -36,7 +39,10 @@ if TYPE_CHECKING:
         local,
     )
     from fusec.kernels import ElementwiseKernel
+    from fusec.reductions.builtin import *  # noqa: F403
     from fusec.reductions.kernels import ReductionKernel
+    from fusec.reductions.normalise import *  # noqa: F403
+    from fusec.reductions.selection import *  # noqa: F403
 
 __version__ = VERSION
 
@@ -69,6 +75,14 @@ __all__ = [
     "validate",
 ]
 
+# By module; not in __all__, since a star import would hide Python's sum, min, max, any and all.
+REDUCTIONS = {
+    "builtin": "all any argmax argmin count_nonzero logsumexp max mean mean_var min minmax mulsum nanargmax nanargmin "
+    "nanmax nanmean nanmin nanprod nanstd nansum nanvar norm prod ptp std sum var vecdot",
+    "normalise": "layer_norm log_softmax softmax",
+    "selection": "median",
+}
+
 
 def __getattr__(name: str) -> object:
     """Import the kernels when first asked for, so that tools that only read a module of fusec stay light."""
@@ -100,9 +114,25 @@ def __getattr__(name: str) -> object:
             module = import_module("fusec.random" if name == "random" else "fusec.intrinsics")
         if name == "random" or hasattr(module, name):
             return module if name == "random" else getattr(module, name)
+    for part, names in REDUCTIONS.items():
+        if name in names.split():
+            with forking.lock:
+                found = getattr(importlib.import_module(f"fusec.reductions.{part}"), name)
+            return globals().setdefault(name, found)
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")
+
+
+class _Package(ModuleType):
+    """What this package is: its `kernel` is the decorator, also once the module of that name has been imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "kernel" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:
     """The public names, those not imported yet included."""
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *" ".join(REDUCTIONS.values()).split()})
