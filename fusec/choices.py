@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
@@ -15,8 +15,11 @@ from fusec.kernel import Fp
 from fusec.records import dataclass, replace
 
 if TYPE_CHECKING:
+    from fusec.kernel import Kernel
     from fusec.kernels import ElementwiseKernel
     from fusec.pipeline import Specialisation, Text
+    from fusec.reductions.binding import Bound
+    from fusec.reductions.kernels import ReductionKernel
     from fusec.source import SourceFile
 
 Made = TypeVar("Made")
@@ -34,48 +37,79 @@ class UsageError(Exception):
 class Choice:
     """A kernel to print, its placeholder types, the inputs to pass by value, the file it comes from, and the
     floating-point mode if it is not the kernel's own.
+
+    shape, axis: of the call of a reduction that is printed. A kernel of a module that was called while this was
+    imported shows that call.
     """
 
-    kernel: ElementwiseKernel
+    kernel: ElementwiseKernel | ReductionKernel
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
     fp: Fp | None = None
+    shape: tuple[int, ...] | None = None
+    axis: int | tuple[int, ...] | None = None
 
-    def specialisation(self) -> Specialisation:
-        """What is printed; a kernel of a module that was called while this was imported shows that call."""
-        spec = self.kernel.specialisation(self.types if self.types or self.scalars else None, self.scalars)
+    def kernels(self, target: Literal["cuda", "metal"]) -> list[Kernel]:
+        """One, or those of all phases of a reduction."""
+        from fusec import pipeline
+        from fusec.reductions import showing
+        from fusec.reductions.kernels import ReductionKernel
+
+        if isinstance(self.kernel, ReductionKernel):
+            return showing.kernels_of(self.kernel, self._bound(self.kernel), target)
+        return [pipeline.generate(self.kernel.definition, self._specialisation(self.kernel), target)]
+
+    def text(self, target: Text) -> str:
+        """The text by itself."""
+        from fusec import pipeline
+        from fusec.reductions import showing
+        from fusec.reductions.kernels import ReductionKernel
+
+        if isinstance(self.kernel, ReductionKernel):
+            return showing.text_of(self.kernel, self._bound(self.kernel), target)
+        return pipeline.text_of(self.kernel.definition, self._specialisation(self.kernel), target)
+
+    def _specialisation(self, kernel: ElementwiseKernel) -> Specialisation:
+        spec = kernel.specialisation(self.types if self.types or self.scalars else None, self.scalars)
         return spec if self.fp is None else replace(spec, fp=self.fp)
+
+    def _bound(self, kernel: ReductionKernel) -> Bound:
+        from fusec.reductions import showing
+
+        asked = self.types or self.scalars or self.shape is not None or self.axis is not None
+        if kernel.last is not None and not asked:
+            return showing.in_mode(kernel.last, self.fp)
+        shape = showing.SHOWN if self.shape is None else self.shape
+        return showing.in_mode(showing.canonical(kernel, self.types, shape, self.axis, self.scalars), self.fp)
 
 
 def one_file(choices: list[Choice], target: Text) -> str:
     """The text of all kernels. CUDA and Metal make one file; other texts stand one after the other, to be read."""
-    from fusec import pipeline
-
     if len(choices) > 1 and (target == "cuda" or target == "metal"):
         from fusec.codegen.c_family.file import join_kernels
 
-        kernels = _each(choices, lambda each, spec: pipeline.generate(each.kernel.definition, spec, target))
+        kernels = [kernel for found in _each(choices, lambda each: each.kernels(target)) for kernel in found]
         names = [kernel.name for kernel in kernels]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"two kernels of the file would be called {name} in {target}: rename one")
         return join_kernels(kernels)
-    texts = _each(choices, lambda each, spec: pipeline.text_of(each.kernel.definition, spec, target))
+    texts = _each(choices, lambda each: each.text(target))
     if len(texts) == 1:
         return texts[0]
     names = [each.kernel.name for each in choices]
     return "\n".join(f"{COMMENT[target]} kernel {name}\n{text}" for name, text in zip(names, texts, strict=True))
 
 
-def _each(choices: list[Choice], make: Callable[[Choice, Specialisation], Made]) -> list[Made]:
+def _each(choices: list[Choice], make: Callable[[Choice], Made]) -> list[Made]:
     """One result for every kernel; an error is placed in the kernel's file."""
     from fusec import kernel_files
 
     results = []
     for choice in choices:
         try:
-            results.append(make(choice, choice.specialisation()))
+            results.append(make(choice))
         except FusecError as error:
             raise error if choice.file is None else kernel_files.place_in_file(error, choice.file) from None
     return results
@@ -130,6 +164,7 @@ def _from_expression(options: argparse.Namespace) -> ElementwiseKernel:
 def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
     from fusec import kernel_files
     from fusec.kernels import ElementwiseKernel
+    from fusec.reductions.kernels import ReductionKernel
 
     try:
         file, entries = kernel_files.read(Path(options.what))
@@ -143,10 +178,11 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
     for entry in entries:
         if options.name in (None, entry.name):
             try:
-                kernel = ElementwiseKernel(**entry.arguments)
+                is_reduction = entry.kind == "reduction"
+                kernel = ReductionKernel(**entry.arguments) if is_reduction else ElementwiseKernel(**entry.arguments)
             except FusecError as error:
                 raise kernel_files.place_in_file(error, file) from None
-            choices.append(Choice(kernel, entry.types, entry.scalars, file))
+            choices.append(Choice(kernel, entry.types, entry.scalars, file, shape=entry.shape, axis=entry.axis))
     if len(choices) == 1:
         return [_told(choices[0], types, scalars)]
     return _all_told(choices, types, scalars)
@@ -155,7 +191,7 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
 def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Choice:
     """The choice with what the command line adds."""
     by_value = tuple(dict.fromkeys((*choice.scalars, *scalars)))
-    return Choice(choice.kernel, choice.types | types, by_value, choice.file)
+    return replace(choice, types=choice.types | types, scalars=by_value)
 
 
 def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
@@ -176,11 +212,12 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     ]
 
 
-def _imported(name: str) -> ElementwiseKernel:
+def _imported(name: str) -> ElementwiseKernel | ReductionKernel:
     """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
     from importlib import import_module
 
     from fusec.kernels import ElementwiseKernel
+    from fusec.reductions.kernels import ReductionKernel
 
     module, _, path = name.partition(":")
     sys.path.insert(0, os.getcwd())
@@ -195,7 +232,7 @@ def _imported(name: str) -> ElementwiseKernel:
             cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if not isinstance(found, ElementwiseKernel):
+    if not isinstance(found, (ElementwiseKernel, ReductionKernel)):
         kind = type(found).__name__
         raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found

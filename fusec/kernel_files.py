@@ -8,9 +8,10 @@
     '''
     types = { T = "float32" }   # what the placeholders are where nothing else says so
 
-Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, `fp`, and `scalars`, inputs passed by value. An error
-in a text is reported at its line and column of the file, which works for texts without escapes; TOML's '''literal'''
-strings are made for that.
+Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, `fp`, and `scalars`, inputs passed by value. A table
+[reduction.NAME] is a ReductionKernel, with `map_expr`, `reduce_expr`, `post_map_expr`, `identity` and `reduce_type` in
+place of `operation`; `shape` and `axis` say which call's kernels are meant. An error in a text is reported at its line
+and column of the file, which works for texts without escapes; TOML's '''literal''' strings are made for that.
 """
 
 from __future__ import annotations
@@ -27,21 +28,36 @@ from fusec.errors.files import BadKernelTable, NoKernels, NotToml
 from fusec.records import dataclass
 from fusec.source import SourceFile, Span
 
-TEXTS = ("in_params", "out_params", "operation", "preamble", "loop_prep", "after_loop", "fp")
+NEEDED: dict[str, tuple[str, ...]] = {
+    "kernel": ("in_params", "out_params", "operation"),
+    "reduction": ("in_params", "out_params", "map_expr", "reduce_expr", "post_map_expr"),
+}
+TEXTS: dict[str, tuple[str, ...]] = {
+    "kernel": (*NEEDED["kernel"], "preamble", "loop_prep", "after_loop", "fp"),
+    "reduction": (*NEEDED["reduction"], "reduce_type", "preamble", "fp"),
+}
 LISTS = ("options", "scalars")
-KEYS = (*TEXTS, *LISTS, "types")
+KEYS: dict[str, tuple[str, ...]] = {
+    "kernel": (*TEXTS["kernel"], *LISTS, "types"),
+    "reduction": (*TEXTS["reduction"], *LISTS, "types", "identity", "shape", "axis"),
+}
 
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel of a file: its name, the keyword arguments of ElementwiseKernel, the usual placeholder types, and the
-    inputs to pass by value.
+    """One kernel of a file: its name, the keyword arguments of ElementwiseKernel or ReductionKernel, the usual
+    placeholder types, and the inputs to pass by value.
+
+    kind: "kernel" or "reduction". shape, axis: of the call of a reduction that is meant, None for the usual one.
     """
 
     name: str
     arguments: dict[str, Any]
     types: dict[str, str]
     scalars: tuple[str, ...] = ()
+    kind: str = "kernel"
+    shape: tuple[int, ...] | None = None
+    axis: int | tuple[int, ...] | None = None
 
 
 def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:
@@ -51,27 +67,31 @@ def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:
         document = tomllib.loads(file.text)
     except tomllib.TOMLDecodeError as error:
         raise NotToml(str(error)).at(_span_of_decode_error(file, str(error))) from error
-    tables = document.get("kernel")
-    if not isinstance(tables, dict) or not tables:
+    groups = [(kind, tables) for kind, tables in document.items() if kind in KEYS and isinstance(tables, dict)]
+    if not any(tables for _, tables in groups):
         raise NoKernels(str(path)).at(Span(file, 0, 0))
-    return file, [_entry(file, name, table) for name, table in tables.items()]
+    return file, [_entry(file, kind, name, table) for kind, tables in groups for name, table in tables.items()]
 
 
-def _entry(file: SourceFile, name: str, table: object) -> KernelEntry:
+def _entry(file: SourceFile, kind: str, name: str, table: object) -> KernelEntry:
     def refuse(problem: str, key: str = "") -> FusecError:
         return BadKernelTable(name, problem).at(_span_of_key(file, name, key))
 
     if not isinstance(table, dict):
         raise refuse("it is not a table")
     for key, value in table.items():
-        if key not in KEYS:
-            cure = did_you_mean(key, KEYS)
+        if key not in KEYS[kind]:
+            cure = did_you_mean(key, KEYS[kind])
             raise refuse(f"unknown key '{key}'{'; ' + cure if cure else ''}", key)
-        if key in TEXTS and not isinstance(value, str):
+        if key in TEXTS[kind] and not isinstance(value, str):
             raise refuse(f"'{key}' is not a string", key)
         if key in LISTS and not _is_texts(value):
             raise refuse(f"'{key}' is not a list of strings", key)
-    for key in TEXTS[:3]:
+        if key == "identity" and not (_is_number(value) or isinstance(value, str)):
+            raise refuse("'identity' is neither a string nor a number", key)
+        if (key == "shape" and not _are_integers(value)) or (key == "axis" and not _are_integers(value, or_one=True)):
+            raise refuse(f"'{key}' is not {'a list of integers' if key == 'shape' else 'an integer or a list'}", key)
+    for key in NEEDED[kind]:
         if key not in table:
             raise refuse(f"'{key}' is missing")
     try:
@@ -81,9 +101,23 @@ def _entry(file: SourceFile, name: str, table: object) -> KernelEntry:
     types = table.get("types", {})
     if not isinstance(types, dict) or not _is_texts(list(types.values())):
         raise refuse("'types' is not a table of strings", "types")
-    arguments = {key: table[key] for key in TEXTS if key in table}
+    arguments = {key: table[key] for key in (*TEXTS[kind], "identity") if key in table}
     arguments |= {"name": name, "options": tuple(table.get("options", ()))}
-    return KernelEntry(name, arguments, types, tuple(table.get("scalars", ())))
+    shape, axis = table.get("shape"), table.get("axis")
+    return KernelEntry(
+        name, arguments, types, tuple(table.get("scalars", ())), kind,
+        None if shape is None else tuple(shape), tuple(axis) if isinstance(axis, list) else axis,
+    )  # fmt: skip
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _are_integers(value: object, *, or_one: bool = False) -> bool:
+    """A list of integers, or one."""
+    values = value if isinstance(value, list) else [value] if or_one else [None]
+    return all(isinstance(each, int) and not isinstance(each, bool) for each in values)
 
 
 def _is_texts(value: object) -> bool:
@@ -95,7 +129,9 @@ def _span_of_key(file: SourceFile, name: str, key: str) -> Span:
 
     What is written in an unusual way (a table inside a table, a quoted name) is placed at the name's first mention.
     """
-    head = re.search(rf"^[ \t]*\[[ \t]*kernel[ \t]*\.[ \t]*({re.escape(name)})[ \t]*\]", file.text, re.MULTILINE)
+    head = re.search(
+        rf"^[ \t]*\[[ \t]*(?:kernel|reduction)[ \t]*\.[ \t]*({re.escape(name)})[ \t]*\]", file.text, re.MULTILINE
+    )
     start = head.start(1) if head else max(0, file.text.find(name))
     if head and key:
         following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(file.text, head.end())

@@ -12,7 +12,7 @@ class NotToml(UserError):
 
     code: ClassVar[str] = "F400"
     message: ClassVar[str] = "not a TOML file: {problem}"
-    hint: ClassVar[str] = "a kernel file holds one table [kernel.NAME] for each kernel"
+    hint: ClassVar[str] = "a kernel file holds one table [kernel.NAME] or [reduction.NAME] for each kernel"
     problem: str
 
 
@@ -21,7 +21,10 @@ class NoKernels(UserError):
 
     code: ClassVar[str] = "F401"
     message: ClassVar[str] = "{file} defines no kernel"
-    hint: ClassVar[str] = "add a table [kernel.NAME] with in_params, out_params and operation"
+    hint: ClassVar[str] = (
+        "add a table [kernel.NAME] with in_params, out_params and operation, or [reduction.NAME] with map_expr,"
+        " reduce_expr and post_map_expr"
+    )
     file: str
 
 
@@ -31,7 +34,9 @@ class BadKernelTable(UserError):
     code: ClassVar[str] = "F402"
     message: ClassVar[str] = "kernel '{kernel}': {problem}"
     hint: ClassVar[str] = (
-        "keys: in_params, out_params, operation; optional: preamble, loop_prep, after_loop, options, types, scalars"
+        "keys: in_params, out_params, operation, of a reduction map_expr, reduce_expr, post_map_expr; optional:"
+        " preamble, loop_prep, after_loop, options, types, scalars, fp, of a reduction also identity, reduce_type,"
+        " shape, axis"
     )
     kernel: str
     problem: str

@@ -144,21 +144,28 @@ def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
     )
 
 
-def threaded(reduction: Reduction, phase: Phase) -> Program:
-    """A phase as a program for targets of many threads, over the space `phase.threads`."""
+def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:
+    """A phase as a program for targets of many threads, over the space `phase.threads`.
+
+    number: of the phases of one role, where several are in one file.
+    """
     from fusec.passes.cooperate import cooperate
     from fusec.passes.serialise import serialise
 
     name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
-    named = replace(reduction, name=name)
+    named = replace(reduction, name=name if number == 1 else f"{name}{number}")
     return cooperate(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
 
 
 @forks_wait
 def generate(
-    definition: Source, request: Request, phase: Phase, target: Literal["llvm", "cuda", "metal"] = "llvm"
+    definition: Source,
+    request: Request,
+    phase: Phase,
+    target: Literal["llvm", "cuda", "metal"] = "llvm",
+    number: int = 1,
 ) -> Kernel:
-    """The kernel of one phase."""
+    """The kernel of one phase. number: see `threaded`."""
     reduction = prepared(definition, request, phase)
     match target:
         case "llvm":
@@ -178,12 +185,12 @@ def generate(
         case "cuda":
             from fusec.codegen import cuda
 
-            kernel = cuda.generate(threaded(reduction, phase), phase.threads_layout, request.fp)
+            kernel = cuda.generate(threaded(reduction, phase, number), phase.threads_layout, request.fp)
         case "metal":
             from fusec.codegen import metal
 
             single = "-fsingle-precision-constant" in definition.texts.get("options", ())
-            kernel = metal.generate(threaded(reduction, phase), phase.threads_layout, single, request.fp)
+            kernel = metal.generate(threaded(reduction, phase, number), phase.threads_layout, single, request.fp)
     debug.show(5, f"{kernel.title} {target}", kernel.source)
     return kernel
 

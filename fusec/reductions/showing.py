@@ -70,9 +70,15 @@ def text_of(kernel: Reducing, bound: Bound, target: str) -> str:
 
 
 def kernels_of(kernel: Reducing, bound: Bound, target: Target) -> list[Kernel]:
-    """The kernels of all phases in order, equal ones once."""
-    made = [stages.generate(kernel.definition, bound.request, phase, target) for phase in bound.phases]
-    return list({each.source: each for each in made}.values())
+    """The kernels of all phases in order, equal ones once, each with a name of its own."""
+    seen: dict[object, tuple[Phase, int]] = {}
+    counts: dict[str, int] = {}
+    for phase in bound.phases:
+        kind = (phase.role, phase.axis, phase.layout if target == "llvm" else phase.threads_layout)
+        if kind not in seen:
+            counts[phase.role] = counts.get(phase.role, 0) + 1
+            seen[kind] = phase, counts[phase.role]
+    return [stages.generate(kernel.definition, bound.request, phase, target, number) for phase, number in seen.values()]
 
 
 def _ir(kernel: Reducing, bound: Bound, phase: Phase) -> str:

@@ -168,6 +168,39 @@ def test_an_error_in_a_file_points_at_its_line_and_column(kernels: Path, capsys:
     assert "half" in said.splitlines()[-1]
 
 
+REDUCTION = """
+[reduction.length]
+in_params = "T x"
+out_params = "T z"
+map_expr = "x * x"
+reduce_expr = "a + b"
+post_map_expr = "z = sqrt(a)"
+identity = 0
+types = { T = "float32" }
+"""
+
+
+@pytest.mark.parametrize(("target", "kernel"), [("cuda", "__global__"), ("metal", "kernel void")])
+def test_a_reduction_is_printed_as_all_its_kernels(
+    target: str, kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernels.toml"
+    for more, count in (("", 2), ("shape = [1000]", 1), ("shape = [65, 9]\naxis = 0", 2), ("shape = [9, 9]", 1)):
+        path.write_text(f"{REDUCTION}{more}\n")
+        assert cli.main(["compile", str(path), "--target", target]) == 0
+        assert capsys.readouterr().out.count(f"{kernel} ") == count
+    path.write_text(FILE + REDUCTION)
+    assert cli.main(["compile", str(path), "--target", "cuda"]) == 0
+    assert capsys.readouterr().out.count("__global__ ") == 4
+
+
+def test_an_error_in_a_reduction_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kernels.toml"
+    path.write_text(REDUCTION.replace("x * x", "x * y"))
+    assert cli.main(["compile", str(path)]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}:5:17: error: ")
+
+
 def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compile", "-e", "z = x +* 2", "-i", "float32 x", "-o", "float32 z"]) == 1
     said = capsys.readouterr().err.splitlines()
@@ -184,6 +217,10 @@ def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture
         ("[kernel.a]\noperations = ''\n", "F402", 2),
         ("[kernel.a]\nin_params = 3\nout_params = ''\noperation = ''\n", "F402", 2),
         ("\n[kernel]\nab = 1\n", "F402", 3),
+        ("[reduction.a]\noperation = ''\n", "F402", 2),
+        ("[reduction.a]\nin_params = ''\nout_params = 'float32 z'\nmap_expr = ''\n", "F402", 1),
+        ("[reduction.a]\nidentity = []\n", "F402", 2),
+        ("[reduction.a]\naxis = 'last'\n", "F402", 2),
     ],
 )
 def test_a_malformed_file_is_the_users_error(
