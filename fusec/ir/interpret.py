@@ -342,9 +342,9 @@ class _Run:
                 if op in ("where", "logical_and", "logical_or") and not self._is_harmless(expr):
                     return self._on_demand(expr, mask, frame)
                 return evaluate(op, [self.value(arg, mask, frame) for arg in args], target)
-            case Lookup(values, index):
-                table = np.array([entry.value for entry in values])
-                return np.asarray(table[self.value(index, mask, frame) & (len(values) - 1)])
+            case Lookup(entries, index):
+                table = np.array([entry.value for entry in entries])
+                return np.asarray(table[self.value(index, mask, frame) & (len(entries) - 1)])
             case Load(pointer, dtype):
                 lanes = np.flatnonzero(mask)
                 loaded = np.zeros(mask.shape, dtype.numpy)

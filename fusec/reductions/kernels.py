@@ -187,7 +187,7 @@ class ReductionKernel(Reducing):
             in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
             tuple(options),
         )  # fmt: skip
-        signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
+        signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         for param in signature.params:
             if param.name in ("i", "_ind"):
                 raise ReservedParameterName(param.name).at()
@@ -300,6 +300,7 @@ def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp) -> Re
     return cls(*args, fp=fp)  # type: ignore[arg-type]
 
 
-def _parameters(text: str, which: str) -> tuple[Parameter, ...]:
+def parameters(text: str, which: str) -> tuple[Parameter, ...]:
+    """The declared parameters of one side. which: "input" or "output"."""
     declared = parse_params(text, which)  # type: ignore[arg-type]
     return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Protocol
 
 from fusec import layouts
 from fusec.dtypes import DType
@@ -104,8 +105,16 @@ class Arguments:
         return slots
 
 
+class Walks(Protocol):
+    """A kernel's operands along its walk, as those of a `Phase`."""
+
+    @property
+    def operands(self) -> tuple[tuple[str, Shape, int], ...]:
+        """Name, strides in bytes, offset in bytes."""
+
+
 def arrange(
-    kernel: Kernel, phase: Phase, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
+    kernel: Kernel, phase: Walks, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
 ) -> Arguments:
     """Match the slots of a phase's kernel with its walk.
 

@@ -56,7 +56,7 @@ def nanoseconds_per_element(kernel: Kernel) -> float:
 def grain_of(kernel: Kernel, elements: int = 1) -> Grain:
     """The grain of a kernel for the threads of this process; elements: that one position stands for."""
     each = nanoseconds_per_element(kernel) * elements
-    unit = UNIT if elements == 1 else 1
+    unit = max(UNIT if elements == 1 else 1, kernel.group)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
     most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each, unit)))
     share = 16 if kernel.cost >= HEAVY_OPERATIONS else 4

@@ -16,6 +16,7 @@ FLOORS = (
     {"doctor", "kernel_files"},
     {"evaluation"},
     {"expressions"},
+    {"scans"},
     {"reductions"},
     {"kernels", "decorators"},
     {"stencils"},

@@ -1,0 +1,191 @@
+"""A call of a scan with host arrays: the axis, shapes, types, kernels, and where totals lie meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec import forking, layouts
+from fusec.dtypes import BOOL, DType
+from fusec.errors.arguments import OutputTooLarge, OutShapeMismatch
+from fusec.errors.reductions import AxisOutOfBounds
+from fusec.errors.scans import AxisNeeded, SegmentsNotBool
+from fusec.forking import forks_wait
+from fusec.ir.reductions import AXIS, addressed
+from fusec.layouts import Shape, View
+from fusec.operands import Array, dtype_of, view_of, wrapper_of
+from fusec.records import dataclass
+from fusec.reductions import binding, calls
+from fusec.reductions.calls import Call
+from fusec.reductions.pipeline import Request
+from fusec.reductions.plans import Arguments, Operand, arrange, dense
+from fusec.scans import pipeline
+from fusec.scans.plans import Machine, Step, steps_of, walk_of
+
+if TYPE_CHECKING:
+    from fusec.runtime.cpu.engine import Executable
+    from fusec.scans.kernels import Scanning
+
+ROWS_PER_THREAD = 4  # rows, or vectors of columns, that let threads end together
+COLUMNS_PER_ROW = 128  # positions of these vectors
+LEAST = 1 << 16  # elements that one thread scans sooner than others wake up
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known of a call before anything is compiled.
+
+    types: of all parameters. shape: of inputs and outputs. steps: the kernels in order.
+    """
+
+    types: Mapping[str, DType]
+    shape: Shape
+    steps: tuple[Step, ...]
+    raw: Mapping[str, View]
+    request: Request
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A compiled scan for one combination of dtypes, shapes, strides and axis."""
+
+    bound: Bound
+    steps: tuple[tuple[Step, Executable, Arguments], ...]
+
+
+def run(
+    kernel: Scanning, args: tuple[object, ...], out: object, axis: int | None, *, reverse: bool
+) -> tuple[object, ...]:
+    """Scan host arrays and return all outputs."""
+    call = calls.read(kernel, args, out, axis, False, True)
+    plan = kernel.scan_plan(call, reverse)
+    outputs = call.outputs
+    if outputs is None or _disturbed(call, outputs):
+        outputs = _allocate(kernel, plan.bound)
+    _run_steps(kernel, plan, call, outputs)
+    if call.outputs is None:
+        wrap = wrapper_of(args)
+        return tuple(each if wrap is None else wrap(each) for each in outputs)
+    if call.outputs is not outputs:
+        for target, source in zip(call.outputs, outputs, strict=True):
+            target[...] = source
+    given: Sequence[object] = out if isinstance(out, (tuple, list)) else (out,)
+    return tuple(given) if out is not None else args[kernel.nin :]
+
+
+def _disturbed(call: Call, outputs: Sequence[Array]) -> bool:
+    """Whether an output lies where inputs are read."""
+    return any(np.may_share_memory(output, each) for output in outputs for each in call.inputs.values())
+
+
+def _allocate(kernel: Scanning, bound: Bound) -> list[Array]:
+    with forking.lock:
+        from fusec.runtime.cpu import memory
+
+    made = []
+    for param in kernel.out_params:
+        dtype = bound.types[param.name]
+        try:
+            made.append(memory.empty(bound.shape, dtype.numpy))
+        except (MemoryError, OSError, ValueError) as problem:
+            nbytes = prod(bound.shape) * dtype.nbytes
+            raise OutputTooLarge(kernel.name, param.name, bound.shape, nbytes).at() from problem
+    return made
+
+
+def _run_steps(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
+    with forking.lock:
+        from fusec.runtime.cpu import memory
+
+    arrays: dict[str, Array] = dict(call.inputs)
+    arrays |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
+    for step, executable, arguments in plan.steps:
+        for name, shape, dtype in step.made:
+            arrays[name] = memory.empty(shape, dtype.numpy)
+        addresses = {name: arrays[known].__array_interface__["data"][0] for name, known in step.arrays}
+        addresses |= {name: arrays[name].__array_interface__["data"][0] for name in plan.bound.raw}
+        slots = arguments.fill(addresses, call.values, kernel.name)
+        executable.run(slots.buffer_info()[0], step.positions)
+
+
+# --- plans ---------------------------------------------------------------------------------------------------------
+
+
+@forks_wait
+def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
+    """Bind types, order the walk, compile every kernel."""
+    with forking.lock:
+        from fusec.runtime.cpu import engine
+        from fusec.runtime.cpu.machine import thread_count
+
+    def view(array: Array, param: str) -> View:
+        return view_of(array, dtype_of(array, param, kernel.name))
+
+    outputs = None
+    if call.outputs is not None:
+        named = zip(kernel.out_params, call.outputs, strict=True)
+        outputs = tuple(view(each, param.name) for param, each in named)
+    inputs = {name: view(each, name) for name, each in call.inputs.items()}
+    threads = thread_count()
+    rows = threads * ROWS_PER_THREAD if threads > 1 else 1
+    machine = Machine(rows, rows * COLUMNS_PER_ROW if threads > 1 else 1, LEAST)
+    bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, machine)
+    steps = []
+    for step in bound.steps:
+        executable = pipeline.executable(kernel.scan, bound.request, step.form)
+        executable = engine.with_grain(executable, step.elements)
+        known = {AXIS: step.extent}
+        steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
+    return Plan(bound, tuple(steps))
+
+
+def bind(
+    kernel: Scanning,
+    inputs: Mapping[str, View],
+    numbers: frozenset[str],
+    outputs: Sequence[View] | None,
+    axis: object,
+    reverse: bool,
+    machine: Machine,
+) -> Bound:
+    """Bind types and order the walk. Raises for shapes, axes and types that do not go together."""
+    dtypes = [inputs[param.name].dtype if param.name in inputs else None for param in kernel.in_params]
+    dtypes += [each.dtype for each in outputs] if outputs else [None] * kernel.nout
+    types = kernel.signature.bind(dtypes)
+    if kernel.scan.segments and types[kernel.scan.segments] != BOOL:
+        raise SegmentsNotBool(kernel.name, kernel.scan.segments, str(types[kernel.scan.segments])).at()
+    raw = {param.name: inputs[param.name] for param in kernel.in_params if param.raw}
+    along = {name: each for name, each in inputs.items() if name not in raw}
+    shape = binding.walk_shape(kernel, {name: each.shape for name, each in along.items()})
+    number = axis_of(kernel, axis, shape)
+    for param, each in zip(kernel.out_params, outputs or (), strict=False):
+        if each.shape != shape:
+            raise OutShapeMismatch(kernel.name, param.name, each.shape, shape).at()
+    ndims = tuple((name, len(each.shape)) for name, each in raw.items())
+    request = Request(tuple(types.items()), numbers, 1, (0,), ndims, False, kernel.fp)
+    scan = pipeline.lower(kernel.scan, request)
+    if 0 in shape:
+        return Bound(types, shape, (), raw, request)
+    views = outputs or [dense(shape, types[param.name]) for param in kernel.out_params]
+    operands = [Operand(name, each, layouts.broadcast_strides(each, shape), False) for name, each in along.items()]
+    for param, each in zip(kernel.out_params, views, strict=True):
+        operands.append(Operand(param.name, each, layouts.broadcast_strides(each, shape), True))
+    walk = walk_of(shape, number, operands, backwards=reverse)
+    read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
+    totals = [dtype for _, dtype in scan.running.parts]
+    return Bound(types, shape, steps_of(walk, list(raw.items()), totals, read, machine), raw, request)
+
+
+def axis_of(kernel: Scanning, axis: object, shape: Shape) -> int:
+    """The axis to scan; raises with NumPy's texts."""
+    if axis is None or isinstance(axis, (tuple, list)) or not shape:
+        if axis is None and len(shape) == 1:
+            return 0
+        if not shape and not isinstance(axis, (tuple, list)) and axis is not None:
+            raise AxisOutOfBounds(kernel.name, int(str(axis)), 0, shape).at()
+        raise AxisNeeded(kernel.name, repr(axis), len(shape)).at()
+    (number,) = binding.normalised(kernel.name, axis, shape)
+    return number

@@ -1,0 +1,130 @@
+"""The stages of a scan: texts -> scan -> programs -> passes -> kernel -> executable, with the disk cache."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from fusec import cache, debug, pipeline
+from fusec.forking import forks_wait
+from fusec.kernel import Kernel
+from fusec.records import dataclass
+from fusec.reductions.pipeline import ReductionDefinition, Request
+from fusec.scans.plans import Form
+
+if TYPE_CHECKING:
+    from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
+    from fusec.ir.scans import Scan
+    from fusec.runtime.cpu.engine import Executable
+
+
+@dataclass(frozen=True)
+class ScanDefinition:
+    """The texts of a scan: those of a reduction of the same elements, and what differs.
+
+    exclusive: elements get the total of those before them. segments: the input that says where to start again, "" for
+    none.
+    """
+
+    reduced: ReductionDefinition
+    exclusive: bool = False
+    segments: str = ""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.reduced.name
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name."""
+        return {**self.reduced.texts, "exclusive": self.exclusive, "segments": self.segments}
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The reduction of the same elements, and what there is before the first."""
+        return self.reduced.lower(request)
+
+    def scan(self, request: Request) -> Scan:
+        """The typed scan before any pass. Raises the front end's errors."""
+        from fusec.ir.scans import Scan, in_segments
+
+        reduction, empty = self.lower(request)
+        found = Scan(reduction, self.exclusive, empty.body if self.exclusive else ())
+        return in_segments(found, self.segments) if self.segments else found
+
+
+@lru_cache(maxsize=256)
+def lower(definition: ScanDefinition, request: Request) -> Scan:
+    """The typed scan before any pass."""
+    return definition.scan(request)
+
+
+def program_of(definition: ScanDefinition, request: Request, form: Form) -> Program:
+    """The program of one kernel, after all passes."""
+    from fusec import passes
+    from fusec.ir.scans import between
+    from fusec.passes.resolve import resolve_axes
+    from fusec.passes.scan_columns import scan_columns
+    from fusec.passes.scan_rows import scan_rows
+    from fusec.records import replace
+
+    scan = lower(definition, request)
+    scan = between(scan) if form.of_totals else scan
+    name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
+    scan = replace(scan, reduction=replace(scan.reduction, name=name))
+    write = scan_rows if form.is_last else scan_columns
+    program = write(scan, form.axis, form.role, form.levels)
+    return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
+
+
+@forks_wait
+def generate(
+    definition: ScanDefinition, request: Request, form: Form, target: Literal["llvm", "cuda", "metal"] = "llvm"
+) -> Kernel:
+    """One kernel."""
+    program = program_of(definition, request, form)
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+            from fusec.runtime.cpu.processor import processor
+
+            host = processor()
+            kernel = llvm.generate(
+                program, form.layout, vector_bits=host.vector_bits, half_casts=host.converts_halves,
+                permutes=host.permutes, fp=request.fp,
+            )  # fmt: skip
+        case "cuda":
+            from fusec.codegen import cuda
+
+            kernel = cuda.generate(program, form.for_threads.layout, request.fp)
+        case "metal":
+            from fusec.codegen import metal
+
+            single = "-fsingle-precision-constant" in definition.reduced.options
+            kernel = metal.generate(program, form.for_threads.layout, single, request.fp)
+    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    return kernel
+
+
+@forks_wait
+def executable(definition: ScanDefinition, request: Request, form: Form) -> Executable:
+    """The machine code of one kernel, from the disk cache if it is there and no stage is to be shown."""
+    from fusec.runtime.cpu import engine
+
+    started = time.perf_counter()
+    store = cache.default_cache()
+    key = pipeline.digest("scan", definition.texts, request.key, form.key, engine.fingerprint())
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
+    loaded = None if packed is None else cache.unpack_kernel(packed)
+    if loaded is not None:
+        kernel, machine_code = loaded
+        pipeline.report(kernel, machine_code, "from the disk cache", started)
+        return engine.load(kernel, machine_code, store=store)
+    kernel = generate(definition, request, form)
+    machine_code = engine.compile_object(kernel)
+    if store is not None:
+        store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
+    pipeline.report(kernel, machine_code, "compiled", started)
+    return engine.load(kernel, machine_code, store=store)
