@@ -1,14 +1,19 @@
-"""Native entries of reductions: repeated calls that one kernel answers start it without Python."""
+"""Short ways for repeated calls: native entries where one kernel answers, a list of what to do where several do."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fusec import layouts
 from fusec.layouts import Shape
 from fusec.operands import view_of
 from fusec.reductions.plans import dense
+from fusec.runtime.cpu import memory
 
 if TYPE_CHECKING:
     from fusec.reductions.calls import Call, Plan
@@ -17,19 +22,22 @@ if TYPE_CHECKING:
 
 Callee = Callable[..., object]
 
+SMALL = 1 << 14  # bytes up to which a cleared array of Python is quicker than one of NumPy's
 MAX_ENTRIES = 8  # one behind the other for a choice of axes, each a few ns for calls that are none of them
 
 
 def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> Callee:
-    """A builtin that answers calls like this one and leaves others to what follows it; that itself if there is none.
+    """What answers calls like this one and leaves others to what follows it; that itself if there is none.
 
     Only for calls that allocate their outputs.
     """
     from fusec.runtime.cpu import fastcall
 
     bound = plan.bound
-    if len(plan.steps) != 1 or call.outputs is not None or call.mask is not None or len(set(bound.shapes)) != 1:
+    if not plan.steps or call.outputs is not None or call.mask is not None or len(set(bound.shapes)) != 1:
         return following
+    if len(plan.steps) > 1:
+        return Repeat(kernel, plan, call, following)
     (step,) = plan.steps
     offsets = {name: offset for name, _, offset in step.phase.operands}
     known = fastcall.Known(
@@ -67,3 +75,52 @@ def _specs(kernel: Reducing, plan: Plan, call: Call) -> list[ArgSpec]:
         ArgSpec(param.name, plan.bound.types[param.name], param in kernel.out_params, param.name in call.values)
         for param in kernel.params
     ]
+
+
+class Repeat:
+    """Calls of several kernels, on arrays of known dtypes, shapes and strides."""
+
+    def __init__(self, kernel: Reducing, plan: Plan, call: Call, following: Callee) -> None:
+        self.name, self.plan, self.following = kernel.name, plan, following
+        self.names = [param.name for param in kernel.in_params]
+        self.numbers = frozenset(call.values)
+        self.places = {name: (each.dtype, each.shape, each.strides) for name, each in call.inputs.items()}
+        self.outputs = [param.name for param in kernel.out_params]
+        self.dtypes = [plan.bound.types[name].numpy for name in self.outputs]
+        self.shape = plan.bound.shapes[0]
+        self.between = [
+            [(stored, given, prod(step.phase.space) * dtype.nbytes) for stored, given, dtype in plan.bound.partials]
+            for step in plan.steps[:-1]
+        ]
+        self.between.append([])
+
+    def __call__(self, *args: object) -> object:
+        """The outputs of a call like the known one, else those of what follows."""
+        addresses: dict[str, int] = {}
+        values: dict[str, object] = {}
+        if len(args) != len(self.names):
+            return self.following(*args)
+        for name, arg in zip(self.names, args, strict=True):
+            if name in self.numbers and type(arg) in (int, float):
+                values[name] = arg
+            elif type(arg) is np.ndarray and (arg.dtype, arg.shape, arg.strides) == self.places.get(name):
+                addresses[name] = arg.__array_interface__["data"][0]
+                if addresses[name] % arg.dtype.alignment:
+                    return self.following(*args)
+            else:
+                return self.following(*args)
+        results = [memory.empty(self.shape, dtype) for dtype in self.dtypes]
+        for name, result in zip(self.outputs, results, strict=True):
+            addresses[name] = result.__array_interface__["data"][0]
+        held = []
+        for step, between in zip(self.plan.steps, self.between, strict=True):
+            later = {}
+            for stored, given, nbytes in between:
+                room = array("b", bytes(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8)
+                held.append(room)
+                at = room.buffer_info()[0] if isinstance(room, array) else room.__array_interface__["data"][0]
+                addresses[stored] = later[given] = at
+            slots = step.arguments.fill(addresses, values, self.name)
+            step.executable.run(slots.buffer_info()[0], step.phase.positions)
+            addresses |= later
+        return results[0] if len(results) == 1 else tuple(results)
