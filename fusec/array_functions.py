@@ -149,6 +149,7 @@ class Elementwise:
     """
 
     kind = "elementwise"
+    reserved: tuple[str, ...] = RESERVED
 
     def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object]) -> None:
         self.__fusec_origin__, self.kept = origin, kept
@@ -159,7 +160,7 @@ class Elementwise:
         self.fp = pipeline.check_fp(fp)
         self.params = tuple(param.name for param in self.tree.params)
         self.outputs, self.returns_tuple = _outputs(self.tree)
-        _check(self.tree)
+        _check(self.tree, self.reserved)
         self._variants: dict[tuple[Form, ...], Variant] = {}
         self._captured: Captured | None = None
         self._declared: dict[str, DType | None] = {}
@@ -199,7 +200,7 @@ class Elementwise:
             outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
             if len(outputs) != len(self.outputs):
                 raise UnexpectedArgument(self.name, "out=", f"it takes {len(self.outputs)} array(s)").at()
-        threads = None if block_size is None else _block_size(block_size)
+        threads = None if block_size is None else block_size_of(block_size)
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             return self._of_numbers(inputs, variant)
         return self._run(variant, (*inputs, *outputs), stream, threads)
@@ -242,9 +243,14 @@ class Elementwise:
         if outputs and len(outputs) != len(self.outputs):
             cure = f"it takes {len(self.params)} arguments, then {len(self.outputs)} output(s) if any"
             raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
-        forms = tuple(_form(given[name]) if name in given else "default" for name in self.params)
+        forms = tuple(self.form(name, given[name]) if name in given else "default" for name in self.params)
         variant = self._variants.get(forms) or self._variant(forms)
         return variant, tuple(given[name] for name in self.params if name in given), outputs
+
+    def form(self, name: str, value: object) -> Form:
+        """How a variant sees an argument."""
+        del name
+        return _form(value)
 
     # --- variants ------------------------------------------------------------------------------------------------
 
@@ -268,7 +274,8 @@ class Elementwise:
                 native = False  # an entry could not tell them from Python's
                 dtype = dtype or dtypes.BY_NAME[form.partition(" ")[2]]
             inputs.append(Parameter(name, dtype.name if dtype else name, dtype))
-        made = self.variant_of(tuple(inputs), captured, tuple(constants), tuple(numbers), native)
+        seen = dict(zip(self.params, forms, strict=True))
+        made = self.variant_of(tuple(inputs), captured, tuple(constants), tuple(numbers), native, seen)
         with forking.lock:
             if len(self._variants) >= MAX_VARIANTS:
                 self._variants.clear()
@@ -281,8 +288,10 @@ class Elementwise:
         constants: tuple[tuple[str, Capture], ...],
         numbers: tuple[tuple[str, str], ...],
         native: bool,
+        forms: Mapping[str, Form],
     ) -> Variant:
-        """A variant of these inputs."""
+        """A variant of these inputs; forms: of all parameters."""
+        del forms
         definition = PythonDefinition(self.name, captured.functions, self.outputs, constants, numbers)
         outputs = tuple(Parameter(name, name, None) for name in self.outputs)
         return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), native, self.fp)
@@ -324,6 +333,13 @@ class Elementwise:
         pipeline.check_target(target)
         if types is None and self._last is not None and not scalars:
             return self._last.source(target)
+        variant, given, by_value = self.shown(types, scalars)
+        return variant.source(target, given, scalars=by_value)
+
+    def shown(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str]
+    ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
+        """What source() shows where no call says: the variant, its types, and its parameters passed by value."""
         given = types or {}
         for name in (*given, *scalars):
             if name not in self.params:
@@ -334,13 +350,17 @@ class Elementwise:
             if name in scalars:
                 forms.append(f"number {dtype_named(name, given[name])}" if name in given else "Python float")
             elif name in given or self.declared()[name] is not None:
-                forms.append("array")
+                forms.append(self.form_shown(name))
             else:
                 if name not in defaults:
                     raise ArgumentMissing(self.name, name, f"pass types={{'{name}': 'float32'}}").at()
                 forms.append("default")
-        variant = self._variant(tuple(forms))
-        return variant.source(target, {name: given[name] for name in given}, scalars=scalars)
+        return self._variant(tuple(forms)), given, scalars
+
+    def form_shown(self, name: str) -> Form:
+        """How a parameter is given where no call says."""
+        del name
+        return "array"
 
     @briefly
     def explain(self, *args: object, **named: object) -> Explanation:
@@ -385,11 +405,11 @@ def _outputs(tree: s.Function) -> tuple[tuple[str, ...], bool]:
     return tuple(f"{name}_" if name in taken else name for name in names), count > 0
 
 
-def _check(tree: s.Function) -> None:
+def _check(tree: s.Function, reserved: Sequence[str]) -> None:
     """Raise BadParameter for parameters that calls could not tell from their own."""
     seen: set[str] = set()
     for param in tree.params:
-        if param.name in RESERVED:
+        if param.name in reserved:
             cure = "calls take an argument of that name themselves: rename it"
             raise BadParameter(f"a parameter cannot be called '{param.name}'", cure).at(param.span)
         if param.name in seen:
@@ -415,7 +435,7 @@ def _form(value: object) -> Form:
     return "array"
 
 
-def _block_size(given: object) -> int:
+def block_size_of(given: object) -> int:
     """Threads of a block; raises BadBlockSize."""
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
         raise BadBlockSize(repr(given)).at()

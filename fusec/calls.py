@@ -50,19 +50,20 @@ class Call:
     """The arguments of one call, read and checked for kind.
 
     arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.
-    given: outputs were passed. size: the `size=` argument or -1. key: what the plan depends on.
+    given: outputs were passed. size: the `size=` argument or -1, or the shape of the space. key: what the plan
+    depends on.
     """
 
     arrays: list[Array | None]
     values: tuple[object, ...]
     dtypes: tuple[DType | None, ...]
     given: bool
-    size: int
+    size: int | Shape
     numbers: frozenset[str]
     key: object
 
 
-def read(kernel: Planned, args: tuple[object, ...], size: int) -> Call:
+def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
     """Sort the arguments into arrays and numbers; raises for anything else."""
     arrays: list[Array | None] = []
     found: list[DType | None] = []
@@ -93,7 +94,7 @@ def read(kernel: Planned, args: tuple[object, ...], size: int) -> Call:
 
 
 def run(
-    kernel: Planned, args: tuple[object, ...], size: int, stream: object = None, block_size: int | None = None
+    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, block_size: int | None = None
 ) -> tuple[object, ...]:
     """Run a kernel on host arguments and return all outputs; `stream` and `block_size` mean something on a GPU only."""
     del stream, block_size
@@ -116,11 +117,13 @@ def run(
 # --- shapes --------------------------------------------------------------------------------------------------------
 
 
-def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int) -> Shape:
+def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int | Shape) -> Shape:
     """The shape of the iteration space: that of the non-raw arrays, or (size,) if there is none.
 
-    shapes: of the arguments, None for numbers and outputs not given.
+    shapes: of the arguments, None for numbers and outputs not given. size: a shape is that of the space.
     """
+    if isinstance(size, tuple):
+        return size
     shape: Shape | None = None
     for param, each in zip(kernel.params, shapes, strict=True):
         if each is None or (param.raw and not kernel.follows_raw):
@@ -143,7 +146,7 @@ def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int) -> Sh
     return shape
 
 
-def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape, size: int) -> None:
+def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape, size: int | Shape) -> None:
     """Given outputs have the shape of the space, and raw arrays that follow it; raw ones to allocate need `size=`."""
     if kernel.follows_raw:
         for param, each in zip(kernel.in_params, shapes, strict=False):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
+import sys
 from collections.abc import Mapping
 from types import FunctionType, ModuleType
 
@@ -20,6 +21,7 @@ from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import Capture, FunctionText
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
+from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 from fusec.records import dataclass, replace
 from fusec.source import SourceFile
@@ -241,10 +243,12 @@ class _Capturing:
         if isinstance(origin, (FunctionType, Text, Captured)):
             return ("function", self.key_of(origin))
         name, root = _named(value)
+        if name in INTRINSICS and getattr(value, "__module__", "") == "fusec.intrinsics":
+            return ("intrinsic", name)
         if root in ROOTS and (name in FUNCTIONS or name in MATH or name in PLAIN):
             python = root in ("math", "builtins")
             return ("builtin", name, python and (name in MATH if root == "math" else name in PLAIN))
-        if isinstance(value, FunctionType) and root not in ROOTS:
+        if isinstance(value, FunctionType) and (root not in ROOTS or value.__module__ == "fusec.random"):
             return ("function", self.key_of(value))
         if isinstance(value, np.ndarray):
             return ("other", "an array", "pass it as an argument, or write its numbers in a tuple")
@@ -261,8 +265,8 @@ class _Chain:
         """The value of a name or of attributes of modules, in a tuple of one; None if there is none."""
         name, *attributes = dotted.split(".")
         for place in self.places:
-            if name in place:
-                value = place[name]
+            if name in place or name == "fusec":
+                value = place.get(name, sys.modules["fusec"])
                 for attribute in attributes:
                     if not isinstance(value, ModuleType) or not hasattr(value, attribute):
                         return None

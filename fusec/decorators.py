@@ -10,6 +10,7 @@ from fusec import captures
 from fusec.array_functions import Elementwise
 from fusec.captures import Origin, Text
 from fusec.errors.python import NotAFunction
+from fusec.explicit import Explicit
 from fusec.kernel import Fp
 from fusec.planned import briefly
 from fusec.stencils import Stencil, border_of
@@ -104,6 +105,41 @@ def stencil(
     def decorate(decorated: Decorated | str) -> Stencil:
         origin, kept = _origin(decorated, names)
         return Stencil(origin, name, fp, kept, border)
+
+    return decorate if function is None else decorate(function)
+
+
+@overload
+def kernel(
+    function: Decorated | str, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+) -> Explicit: ...
+@overload
+def kernel(
+    function: None = None, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+) -> Callable[[Decorated], Explicit]: ...
+
+
+@briefly
+def kernel(
+    function: Decorated | str | None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Explicit | Callable[[Decorated], Explicit]:
+    """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
+
+    The function takes arrays, which it indexes itself and may change, and numbers; its last statement is
+    ``for i in fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. Nothing says in which order the rounds
+    run: an element that several write needs an atomic update, `fusec.atomic_add` and its like. Calls return None.
+    The options are those of `elementwise`.
+    """
+
+    @briefly
+    def decorate(decorated: Decorated | str) -> Explicit:
+        origin, kept = _origin(decorated, names)
+        return Explicit(origin, name, fp, kept)
 
     return decorate if function is None else decorate(function)
 

@@ -162,7 +162,7 @@ class Planned:
         )
         return Specialisation(tuple(bound.items()), frozenset(scalars), layout, self.fp)
 
-    def explained(self, args: tuple[object, ...], size: int = -1) -> Explanation:
+    def explained(self, args: tuple[object, ...], size: int | tuple[int, ...] = -1) -> Explanation:
         """What fusec makes of these arguments; nothing is run."""
         with forking.lock:
             from fusec import explain

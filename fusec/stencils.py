@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fusec.array_functions import Elementwise, FunctionSignature, Variant, restored
+from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, restored
 from fusec.captures import Captured, Origin, constant_of
 from fusec.errors.python import BadBoundary, BadParameter
 from fusec.frontends.python import scan
@@ -68,8 +68,10 @@ class Stencil(Elementwise):
         constants: tuple[tuple[str, Capture], ...],
         numbers: tuple[tuple[str, str], ...],
         native: bool,
+        forms: Mapping[str, Form],
     ) -> Variant:
         """A variant in which the indexed parameters are arrays with neighbours. Raises BadParameter for numbers."""
+        del forms
         given = {*(name for name, _ in (*constants, *numbers)), *(param.name for param in inputs if param.dtype)}
         for name in self.indexed:
             if name in given and self.declared()[name] is None:

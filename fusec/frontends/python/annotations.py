@@ -13,7 +13,7 @@ from fusec.frontends.python.unit import Unit
 from fusec.frontends.python.values import Absent, Type
 
 PYTHON = {"float": "float64", "int": "int64", "bool": "bool", "complex": "complex128", "bool_": "bool"}
-ANY = frozenset("ndarray Array ArrayLike NDArray object Any array".split())
+ANY = frozenset("ndarray Array ArrayLike NDArray object Any array tuple Number".split())
 
 
 def dtype_of(node: s.Expression | None, unit: Unit, key: str) -> DType | None:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 Capture = tuple[Any, ...]
 """What a free name stands for: ("python", number), ("complex", real, imag), ("numpy", dtype name, bits),
 ("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
-("tuple", captures), ("none",), ("other", what it is, a cure), or ("missing", a guess)."""
+("intrinsic", what only kernels have), ("tuple", captures), ("none",), ("other", what it is, a cure), or
+("missing", a guess)."""
 
 Border = tuple[tuple[str, ...], Capture, tuple[int, ...]]
 """What a stencil does at the border: modes, what lies outside, and the axes that its indices are for."""
@@ -48,7 +49,8 @@ class PythonDefinition:
 
     constants: parameters that no call of it gives, with their defaults. numbers: parameters that are Python numbers,
     with their types. outputs: the names of the results. indexed: parameters whose neighbours a stencil looks at;
-    border: what it does where there are none.
+    border: what it does where there are none. arrays: of an explicit kernel, each with its number of axes and whether
+    it is written; None for the other sorts. checked: accesses and assertions are checked when it runs.
     """
 
     name: str
@@ -58,6 +60,8 @@ class PythonDefinition:
     numbers: tuple[tuple[str, str], ...] = ()
     indexed: tuple[str, ...] = ()
     border: Border | None = None
+    arrays: tuple[tuple[str, int, bool], ...] | None = None
+    checked: bool = False
     options: tuple[str, ...] = ()
 
     @property

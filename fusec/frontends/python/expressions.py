@@ -13,8 +13,12 @@ from fusec.frontends.python.names import Names
 from fusec.frontends.python.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, Kind, PythonType, carrier, is_complex
 from fusec.frontends.python.values import (
     Absent,
+    Array,
     Builtin,
+    Flat,
+    Intrinsic,
     Items,
+    LocalStore,
     Method,
     Module,
     Neighbours,
@@ -42,6 +46,8 @@ class Expressions(Names):
         found = self.value(node)
         if isinstance(found, Neighbours):
             return self.element(found, (), node.span)
+        if isinstance(found, (Array, Flat, LocalStore)):
+            raise NotAValue(show(found), "index it: a kernel computes with numbers").at(node.span)
         if not isinstance(found, Scalar):
             cure = "call it" if isinstance(found, (Builtin, UserFunction, Method, Type)) else "a number is needed here"
             raise NotAValue(show(found), cure).at(node.span)
@@ -147,11 +153,13 @@ class Expressions(Names):
         dotted = dotted_name(node)
         if dotted is not None and dotted.partition(".")[0] not in self.variables:
             found = self.unit.captured(self.key, dotted)
-            if isinstance(found, (Scalar, Items, Type, Builtin, UserFunction, Module)):
+            if isinstance(found, (Scalar, Items, Type, Builtin, Intrinsic, UserFunction, Module)):
                 return found
         owner = self.value(node.value)
         if isinstance(owner, Neighbours):
             owner = self.element(owner, (), node.value.span)
+        if isinstance(owner, (Array, Flat, LocalStore)):
+            return self.fact_of(owner, node)
         match owner, node.name:
             case Module(), _:
                 return self.attribute_of(owner, node, dotted or node.name)
@@ -170,6 +178,8 @@ class Expressions(Names):
         owner = self.value(node.value)
         if isinstance(owner, Neighbours):
             return self.element(owner, self.offsets_of(node.index), node.index.span)
+        if isinstance(owner, (Array, Flat, LocalStore)):
+            return self.item_of(owner, node)
         if not isinstance(owner, Items):
             cure = "a kernel computes one element, so that a name is one number; for neighbours there is fusec.stencil"
             raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)
@@ -193,10 +203,24 @@ class Expressions(Names):
                 return self._method(callee, node)
             case UserFunction():
                 return self.user_call(callee, node)
+            case Intrinsic():
+                return self.intrinsic(callee, node)
         raise NotAValue(f"calling {show(callee)}", "only functions are called").at(node.callee.span)
 
     def user_call(self, callee: UserFunction, node: s.Call) -> Value:
         """A call of a function of the user's; the layer above defines it."""
+        raise NotImplementedError
+
+    def intrinsic(self, callee: Intrinsic, node: s.Call) -> Value:
+        """A call of a function that only kernels have; the layer above defines it."""
+        raise NotImplementedError
+
+    def fact_of(self, array: Array | Flat | LocalStore, node: s.Attribute) -> Value:
+        """An attribute of an array; the layer above defines it."""
+        raise NotImplementedError
+
+    def item_of(self, array: Array | Flat | LocalStore, node: s.Index) -> Value:
+        """An element of an array; the layer above defines it."""
         raise NotImplementedError
 
     def _builtin(self, callee: Builtin, node: s.Call) -> Value:

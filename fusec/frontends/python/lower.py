@@ -11,10 +11,11 @@ from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.definition import Capture, PythonDefinition
 from fusec.frontends.python.endings import Kernel, frame_of, run
 from fusec.frontends.python.flow import Binding
+from fusec.frontends.python.grid import Grid
 from fusec.frontends.python.stencil import Reach, Stencil
 from fusec.frontends.python.types import BY_NAME, carrier, storage
 from fusec.frontends.python.unit import Other, Unit, value_of
-from fusec.frontends.python.values import Neighbours, Scalar, Uses, Value, converted, literal
+from fusec.frontends.python.values import Array, Neighbours, Scalar, Uses, Value, converted, literal
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, Program, ScalarParam, Stmt
 from fusec.ir.walk import expressions, operands, statements
@@ -58,6 +59,7 @@ def lower(
     frame, _ = _lowered(definition, types, ndims, frame)
     head: list[Stmt] = []
     params: list[Param] = []
+    raw = _raw(definition)
     read = {each.name for stmt in frame.blocks[0] for each in _locals(stmt)}
     for param in frame.tree.params:
         if param.name in dict(definition.constants):
@@ -69,6 +71,10 @@ def lower(
         if param.name in definition.indexed:
             params.append(ArrayParam(param.name, dtype, raw=True, ndim=ndims.get(param.name, 0) or _ndim(frame)))
             continue
+        if param.name in raw:
+            ndim, written = raw[param.name]
+            params.append(ArrayParam(param.name, dtype, raw=True, ndim=ndim, written=written))
+            continue
         params.append(ArrayParam(param.name, dtype))
         if param.name in read:
             head.append(Declare(param.name, dtype, Load(Element(param.name, Pointer(dtype, "global", True)), dtype)))
@@ -76,6 +82,17 @@ def lower(
     params += [ArrayParam(name, types[name], written=True, read=skips) for name in definition.outputs]
     functions = tuple(instance.function for instance in frame.unit.instances.values())
     return Program(definition.name, tuple(params), (*head, *frame.blocks[0]), functions, frame.unit.source)
+
+
+def _raw(definition: PythonDefinition) -> dict[str, tuple[int, bool]]:
+    """The arrays of an explicit kernel: how many axes each has, and whether it is written."""
+    return {name: (ndim, written) for name, ndim, written in definition.arrays or ()}
+
+
+def _sort(definition: PythonDefinition) -> type[Kernel]:
+    if definition.arrays is not None:
+        return Grid
+    return Kernel if definition.border is None else Stencil
 
 
 def _ndim(frame: Kernel) -> int:
@@ -98,7 +115,7 @@ def _lowered(
     names = {param.name for param in tree.params}
     unit.names |= names | set(definition.outputs) | {definition.name}
     unit.active.append(key)
-    kind = Kernel if definition.border is None else Stencil
+    kind = _sort(definition)
     frame = frame_of(kind, unit, key, tree, names | set(definition.outputs))
     if isinstance(frame, Stencil):
         assert definition.border is not None, "a stencil has a border"
@@ -136,6 +153,9 @@ def _parameter(
     assert dtype is not None, f"{param.name} has a type"
     if param.name in definition.indexed:
         return Neighbours(param.name, dtype)
+    raw = _raw(definition)
+    if param.name in raw:
+        return Array(param.name, dtype, *raw[param.name])
     return Scalar(dtype, converted(Local(param.name, dtype), carrier(dtype)))
 
 

@@ -14,9 +14,15 @@ from fusec.frontends.python.flow import Flow
 from fusec.frontends.python.functions import CONSTANTS, FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.types import BY_NAME
 from fusec.frontends.python.unit import Other, Unit
-from fusec.frontends.python.values import Builtin, Module, Type, Value, literal
+from fusec.frontends.python.values import Builtin, Intrinsic, Module, Type, Value, literal
+from fusec.ir.loops import AtomicOp
 from fusec.source import Span
 
+ATOMICS: dict[str, AtomicOp] = {
+    "atomic_add": "add", "atomic_min": "minimum", "atomic_max": "maximum", "atomic_and": "and", "atomic_or": "or",
+    "atomic_xor": "xor", "atomic_exchange": "exchange", "atomic_cas": "compare_exchange",
+}  # fmt: skip
+INTRINSICS = frozenset(("grid", "local", *ATOMICS))
 MODULES = frozenset("np numpy math cmath xp fusec scipy special".split())
 SUBMODULES = frozenset("special numpy".split())
 NUMPY_NAMES = {"bool_": "bool", "single": "float32", "double": "float64", "half": "float16", "intp": "int64"}
@@ -70,6 +76,8 @@ class Names(Flow):
             raise NotACapture(dotted, found.given, found.cure).at(node.span)
         if found is not None:
             return found
+        if module.name == "fusec" and node.name in INTRINSICS:
+            return Intrinsic(node.name)
         name = NUMPY_NAMES.get(node.name, node.name)
         if name in DTYPES:
             return Type(DTYPES[name])

@@ -146,6 +146,81 @@ def indexed(body: Iterable[s.Statement]) -> set[str]:
     return {each.value.name for each in nodes if isinstance(each, s.Index) and isinstance(each.value, s.Name)}
 
 
+def arrays(body: Iterable[s.Statement]) -> set[str]:
+    """The names that are used as arrays anywhere: indexed, asked for their shape, or updated by a function."""
+    found: set[str] = set()
+    for node in _expressions(body):
+        match node:
+            case (
+                s.Index(value=s.Name(name=name)) | s.Attribute(value=s.Name(name=name), name="shape" | "flat" | "size")
+            ):
+                found.add(name)
+            case s.Attribute(value=s.Name(name=name), name="ndim"):
+                found.add(name)
+            case s.Call(callee=s.Name(name="len"), args=(s.Name(name=name),)):
+                found.add(name)
+    return found | updated(body)
+
+
+def stored(body: Iterable[s.Statement]) -> set[str]:
+    """The names of arrays whose elements are assigned to."""
+    found: set[str] = set()
+    for statement in _all(body):
+        match statement:
+            case s.Assign(targets=targets):
+                found |= {name for target in targets for name in _elements(target)}
+            case s.Augment(target=target) | s.Annotate(target=target):
+                found |= set(_elements(target))
+    return found
+
+
+def updated(body: Iterable[s.Statement], names: frozenset[str] = frozenset()) -> set[str]:
+    """The arrays that atomic functions update, known by their names or by those that the text gives them."""
+    found: set[str] = set()
+    for node in _expressions(body):
+        match node:
+            case s.Call(callee=(s.Name(name=called) | s.Attribute(name=called)), args=(first, *_)):
+                if called.startswith("atomic_") or called in names:
+                    found |= {each for each in names_of(first) if each}
+    return found
+
+
+def names_of(node: s.Expression) -> Iterator[str]:
+    """The array that an expression is: a name, or its elements in order, ``x.flat``."""
+    match node:
+        case s.Name(name=name) | s.Attribute(value=s.Name(name=name), name="flat"):
+            yield name
+
+
+def indices(body: Iterable[s.Statement]) -> dict[str, int]:
+    """How many indices stand behind each name, the most of them if they differ."""
+    found: dict[str, int] = {}
+    for node in _expressions(body):
+        match node:
+            case s.Index(value=s.Name(name=name), index=index):
+                found[name] = max(found.get(name, 0), len(index.items) if isinstance(index, s.Tuple) else 1)
+    return found
+
+
+def _elements(target: s.Expression) -> Iterator[str]:
+    match target:
+        case s.Index(value=value):
+            yield from names_of(value)
+        case s.Tuple(items=items):
+            for item in items:
+                yield from _elements(item)
+
+
+def _expressions(body: Iterable[s.Statement]) -> Iterator[s.Expression]:
+    return (node for statement in _all(body) for part in _all_parts(statement) for node in _nodes(part))
+
+
+def _all_parts(statement: s.Statement) -> tuple[s.Expression, ...]:
+    """The expressions in a statement, targets included."""
+    targets = statement.targets if isinstance(statement, s.Assign) else ()
+    return (*_parts(statement), *targets)
+
+
 def ends(body: s.Body) -> bool:
     """True if control never gets past statements: each way through them returns, or loops for ever."""
     for statement in body:

@@ -11,7 +11,7 @@ from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
-from fusec.frontends.python.calls import Calls
+from fusec.frontends.python.arrays import Arrays
 from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
 from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
@@ -26,7 +26,7 @@ MAX_NESTED = 30  # branches that take in what follows them; half the bound of ne
 MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 
 
-class Statements(Calls):
+class Statements(Arrays):
     """Lowers statements. returned: every value returned so far, with its place."""
 
     result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found
@@ -48,7 +48,9 @@ class Statements(Calls):
         """One statement."""
         match node:
             case s.Assign(targets=targets, value=value):
-                found = self.value(value)
+                found = self.effect(value, wanted=True) or self.value(value)
+                if len(targets) > 1 and any(isinstance(target, s.Index) for target in targets):
+                    found = self.copied("value", found)
                 for target in targets:
                     self.assign(target, found)
             case s.Augment():
@@ -64,7 +66,7 @@ class Statements(Calls):
             case s.Break() | s.Continue():
                 self._jump(node)
             case s.Return():
-                self._return(node)
+                self.end(node)
             case s.Assert(condition=condition):
                 self.test(condition)
             case s.If():
@@ -87,8 +89,7 @@ class Statements(Calls):
                 for each, item in zip(targets, kept, strict=True):
                     self.assign(each, item)
             case s.Index():
-                cure = "return the value; a kernel computes one element and writes no array"
-                raise BadTarget("an element", cure).at(target.span)
+                self.store_item(target, value)
             case _:
                 raise BadTarget("this", "assign to a name").at(target.span)
 
@@ -96,13 +97,15 @@ class Statements(Calls):
         """A value of several assigned at once, safe from the assignments to the other names."""
         bound = [self.variables.get(each.name) for each in targets if isinstance(each, s.Name)]
         held = {each.value.expr for each in bound if each is not None and isinstance(each.value, Scalar)}
-        if not isinstance(value, Scalar) or not held.isdisjoint(expressions((value.expr,))):
+        stores = any(isinstance(each, s.Index) for each in targets)
+        if not isinstance(value, Scalar) or stores or not held.isdisjoint(expressions((value.expr,))):
             name = target.name if isinstance(target, s.Name) else "item"
             return self.copied(f"{name}_new", value)
         return value
 
     def _augment(self, node: s.Augment) -> None:
-        if not isinstance(node.target, s.Name):
+        indexed = isinstance(node.target, s.Index) and self.is_array(node.target.value)
+        if not isinstance(node.target, s.Name) and not indexed:
             self.assign(node.target, literal(0))
         value = binary(node.op, self.scalar(node.target), self.scalar(node.value), node.place)
         self.assign(node.target, value)
@@ -111,7 +114,7 @@ class Statements(Calls):
         dtype = dtype_of(node.annotation, self.unit, self.key)
         if node.value is None:
             return
-        value = self.value(node.value)
+        value = self.effect(node.value, wanted=True) or self.value(node.value)
         if dtype is not None:
             if not isinstance(value, Scalar):
                 raise CannotUnpack(show(value), 1, "annotate one number").at(node.value.span)
@@ -119,7 +122,7 @@ class Statements(Calls):
         self.assign(node.target, value)
 
     def _evaluate(self, node: s.Expression) -> None:
-        if isinstance(node, s.String):
+        if isinstance(node, s.String) or self.effect(node, wanted=False) is not None:
             return
         self.value(node)
         raise NoEffect("assign the value, or return it").at(node.span)
@@ -332,7 +335,8 @@ class Statements(Calls):
 
     # --- returns ---
 
-    def _return(self, node: s.Return) -> None:
+    def end(self, node: s.Return) -> None:
+        """``return``."""
         value = None if node.value is None else self.value(node.value)
         parts = self._returned_parts(value, node)
         self.returned.append((parts, isinstance(value, Items), node.span))

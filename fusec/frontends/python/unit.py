@@ -16,6 +16,7 @@ from fusec.frontends.python.types import BY_NAME, Kind, carrier
 from fusec.frontends.python.values import (
     Absent,
     Builtin,
+    Intrinsic,
     Items,
     Module,
     Scalar,
@@ -123,6 +124,8 @@ def value_of(capture: Capture, name: str = "") -> Value | Other:
             return Module(module)
         case ("builtin", str() as function, bool() as python):
             return Builtin(function, python)
+        case ("intrinsic", str() as function):
+            return Intrinsic(function)
         case ("function", str() as key):
             return UserFunction(name, key)
         case ("tuple", items):

@@ -95,11 +95,47 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
+class Array:
+    """An array that a kernel indexes. written: the kernel assigns to its elements."""
+
+    name: str
+    dtype: DType
+    ndim: int
+    written: bool
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The elements of an array in C order: ``x.flat``."""
+
+    array: Array
+
+
+@dataclass(frozen=True)
+class LocalStore:
+    """An array of fixed shape that every element has for itself."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """A function that only kernels have: an atomic update, the grid, an array of one's own."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Absent:
     """None, or the value of what returns nothing."""
 
 
-Value = Scalar | Items | Type | Module | Builtin | Method | UserFunction | Neighbours | Absent
+Value = (
+    Scalar | Items | Type | Module | Builtin | Method | UserFunction | Neighbours | Array | Flat | LocalStore
+    | Intrinsic | Absent
+)  # fmt: skip
 
 
 def literal(value: PythonNumber) -> Scalar:
@@ -123,6 +159,10 @@ def show(value: Value) -> str:
             return f"the function {name}"
         case Neighbours(dtype=dtype):
             return str(dtype)
+        case Array(dtype=dtype) | LocalStore(dtype=dtype) | Flat(array=Array(dtype=dtype)):
+            return f"an array of {dtype}"
+        case Intrinsic(name=name):
+            return f"the function fusec.{name}"
         case Absent():
             return "None"
 

@@ -1,0 +1,179 @@
+"""Explicit kernels: functions over a grid that index their arrays themselves, as objects that calls run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fusec import calls
+from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, block_size_of, restored
+from fusec.captures import Captured, Origin
+from fusec.errors.arguments import UnsupportedArgument
+from fusec.errors.python import BadParameter, UnexpectedArgument
+from fusec.frontends.python import scan
+from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.grid import grid_loop
+from fusec.kernel import Fp
+from fusec.layouts import Shape
+from fusec.operands import is_foreign, is_number
+from fusec.planned import briefly, runner
+from fusec.plans import Plan
+from fusec.records import replace
+from fusec.signature import Parameter
+
+if TYPE_CHECKING:
+    from fusec.explain import Explanation
+
+
+class ExplicitVariant(Variant):
+    """An explicit kernel for arrays of certain numbers of axes."""
+
+    def __init__(self, owner: Elementwise, definition: PythonDefinition, signature: FunctionSignature, fp: Fp) -> None:
+        super().__init__(owner, definition, signature, native=False, fp=fp, neighbours=True)
+        self.follows_raw, self.no_return = False, True
+
+    def hasten(self, plan: Plan, call: calls.Call, again: bool) -> None:
+        """Every call comes to Python, which asks the grid how many elements there are."""
+
+
+class Explicit(Elementwise):
+    """An explicit kernel; see `fusec.kernel`."""
+
+    kind = "kernel"
+    reserved = ("stream", "block_size")
+
+    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object]) -> None:
+        super().__init__(origin, name, fp, kept)
+        grid_loop(self.tree)
+        self.outputs, self.returns_tuple = (), False
+
+    @cached_property
+    def arrays(self) -> tuple[str, ...]:
+        """The parameters that are arrays, as the text uses them. Raises BadParameter if there is none."""
+        used = scan.arrays(self.tree.body) | self._updated
+        found = tuple(param for param in self.params if param in used)
+        if not found:
+            cure = "index an array, out[i] = value; for functions of numbers there is fusec.elementwise"
+            raise BadParameter(f"'{self.name}' has no array", cure).at(self.tree.span)
+        return found
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The arrays that the kernel changes."""
+        found = scan.stored(self.tree.body) | self._updated
+        return tuple(name for name in self.arrays if name in found)
+
+    @cached_property
+    def _updated(self) -> set[str]:
+        names = self.captured().functions[-1].names
+        atomic = {name for name, what in names if what[0] == "intrinsic" and what[1].startswith("atomic_")}
+        return scan.updated(self.tree.body, frozenset(atomic))
+
+    # --- calling -------------------------------------------------------------------------------------------------
+
+    @briefly
+    def _from_python(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> object:
+        variant, inputs, grid = self.prepared(args, named)
+        threads = None if block_size is None else block_size_of(block_size)
+        self._last = variant
+        run = calls.run if not any(map(is_foreign, inputs)) else runner(inputs)
+        run(variant, inputs, grid, stream, threads)
+        return None
+
+    def prepared(
+        self, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[Variant, tuple[object, ...], Shape]:
+        """The variant for these arguments, the arguments in order, and the shape of the grid."""
+        if len(args) > len(self.params) or ("out" in named and "out" not in self.params):
+            cure = f"its parameters are: {', '.join(self.params)}; arrays are changed in place"
+            given = f"{len(args)} arguments" if len(args) > len(self.params) else "out="
+            raise UnexpectedArgument(self.name, given, cure).at()
+        variant, inputs, _ = self._bound(args, named)
+        return variant, inputs, self._grid(variant, inputs)
+
+    def _grid(self, variant: Variant, inputs: tuple[object, ...]) -> Shape:
+        from fusec.frontends.python.extents import extents
+
+        shapes: dict[str, tuple[int, ...]] = {}
+        numbers: dict[str, object] = {}
+        for param, value in zip(variant.in_params, inputs, strict=True):
+            if param.raw:
+                shapes[param.name] = _shape(value, param.name, self.name)
+            else:
+                numbers[param.name] = value
+        assert isinstance(variant.definition, PythonDefinition), "variants are made of functions"
+        return extents(variant.definition, shapes, numbers)
+
+    def form(self, name: str, value: object) -> Form:
+        """How a variant sees an argument: arrays with their number of axes. Raises BadParameter for a wrong sort."""
+        if name in self.arrays:
+            if is_number(value):
+                what = f"'{name}' of kernel '{self.name}' must be an array"
+                raise BadParameter(what, "pass an array for it, np.array(value) at least").at()
+            return f"array {len(_shape(value, name, self.name))}"
+        if not is_number(value):
+            what = f"'{name}' of kernel '{self.name}' is used as a number"
+            raise BadParameter(what, "pass a number, or index it in the kernel").at()
+        return super().form(name, value)
+
+    @briefly
+    def explain(self, *args: object, **named: object) -> Explanation:
+        """What fusec makes of these arguments: the grid, lanes, types, bytes moved. Nothing is run."""
+        variant, inputs, grid = self.prepared(args, named)
+        return variant.explained(inputs, grid)
+
+    # --- variants ------------------------------------------------------------------------------------------------
+
+    def variant_of(
+        self,
+        inputs: tuple[Parameter, ...],
+        captured: Captured,
+        constants: tuple[tuple[str, Capture], ...],
+        numbers: tuple[tuple[str, str], ...],
+        native: bool,
+        forms: Mapping[str, Form],
+    ) -> Variant:
+        """A variant for arrays with the axes that `forms` says."""
+        del native
+        written = self.written
+        arrays = tuple((name, int(forms[name].partition(" ")[2]), name in written) for name in self.arrays)
+        inputs = tuple(
+            replace(param, raw=param.name in self.arrays, non_const=param.name in written) for param in inputs
+        )
+        definition = PythonDefinition(self.name, captured.functions, (), constants, numbers, arrays=arrays)
+        return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), self.fp)
+
+    def form_shown(self, name: str) -> Form:
+        """How a parameter is given where no call says: as many axes as it has indices."""
+        return f"array {scan.indices(self.tree.body).get(name, 1)}"
+
+    def shown(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str]
+    ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
+        """What source() shows where no call says; parameters that are no arrays are passed by value."""
+        defaults = dict(self.captured().functions[-1].defaults)
+        given = dict(types or {})
+        given |= {name: dtype for name, dtype in self.declared().items() if dtype is not None and name not in given}
+        numbers = [name for name in self.params if name not in self.arrays]
+        by_value = [name for name in numbers if name in scalars or name in given or name not in defaults]
+        return super().shown(given, tuple(dict.fromkeys((*scalars, *by_value))))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
+
+
+def _restore(functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str) -> Elementwise:
+    """Rebuild a pickled kernel from its text."""
+    return restored(Explicit(Captured(functions), name, fp, {}), module, qualname)
+
+
+def _shape(value: object, param: str, kernel: str) -> Shape:
+    """The shape of an array of any library. Raises UnsupportedArgument for what has none."""
+    found = getattr(value, "shape", None)
+    if found is None:
+        interface = getattr(value, "__cuda_array_interface__", None) or getattr(value, "__array_interface__", {})
+        found = interface.get("shape")
+    if found is None:
+        raise UnsupportedArgument(kernel, param, str(type(value))).at()
+    return tuple(int(extent) for extent in found)

@@ -1,0 +1,156 @@
+"""How many elements an explicit kernel has: what its grid says for the arrays and numbers of a call."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fusec.dtypes import DType
+from fusec.errors.python import BadLoop
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.definition import PythonDefinition
+from fusec.frontends.python.expressions import dotted_name
+from fusec.frontends.python.grid import grid_loop
+from fusec.frontends.python.unit import Unit, value_of
+from fusec.frontends.python.values import Items, Scalar, Value
+from fusec.ir.expr import Const
+from fusec.records import dataclass
+from fusec.source import Span
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "/": operator.truediv,
+}  # fmt: skip
+FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs, "int": int, "len": len}
+CURE = "use shapes, sizes and numbers of the call, constants, + - * // %, min, max and len"
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """An array of a call, of which only the shape is known here."""
+
+    shape: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+class _UnknownError(Exception):
+    """An expression that is not known before the kernel runs."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+
+
+def extents(definition: PythonDefinition, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> (
+    tuple[int, ...]
+):  # fmt: skip
+    """The shape of the grid; a negative extent is an empty one. Raises BadLoop if it depends on more than it may.
+
+    shapes: of the arrays of a call; numbers: its other arguments.
+    """
+    text = definition.functions[-1]
+    tree = Unit(definition).tree(text.key)
+    names: dict[str, object] = {name: Shaped(shape) for name, shape in shapes.items()} | dict(numbers)
+    reader = _Reader(names, dict((*text.names, *definition.constants)))
+    before, loop = grid_loop(tree)
+    for statement in before:
+        reader.run(statement)
+    call = loop.iterable
+    if not isinstance(call, s.Call) or len(call.args) != 1:
+        raise BadLoop("the outermost loop runs over fusec.grid(...)", "write for i in fusec.grid(n)").at(call.span)
+    try:
+        found = reader.value(call.args[0])
+        parts = found if isinstance(found, tuple) else (found,)
+        return tuple(max(0, operator.index(part)) for part in parts)
+    except _UnknownError as problem:
+        raise BadLoop("the grid depends on what is not known before the kernel runs", CURE).at(problem.span) from None
+    except (TypeError, ValueError, ArithmeticError, IndexError) as problem:
+        raise BadLoop(f"the grid is no shape: {problem}", CURE).at(call.args[0].span) from None
+
+
+class _Reader:
+    """Evaluates statements and expressions over shapes and numbers."""
+
+    def __init__(self, names: dict[str, object], captured: Mapping[str, tuple[Any, ...]]) -> None:
+        self.names, self.captured = names, captured
+
+    def run(self, node: s.Statement) -> None:
+        """An assignment before the loop; what else stands there leaves its names unknown."""
+        match node:
+            case s.Assign(targets=targets, value=value):
+                try:
+                    found = self.value(value)
+                except (_UnknownError, TypeError, ValueError, ArithmeticError, IndexError):
+                    found = None
+                for target in targets:
+                    self._assign(target, found)
+            case _:
+                from fusec.frontends.python import scan
+
+                self.names |= dict.fromkeys(scan.assigned((node,)))
+
+    def _assign(self, target: s.Expression, value: object) -> None:
+        match target:
+            case s.Name(name=name):
+                self.names[name] = value
+            case s.Tuple(items=items):
+                known = isinstance(value, tuple) and len(value) == len(items)
+                for at, item in enumerate(items):
+                    self._assign(item, value[at] if known else None)  # type: ignore[index]
+
+    def value(self, node: s.Expression) -> Any:
+        """The value of an expression. Raises _UnknownError."""
+        match node:
+            case s.Name(name=name) if name in self.names:
+                return self._known(self.names[name], node)
+            case s.Name(name=name) if name in self.captured:
+                return self._constant(name, node)
+            case s.Number(value=number):
+                return number
+            case s.Tuple(items=items):
+                return tuple(self.value(item) for item in items)
+            case s.Binary(op=op, left=left, right=right) if op in BINARY:
+                return BINARY[op](self.value(left), self.value(right))
+            case s.Prefix(op="-", operand=operand):
+                return -self.value(operand)
+            case s.Index(value=owner, index=index):
+                items = self.value(owner)
+                return items[self.value(index)] if isinstance(items, tuple) else self._known(None, node)
+            case s.Attribute(value=owner, name="shape" | "size" | "ndim" as fact):
+                return self._fact(self.value(owner), fact, node)
+            case s.Attribute() if (dotted_name(node) or "") in self.captured:
+                return self._constant(dotted_name(node) or "", node)
+            case s.Call(callee=s.Name(name=name), args=args, keywords=()) if name in FUNCTIONS:
+                return FUNCTIONS[name](*map(self.value, args))
+        raise _UnknownError(node.span)
+
+    def _known(self, found: object, node: s.Expression) -> object:
+        if found is None:
+            raise _UnknownError(node.span)
+        return found
+
+    def _fact(self, owner: object, fact: str, node: s.Expression) -> object:
+        if not isinstance(owner, Shaped):
+            raise _UnknownError(node.span)
+        size = 1
+        for extent in owner.shape:
+            size *= extent
+        return {"shape": owner.shape, "size": size, "ndim": len(owner.shape)}[fact]
+
+    def _constant(self, name: str, node: s.Expression) -> object:
+        found = value_of(self.captured[name], name)
+        return self._known(_number(found) if isinstance(found, (Scalar, Items)) else None, node)
+
+
+def _number(value: Value) -> object:
+    """A captured number as Python has it; None for what is none."""
+    match value:
+        case Scalar(literal=None, expr=Const() as known, type=DType()):
+            return known.value.item()
+        case Scalar(literal=number):
+            return number
+        case Items(items=items):
+            return tuple(map(_number, items))
+    return None

@@ -1,0 +1,123 @@
+"""Counter-based random numbers for kernels: Philox 4x32-10, the same numbers on every target and for any split of work.
+
+A generator without state: `philox(key, counter, stream)` scrambles a counter under a key, so that element i of a
+computation just takes the numbers of counter i. The key is what others call the seed; the stream tells several uses of
+one counter apart, such as time steps. All three are whole numbers from 0 to 2^64 - 1.
+
+    @fusec.kernel
+    def throw(hits, key):
+        for i in fusec.grid(hits.shape[0]):
+            x, y, _, _ = fusec.random.uniform32x4(key, i)
+            hits[i] = x * x + y * y < 1
+
+The functions are written in the subset that kernels are, in `fusec.elementwise` and `fusec.stencil` too; called
+elsewhere they work on numbers and NumPy arrays. The algorithm, its constants and the known answers in the tests are
+those of J. Salmon, M. Moraes, R. Dror, D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC'11), who report
+that it passes BigCrush. numpy.random.Philox is another of the family, 4x64-10, with other numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fusec.intrinsics import cospi, sinpi
+
+STEP32, STEP64 = np.float32(2.0**-24), np.float64(2.0**-53)
+WORD32, HALF32, TURN32 = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2.0**-31)
+MINUS2 = np.float32(-2.0)
+
+Number = Any
+"""A number, or an array of them where the functions are called outside of kernels."""
+
+
+def philox(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
+    """Four uint32: the block cipher of ten rounds on the counter's words, low and high, then the stream's."""
+    k0, k1 = np.uint64(key) & 0xFFFFFFFF, np.uint64(key) >> 32
+    c0, c1 = np.uint32(np.uint64(counter) & 0xFFFFFFFF), np.uint32(np.uint64(counter) >> 32)
+    c2, c3 = np.uint32(np.uint64(stream) & 0xFFFFFFFF), np.uint32(np.uint64(stream) >> 32)
+    for _ in range(10):
+        left, right = np.uint64(c0) * 0xD2511F53, np.uint64(c2) * 0xCD9E8D57
+        c0 = np.uint32(right >> 32) ^ c1 ^ np.uint32(k0)
+        c2 = np.uint32(left >> 32) ^ c3 ^ np.uint32(k1)
+        c1, c3 = np.uint32(right & 0xFFFFFFFF), np.uint32(left & 0xFFFFFFFF)
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return c0, c1, c2, c3
+
+
+def uniform32(key: Number, counter: Number, stream: Number = 0) -> Number:
+    """A float32 of [0, 1): a multiple of 2^-24, of the first word."""
+    word, _, _, _ = philox(key, counter, stream)
+    return _unit32(word)
+
+
+def uniform32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
+    """Four float32 of [0, 1), one of each word; the first is that of `uniform32`."""
+    a, b, c, d = philox(key, counter, stream)
+    return _unit32(a), _unit32(b), _unit32(c), _unit32(d)
+
+
+def uniform64(key: Number, counter: Number, stream: Number = 0) -> Number:
+    """A float64 of [0, 1): a multiple of 2^-53, of the first two words."""
+    low, high, _, _ = philox(key, counter, stream)
+    return _unit64(low, high)
+
+
+def uniform64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
+    """Two float64 of [0, 1), of two words each; the first is that of `uniform64`."""
+    a, b, c, d = philox(key, counter, stream)
+    return _unit64(a, b), _unit64(c, d)
+
+
+def normal32(key: Number, counter: Number, stream: Number = 0) -> Number:
+    """A float32 of the standard normal distribution, of the first two words; at most 6.77 from 0."""
+    first, second, _, _ = philox(key, counter, stream)
+    x, _ = _box_muller32(first, second)
+    return x
+
+
+def normal32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
+    """Four float32 of the standard normal distribution; the first is that of `normal32`."""
+    a, b, c, d = philox(key, counter, stream)
+    x, y = _box_muller32(a, b)
+    z, w = _box_muller32(c, d)
+    return x, y, z, w
+
+
+def normal64(key: Number, counter: Number, stream: Number = 0) -> Number:
+    """A float64 of the standard normal distribution, of all words; at most 8.58 from 0."""
+    x, _ = normal64x2(key, counter, stream)
+    return x
+
+
+def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
+    """Two float64 of the standard normal distribution; the first is that of `normal64`."""
+    a, b, c, d = philox(key, counter, stream)
+    radius = np.sqrt(-2.0 * np.log(1.0 - _unit64(a, b)))
+    angle = 2.0 * _unit64(c, d)
+    return radius * cospi(angle), radius * sinpi(angle)
+
+
+def integers(key: Number, counter: Number, low: Number, high: Number, stream: Number = 0) -> Number:
+    """An int64 from `low` to `high` - 1, at most 2^32 apart; all alike but for one part in 2^32."""
+    first, second, _, _ = philox(key, counter, stream)
+    count = np.uint64(np.int64(high) - np.int64(low))
+    part = np.uint64(second) * count + ((np.uint64(first) * count) >> 32)
+    return np.int64(low) + np.int64(part >> 32)
+
+
+def _unit32(word: Number) -> Number:
+    return np.float32(word >> 8) * STEP32
+
+
+def _unit64(low: Number, high: Number) -> Number:
+    return np.float64(((np.uint64(high) << 32) | np.uint64(low)) >> 11) * STEP64
+
+
+def _box_muller32(first: Number, second: Number) -> tuple[Number, Number]:
+    """Two independent normal numbers of two uniform ones; the first in (0, 1], in steps of 2^-32 where it is small."""
+    inside = np.float32(first) * WORD32 + HALF32
+    radius = np.sqrt(MINUS2 * np.log(inside))
+    angle = np.float32(second) * TURN32
+    return radius * cospi(angle), radius * sinpi(angle)
