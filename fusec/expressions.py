@@ -182,18 +182,22 @@ class Total:
         if all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             inputs = tuple(map(_as_array, inputs)) or (np.zeros(()),)
         kernel = self.variant(inputs)
-        axes = self.source.part.axes
-        ndim = max((getattr(each, "ndim", 0) for each in inputs), default=0)
+        self.check_axes(inputs)
+        if out is not None:
+            check_cast("the result", self.result(inputs)[0], out, casting)
+        (found,) = kernel.reduce(inputs, out, self.source.part.axes, False, True)
+        if out is None and order in ("C", "F") and isinstance(found, np.ndarray):
+            return np.asarray(found, order=order)
+        return found
+
+    def check_axes(self, inputs: tuple[object, ...]) -> int:
+        """How many axes the totals have. Raises BadAxis."""
+        axes, ndim = self.source.part.axes, _ndim(inputs)
         for axis in axes or ():
             if axis >= ndim:
                 cure = f"what is combined has {ndim} axes" if ndim != 1 else "what is combined has 1 axis"
                 raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
-        if out is not None:
-            check_cast("the result", self.result(inputs)[0], out, casting)
-        (found,) = kernel.reduce(inputs, out, axes, False, True)
-        if out is None and order in ("C", "F") and isinstance(found, np.ndarray):
-            return np.asarray(found, order=order)
-        return found
+        return 0 if axes is None else ndim - len(axes)
 
     def variant(self, inputs: tuple[object, ...]) -> Reducing:
         """The kernel for these arguments."""
@@ -283,7 +287,8 @@ class Expression:
             if all(isinstance(each, SCALAR_TYPES) for each in inputs):
                 inputs = tuple(map(_as_array, inputs))
             dtype, _ = part.result(inputs)
-            known[part.source.part.name] = np.empty((), dtype.numpy)
+            ndim = part.check_axes(inputs) if isinstance(part, Total) else _ndim(inputs)
+            known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
         if out is not None and dtype is not None:
             check_cast("the result", dtype, out, casting)
 
@@ -322,6 +327,10 @@ def _prepared(name: str, value: object) -> object:
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
     return value
+
+
+def _ndim(values: tuple[object, ...]) -> int:
+    return max((getattr(each, "ndim", 0) for each in values), default=0)
 
 
 def _is_wrapped(value: object) -> bool:

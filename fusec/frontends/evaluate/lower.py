@@ -136,7 +136,11 @@ def lower(definition: ExpressionDefinition, types: Mapping[str, DType], scalars:
     body = (*frame.blocks[0], Store(Element(out, Pointer(wanted, "global")), stored))
     params, loads = _params(definition, types, scalars, body)
     return Program(
-        definition.name, (*params, ArrayParam(out, wanted, written=True)), (*loads, *body), (), _file(definition)
+        definition.name,
+        (*params, ArrayParam(out, wanted, written=True, read=False)),
+        (*loads, *body),
+        (),
+        _file(definition),
     )
 
 
@@ -208,7 +212,7 @@ def lower_total(
     total = Accumulator(total_name, kind, Local(part_name, kind), combine)
     function = _combination(how, combine, kind, found.tree.span)
     wanted = types[out]
-    output = ArrayParam(out, wanted, written=True)
+    output = ArrayParam(out, wanted, written=True, read=False)
     finish = (_stored(out, Local(total_name, kind), wanted),)
     reduction = Reduction(definition.name, (*params, output), (stage,), total, finish, (function,), _file(definition))
     body: tuple[Stmt, ...] = ()

@@ -26,6 +26,7 @@ from fusec.source import SourceFile, Span
 
 MAX_CHARACTERS = 1 << 16
 MAX_TOKENS = 1 << 14
+MAX_WORD = 400  # characters of a name or number: more digits than any float has
 MAX_NESTING = 64  # of expressions; the IR bears twice as much
 MAX_REDUCTIONS = 64  # kernels that run one after the other
 LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
@@ -67,6 +68,8 @@ def parse(file: SourceFile) -> Parsed:
     """The parts of a text. Raises NotAnExpression, ExpressionTooLarge, NoTruth, BadAxis and NotANumber."""
     if len(file.text) > MAX_CHARACTERS:
         raise ExpressionTooLarge(MAX_CHARACTERS, "characters").at()
+    if any("\ud800" <= char <= "\udfff" for char in file.text):
+        raise NotAnExpression("the text is not Unicode: it has half of a character", "decode it first").at()
     grammar = _tables()
     tokens = _tokens(file, grammar)
     try:
@@ -92,6 +95,8 @@ def _tokens(file: SourceFile, grammar: Tables) -> list[Token]:
         raise NotAnExpression("the expression is empty", "write one, e.g. 'a + b'").at()
     depth = 0
     for token in found:
+        if len(token.text) > MAX_WORD:
+            raise ExpressionTooLarge(MAX_WORD, "characters in a name or number").at()
         depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
         if depth > MAX_NESTING:
             raise ExpressionTooLarge(MAX_NESTING, "brackets one in another").at(_span(file, token))
