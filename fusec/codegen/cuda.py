@@ -258,6 +258,12 @@ def _helpers() -> dict[str, str]:
     return helpers | atomic_helpers(words) | GROUP_HELPERS
 
 
+# Note [Loads ahead]: to keep the memory of an H200 busy, 30 KB must be under way to each multiprocessor. Threads that
+# walk an axis are few, so each has to wait for many loads at once (`facts.rounds_at_once`). Left alone, ptxas gives a
+# thread the 32 registers with which 2048 threads fit, and so a dozen loads; told that two blocks will do, it takes 56
+# for 32.
+
+
 # --- the kernel --------------------------------------------------------------------------------------------------
 
 
@@ -279,7 +285,8 @@ def _frame(frame: Frame) -> list[Part]:
         lines += [f"for ({long}{at} = {first}; {at} < {size}; {at} += {threads}) {{"]
         lines += [*indented([*frame.coordinates(at), *inside, *frame.body], 1), "}"]
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
-    head = f'extern "C" __global__ void __launch_bounds__({THREADS}) {frame.name}(\n    {params})\n{{'
+    bounds = f"{THREADS}, 2" if facts.walks(frame.program.body) else f"{THREADS}"  # Note [Loads ahead]
+    head = f'extern "C" __global__ void __launch_bounds__({bounds}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     groups = list(GROUP_HELPERS.items()) if frame.groups else []
     if frame.groups and frame.layout.ndim > 1 and all(name != "fusec_moved" for name, _ in frame.above):

@@ -18,6 +18,7 @@ from fusec.runtime.cuda.module import Module
 
 MAX_BLOCK = 1024  # threads of a block on every device so far
 USUAL_BLOCK = 256
+GROUP_BLOCK = 64  # where groups work for long: few of them in a block spread evenly, and all that fit run
 MAX_GRID = (1 << 31) - 1  # blocks along x
 WIDE = 1 << 31  # elements from which kernels count in 64 bits
 MAX_STREAMS = 64  # remembered by one launcher
@@ -42,7 +43,7 @@ def launch(
     fewer if it cannot run so many; None chooses. device: where the arrays are; None is the current one.
     Raises BlockSizeRefused, StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
     """
-    asked = USUAL_BLOCK if block_size is None else checked_block_size(block_size)
+    asked = usual_block(module.kernel) if block_size is None else checked_block_size(block_size)
     if size == 0:
         return
     on = driver.device(driver.current_ordinal() if device is None else device)
@@ -65,6 +66,11 @@ def checked_block_size(block_size: object) -> int:
     if threads > MAX_BLOCK:
         raise BlockSizeRefused(f"at most {MAX_BLOCK}", str(threads)).at()
     return threads
+
+
+def usual_block(kernel: Kernel) -> int:
+    """Threads of a block where nobody says."""
+    return USUAL_BLOCK if kernel.group == 1 else GROUP_BLOCK
 
 
 def block_of(kernel: Kernel, asked: int, most: int) -> int:
@@ -95,7 +101,7 @@ class Launcher:
 
     def __init__(self, module: Module, size: int, device: int) -> None:
         core = cuda_core()
-        block = block_of(module.kernel, USUAL_BLOCK, module.threads_per_block(device))
+        block = block_of(module.kernel, usual_block(module.kernel), module.threads_per_block(device))
         self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
         self.kernel = core.Kernel.from_handle(int(module.load().handle))
         self.launch = core.launch

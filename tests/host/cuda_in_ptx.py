@@ -21,7 +21,7 @@ def translation_unit(kernels: Sequence[Kernel]) -> str:
     parts = []
     for number, kernel in enumerate(kernels):
         text, found = re.subn(
-            rf"(__launch_bounds__\(\d+\)) {re.escape(kernel.name)}\(", rf"\1 kernel_{number}(", kernel.source
+            rf"(__launch_bounds__\([\d, ]+\)) {re.escape(kernel.name)}\(", rf"\1 kernel_{number}(", kernel.source
         )
         assert found == 1, f"{kernel.name} is not the one entry of its text"
         parts.append(f"namespace emitted_{number} {{\n{text}}}\n")

@@ -27,7 +27,7 @@ def translation_unit(kernels: list[Kernel]) -> str:
     """Many kernels in one text, each in a namespace of its own and under a name of its own."""
     parts = []
     for number, kernel in enumerate(kernels):
-        text = re.sub(rf"(__launch_bounds__\(\d+\)) {kernel.name}\(", rf"\1 kernel_{number}(", kernel.source)
+        text = re.sub(rf"(__launch_bounds__\([\d, ]+\)) {kernel.name}\(", rf"\1 kernel_{number}(", kernel.source)
         parts.append(f"namespace emitted_{number} {{\n{text}}}\n")
     return "".join(parts)
 

@@ -38,7 +38,7 @@ def text_for(target: str) -> str:
 
 
 def entry(text: str, name: str, target: str) -> str:
-    head = {"cuda": rf"__launch_bounds__\(\d+\) {name}\(", "metal": rf"kernel void {name}\("}[target]
+    head = {"cuda": rf"__launch_bounds__\([\d, ]+\) {name}\(", "metal": rf"kernel void {name}\("}[target]
     found = re.search(rf"{head}.*?\n}}\n", text, re.S)
     assert found is not None, f"{name} is not an entry of the file"
     return found[0]

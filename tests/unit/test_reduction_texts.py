@@ -28,7 +28,7 @@ def test_source_shows_every_kernel(kernel, target, mark):
 
 def test_kernels_of_one_file_have_names_of_their_own(kernel):
     text = kernel.source("cuda", TYPES, shape=(70, 3, 70, 5), axis=(0, 2))
-    names = [line.split("(256) ")[1].rstrip("(") for line in text.splitlines() if "__global__" in line]
+    names = [line.split("(256, 2) ")[1].rstrip("(") for line in text.splitlines() if "__global__" in line]
     assert len(names) == len(set(names)) >= 2
     assert names[0] == "distance_first"
     assert names[-1] == "distance_last"

@@ -195,6 +195,49 @@ def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
     return total
 
 
+def walks(body: Iterable[Stmt]) -> bool:
+    """A loop loads elements at other positions of the iteration space."""
+    return any(isinstance(stmt, While) and _loaded_by_walks(stmt.body) > 0 for stmt in statements(body))
+
+
+def rounds_at_once(loop: While, nbytes: int, most: int) -> int:
+    """Rounds of a loop to unroll, so that a thread waits for many loads together; 1 for loops that walk no axis.
+
+    nbytes: loads that should be under way. most: rounds, and scalar operations are at most 64 for each of them.
+    """
+    loaded = _loaded_by_walks(loop.body)
+    if not loaded:
+        return 1
+    operations = sum(1 for stmt in statements(loop.body) for node in nodes(operands(stmt)) if isinstance(node, Apply))
+    return max(1, min(most, nbytes // loaded, 64 * most // max(1, operations)))
+
+
+def _loaded_by_walks(body: Iterable[Stmt]) -> int:
+    """Bytes that statements load from other positions of the iteration space; loops of a known number of rounds count
+    as often.
+    """
+    total = 0
+    for stmt in body:
+        for node in nodes(operands(stmt)):
+            match node:
+                case Load(Moved(), dtype):
+                    total += dtype.nbytes
+                case _:
+                    pass
+        times = fixed_rounds(stmt) or 1
+        total += times * sum(_loaded_by_walks(block) for block in blocks(stmt))
+    return total
+
+
+def fixed_rounds(stmt: Stmt) -> int | None:
+    """How often a loop runs that counts to a constant, if it counts from 0 by 1."""
+    match stmt:
+        case While(Apply("less", (Local(), Const() as limit))):
+            return int(limit.value)
+        case _:
+            return None
+
+
 def has_shuffles(body: Iterable[Stmt]) -> bool:
     """Threads read each other's values."""
     return any(isinstance(stmt, Shuffle) for stmt in statements(body))

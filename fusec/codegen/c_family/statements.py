@@ -33,6 +33,9 @@ from fusec.ir.loops import (
 from fusec.ir.walk import operands
 from fusec.source import SourceFile, Span
 
+LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
+ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one
+
 _COMPOUND = frozenset(
     {"add", "subtract", "multiply", "divide", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
 )
@@ -294,6 +297,10 @@ class Statements:
         self.expressions.forget()
         match stmt.step:
             case (Assign() as step,) if len(facts.shared([step.value])) == 0:
+                rounds = facts.rounds_at_once(stmt, LOADED_AHEAD, ROUNDS_AT_ONCE)
+                if rounds > 1:
+                    fixed = facts.fixed_rounds(stmt)
+                    self.write(f"#pragma unroll{'' if fixed and fixed <= rounds else f' {rounds}'}", depth)
                 head = f"for ({start}; {condition}; "
                 self._know(known.step)
                 self.expressions.prepare([step.value])
