@@ -3,7 +3,8 @@
 Note [Spread]. A chunk computes its mean, then, while its elements are in cache, the sums d and q of deviations from it
 and of their squares. Since the mean is rounded, d is not zero; mean + d / n and q - d * d / n are corrected for that
 (the corrected two-pass algorithm: Chan, Golub and LeVeque, The American Statistician 37, 1983). Chunks combine by the
-pairwise formula of the same paper, so that memory is read once.
+pairwise formula of the same paper, so that memory is read once. Means are pairs of numbers, the second one what the
+first lacks: differences of means are then as good as the elements allow, also where these lie far from 0.
 """
 
 from __future__ import annotations
@@ -50,19 +51,27 @@ def _chan(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
     """Count, mean and sum of squared deviations of two sets of elements together."""
     n = a["n"] + b["n"]
     share = b["n"] / where(n.eq(0), 1.0, n)
-    delta = b["mean"] - a["mean"]
-    mean = a["mean"] + _times(delta, share)
-    return [n, mean, (a["square"] + b["square"]) + _square(delta) * (a["n"] * share)]
+    delta = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
+    step = _times(delta, share) + a["rest"]
+    mean, rest = _exact_sum(a["mean"], step)
+    return [n, mean, rest, (a["square"] + b["square"]) + _square(delta) * (a["n"] * share)]
+
+
+def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
+    """A sum and what rounding has taken from it (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    total = x + y
+    shadow = total - x
+    return total, (x - (total - shadow)) + (y - shadow)
 
 
 def spread(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
-    """The variance, or its root if the rule's outputs are named so, and the mean: see Note [Spread]."""
+    """The mean, the variance, its root, as the outputs are named: see Note [Spread]."""
     held, real = formula.held, real_type(formula.held)
     x, nothing = formula.element().to(held), Value(const(0, held))
     counted = formula.condition is not None
     sums: Fields = (("s", held), *((("n", real),) if counted else ()))
     rest: Fields = (("d", held), ("q", real))
-    moments: Fields = (("n", real), ("mean", held), ("square", real))
+    moments: Fields = (("n", real), ("mean", held), ("rest", held), ("square", real))
     functions = (
         combining(f"{formula.name}_sum", sums, _summed),
         combining(f"{formula.name}_rest", rest, _summed),
@@ -82,7 +91,7 @@ def spread(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
     second = parts_named("second", rest)
     square = second["q"] - _square(second["d"]) / divisor
     square = where(square < 0, 0.0, square)
-    total = [count, mean + _over(second["d"], divisor), square]
+    total = [count, mean, _over(second["d"], divisor), square]
     stages = (
         _stage(formula, "first", first, functions[0], (declare_count, declare_divisor, declare_mean)),
         _stage(formula, "second", [far, _square(far)], functions[1]),
@@ -94,7 +103,7 @@ def spread(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
         count = found["n"] if counted else REST.to(real)
         free = count - formula.number("correction")
         variance = found["square"] / where(free > 0, free, 0.0)
-        values = {"mean": found["mean"], "var": variance, "std": sqrt(variance)}
+        values = {"mean": found["mean"] + found["rest"], "var": variance, "std": sqrt(variance)}
         return [values[name] for name, _ in formula.outputs]
 
     neutral = {name: Value(const(0, dtype)) for name, dtype in moments}
