@@ -79,8 +79,8 @@ def evaluate(
         last = _last
         last.expression, last.order, last.casting = expression, order, casting
         last.out = None if out is None else _weakly(out)
-    if out is None and order == "K" and casting == "same_kind" and expression.elements is not None:
-        return expression.elements.fast(*values)
+    if out is None and order == "K" and casting == "same_kind" and expression.only is not None:
+        return expression.only.fast(*values)
     check_options(order, casting)
     return expression.run(values, out, order, casting)
 

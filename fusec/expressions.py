@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from fusec.calls import Call
 from fusec.dtypes import DType
 from fusec.entries import Entries
 from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
+from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.evaluate.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.evaluate.parse import Parsed, Part, parse
@@ -175,9 +177,30 @@ class Total:
     def __init__(self, source: PartSource) -> None:
         self.source, self.inputs = source, source.part.inputs
         self.variants: dict[tuple[Form, ...], Reducing] = {}
+        axes = source.part.axes
+        self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
+        self._choice = (self.axis, False)
+        self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
+
+    def fast(self, *inputs: object) -> object:
+        """Combine the elements of the arguments; a native entry does it for arrays like those before."""
+        quick = self._quick.get(self._choice)
+        if quick is not None:
+            for each in inputs:
+                if type(each) is not np.ndarray:
+                    break
+            else:
+                with suppress(FusecError):  # which the long way words by the text
+                    return quick(*inputs)
+        return self._run(inputs, None, "K", "same_kind")
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
-        """Combine the elements of the arguments, as arrays of the totals' shape."""
+        """Combine, with an output, an order or a rule of casting."""
+        if out is None and order == "K":
+            return self.fast(*inputs)
+        return self._run(inputs, out, order, casting)
+
+    def _run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
         inputs = self.source.prepared(inputs)
         if all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             inputs = tuple(map(_as_array, inputs)) or (np.zeros(()),)
@@ -185,7 +208,9 @@ class Total:
         self.check_axes(inputs)
         if out is not None:
             check_cast("the result", self.result(inputs)[0], out, casting)
-        (found,) = kernel.reduce(inputs, out, self.source.part.axes, False, True)
+        (found,) = kernel.reduce(inputs, out, self.axis, False, True)
+        if all(isinstance(each, np.ndarray) for each in inputs):
+            self._quick = kernel.quick
         if out is None and order in ("C", "F") and isinstance(found, np.ndarray):
             return np.asarray(found, order=order)
         return found
@@ -251,7 +276,7 @@ class PartSource:
 
 
 class Expression:
-    """A compiled text. names: what it is called with, sorted. elements: its only part if that combines nothing."""
+    """A compiled text. names: what it is called with, sorted. only: its part if there is but one."""
 
     def __init__(self, text: str, optimization: str = "aggressive") -> None:
         self.text, self.optimization = text, optimization
@@ -263,15 +288,14 @@ class Expression:
             (Total if part.op else Elements)(PartSource(text, at, part, expands))
             for at, part in enumerate(self.parsed.parts)
         )
-        only = self.parts[0]
-        self.elements = only if len(self.parts) == 1 and isinstance(only, Elements) else None
+        self.only = self.parts[0] if len(self.parts) == 1 else None
 
     def run(
         self, values: Sequence[object], out: object = None, order: Order = "K", casting: Casting = "same_kind"
     ) -> object:
         """The value for arguments in the order of `names`."""
-        if self.elements is not None:
-            return self.elements.run(tuple(values), out, order, casting)
+        if self.only is not None:
+            return self.only.run(tuple(values), out, order, casting)
         known = dict(zip(self.names, values, strict=True))
         *before, last = self.parts
         for part in before:
