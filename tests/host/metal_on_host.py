@@ -186,7 +186,8 @@ def _checkable(source: str) -> str:
         )
         text = re.sub(rf"(struct {name}\s*\{{)", rf"\1 {more} template <class... A> {name}(A... a);", text)
         for held in re.findall(rf"\b(?:device|threadgroup) {name}\s*\*?\s*(\w+)\s*(?:\[|,|\)|;|=)", source):
-            store = rf"((?:^|[;{{}})])\s*)(\*?{held}\b(?:\[[^;=]*\])?) = ([^;]*);"
+            place = rf"\*?(?:{held}\b|fusec_moved\({held}, [^;=]*\))(?:\[[^;=]*\])?"
+            store = rf"((?:^|[;{{}})])\s*)({place}) = ([^;]*);"
             text = re.sub(store, r"\1host_assign(\2, \3);", text, flags=re.MULTILINE)
     return text
 

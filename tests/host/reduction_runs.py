@@ -19,7 +19,10 @@ from fusec.kernel import Kernel, Layout, Slot
 from fusec.layouts import View
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
-from fusec.reductions import pipeline
+from fusec.reductions import calls, pipeline
+from fusec.reductions.binding import Given, bind
+from fusec.reductions.kernels import ReductionKernel
+from fusec.reductions.pipeline import MASK
 from fusec.reductions.plans import Operand, Phase, arrange, phases
 
 Generate = Callable[[Program, Layout], Kernel]
@@ -214,3 +217,23 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
         run(module, entry, blocks, 64, given, held, 0, order)  # type: ignore[arg-type]
         memory |= {name: address[name].array for name in names}
     return memory
+
+
+# --- kernels of users --------------------------------------------------------------------------------------------
+
+
+def called(kernel: ReductionKernel, *args: object, axis: object = None, where: np.ndarray | None = None) -> Reduced:
+    """A call of a kernel, with what the CPU gives."""
+    call = calls.read(kernel, args, None, axis, False, True if where is None else where)
+    views = {name: view_of(array) for name, array in call.inputs.items()}
+    mask = None if call.mask is None else view_of(call.mask)
+    bound = bind(kernel, Given(views, frozenset(call.values), None, mask, axis, keepdims=False))
+    found = kernel.reduce(args, None, axis, False, True if where is None else where)
+    expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
+    arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}
+    programs = [
+        pipeline.threaded(pipeline.prepared(kernel.definition, bound.request, phase), phase) for phase in bound.phases
+    ]
+    named = [(stored, given, dtype.numpy) for stored, given, dtype in bound.partials]
+    title = f"{kernel.name} of {bound.types} {bound.shape} along {axis}"
+    return Reduced(title, bound.phases, programs, arrays, expected, named, call.values, bound.count)

@@ -8,8 +8,10 @@ import metal_on_host
 import numpy as np
 import ptx
 import pytest
-from reduction_runs import Reduced, Texts, assert_bits, reduced, run_in_ptx
+from reduction_runs import Reduced, Texts, assert_bits, called, reduced, run_in_ptx
 
+import fusec
+from fusec import dtypes
 from fusec.codegen import cuda, metal
 from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.loops import GROUP
@@ -57,6 +59,55 @@ def cases(names, all_sizes=False):
         columns = [1, 63, 64] if name == "softmax" else [1, 63, 64, 65, 4100] if all_sizes else [5, 65]
         found += [case(name, (count, 3), 0) for count in columns if count <= 64 or name != "softmax"]
     return found
+
+
+SUM = fusec.ReductionKernel("T x", "T z", "x", "a + b", "z = a", "0", "total")
+MANY = fusec.ReductionKernel(
+    "T x, T y", "T z, bool any", "(x - y) * (x + y)", "a + b", "z = a; any = a != (T)0", "0", "many"
+)
+COUNT = fusec.ReductionKernel("bool x", "int64 z", "(long long)x", "a + b", "z = a", "0", "count")
+PLACE = fusec.ReductionKernel(
+    "T x", "T least, int64 at", "Least{x, _J}",
+    "a.value < b.value || (a.value == b.value && a.at < b.at) ? a : b", "least = a.value; at = a.at", None, "place",
+    "Least", preamble="struct Least { float value; long long at; };",
+)  # fmt: skip
+GATHER = fusec.ReductionKernel("raw T x, int64 at", "T z", "x[at]", "a + b", "z = a", "0", "gather")
+SMALL = ("float16", "bfloat16", "float32", "complex64", "int8", "uint8", "int16", "uint16", "int32", "int64", "uint64")
+
+
+def random(dtype, *shape):
+    rng = np.random.default_rng(len(shape))
+    numpy = dtypes.BY_NAME[dtype].numpy
+    if dtypes.BY_NAME[dtype].is_integer:
+        return np.frombuffer(rng.bytes(numpy.itemsize * int(np.prod(shape))), numpy).reshape(shape).copy()
+    values = rng.normal(size=shape)
+    return (values + 1j * rng.normal(size=shape) if numpy.kind == "c" else values).astype(numpy)
+
+
+def calls_of_types(types):
+    """Sums along the last axis and along the first, of one chunk and of several."""
+    found = []
+    for dtype in types:
+        x = random(dtype, 3, 150)
+        found += [called(SUM, x, axis=1), called(SUM, np.ascontiguousarray(x.T), axis=0)]
+    return found
+
+
+def calls_of_layouts():
+    """Strides, broadcasting, masks, several axes, positions, raw arrays, numbers by value."""
+    base = random("float32", 6, 70, 40)
+    bits = random("int8", 3, 700) > 0
+    index = np.abs(random("int64", 4, 90)) % 100
+    return [
+        *(called(MANY, base, base[:, :1], axis=axis) for axis in (None, 0, 1, 2, (0, 2))),
+        called(MANY, base.transpose(2, 0, 1)[::3], 0.5, axis=1),
+        called(MANY, base[:, ::2, 3:36], base[:1, 1::2, :33], axis=2),
+        called(SUM, base, axis=1, where=base > 0),
+        called(SUM, base, where=base[:, :, :1] > 0),
+        *(called(PLACE, np.round(base), axis=axis) for axis in (None, 0, 2)),
+        called(COUNT, bits, axis=1), called(COUNT, bits),
+        called(GATHER, random("float32", 100), index, axis=1), called(GATHER, random("float32", 100), index, axis=0),
+    ]  # fmt: skip
 
 
 DEFAULT = [name for name in EXAMPLES if name != "sum64"]
@@ -116,6 +167,35 @@ def check_ptx(runs, orders):
     for number, run in enumerate(runs):
         for order in orders:
             assert_bits(run, run_in_ptx(module, texts, number, run, order))
+
+
+FEW = ("bfloat16", "complex64", "int16")
+
+
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_kernels_of_users_give_the_bits_of_the_cpu(tmp_path):
+    check_fibers(calls_of_types(FEW), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
+def test_every_type_and_layout_gives_the_bits_of_the_cpu(tmp_path):
+    check_fibers([*calls_of_types((*SMALL, "float64", "complex128")), *calls_of_layouts()], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
+def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_metal(tmp_path):
+    check_metal([*calls_of_types(SMALL), *calls_of_layouts()], tmp_path)
+
+
+def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_ptx():
+    check_ptx([*calls_of_types(FEW), *calls_of_layouts()], ["shuffled"])
+
+
+@pytest.mark.slow
+def test_every_type_gives_the_bits_of_the_cpu_in_ptx():
+    check_ptx(calls_of_types((*SMALL, "float64", "complex128")), ["descending"])
 
 
 def check_nvrtc(names, arch):
