@@ -51,6 +51,14 @@ EIGHTH = (mp.pi / 4 * mp.mpf("1.005")) ** 2
 TAN_EIGHTH = (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.001")
 
 
+LOG_RANGE = mp.mpf("0.0214")  # of what is left of the argument where tables are used
+
+
+def _log_rest(x: mp.mpf) -> mp.mpf:
+    with mp.workdps(90):  # what is left of the logarithm has lost 36 digits where x is least
+        return (mp.log1p(x) - x + x**2 / 2) / x**3
+
+
 def _erf_tail(x: mp.mpf) -> mp.mpf:
     return -mp.log(mp.erfc(x))
 
@@ -84,6 +92,26 @@ ELEMENTARY = (
         THIRD,
         26.5,
         0,
+    ),
+    Fit(
+        "log_near",
+        "(log(1 + x) - x + x^2 / 2) / x^3, for tables",
+        _log_rest,
+        lambda x: x**2 + TINY**2,
+        -LOG_RANGE,
+        LOG_RANGE,
+        36,
+        65.2,
+    ),
+    Fit(
+        "exp2_near",
+        "(2^x - 1) / x, for tables",
+        lambda x: mp.expm1(x * LN2) / x,
+        lambda x: abs(x) + TINY,
+        -mp.mpf(1) / 32,
+        mp.mpf(1) / 32,
+        29,
+        57,
     ),
     Fit(
         "atanh_series",

@@ -61,8 +61,8 @@ _lock = threading.Lock()
 
 @cache
 def write(name: str, types: tuple[DType, ...], formula: Formula) -> Function:
-    """The function of that name which computes `formula` of its parameters x, y, z."""
-    params = tuple(zip("xyz", types, strict=False))
+    """The function of that name which computes `formula` of its parameters x, y, z, w."""
+    params = tuple(zip("xyzw", types, strict=False))
     found = formula(*(local(param, dtype) for param, dtype in params))
     body = Block().finish(found) if isinstance(found, Value) else found
     last = body[-1]

@@ -246,6 +246,13 @@ POLYNOMIALS = {
         "0x1.a01a01b3970ddp-13 0x1.a01a01363f668p-16 0x1.71ddefe04c415p-19 0x1.27e5b47d73c91p-22 "
         "0x1.af6c5bed4cc19p-26 0x1.1e3d712fdb83ep-29"
     ),
+    # (2^x - 1) / x, for tables on [-0.03125, 0.03125], error 2^-29.2
+    ("exp2_near", "float32"): ("0x1.62e43p-1 0x1.ecp-3 0x1.c6a77ep-5"),
+    # (2^x - 1) / x, for tables on [-0.03125, 0.03125], error 2^-60.2
+    ("exp2_near", "float64"): (
+        "0x1.62e42fefa39efp-1 0x1.ebfbdff82c597p-3 0x1.c6b08d704a0c8p-5 0x1.3b2ab6fadf7ddp-7 0x1.5d87fe77c6b08p-10 "
+        "0x1.430a67aaf0fedp-13 0x1.ffce17943fa4bp-17"
+    ),
     # I0(x) of x^2 / 4 on [0.0, 16.0], error 2^-27.7
     ("i0", "float32"): (
         "0x1p+0 0x1p+0 0x1.000002p-2 0x1.c71c3ap-6 0x1.c71ef8p-10 0x1.233576p-14 0x1.036p-19 0x1.4dd8d6p-25 "
@@ -384,6 +391,13 @@ POLYNOMIALS = {
     ("log", "float32"): (
         "-0x1p-1 0x1.5554fap-2 -0x1.ffff94p-3 0x1.99d588p-3 -0x1.557e4ep-3 0x1.1e8302p-3 -0x1.f6acbcp-4 0x1.1fedaep-3 "
         "-0x1.ffd638p-4"
+    ),
+    # (log(1 + x) - x + x^2 / 2) / x^3, for tables on [-0.0214, 0.0214], error 2^-39.3
+    ("log_near", "float32"): ("0x1.555554p-2 -0x1.00001ep-2 0x1.99d56p-3 -0x1.534b8cp-3"),
+    # (log(1 + x) - x + x^2 / 2) / x^3, for tables on [-0.0214, 0.0214], error 2^-66.0
+    ("log_near", "float64"): (
+        "0x1.555555555555p-2 -0x1.fffffffffffe7p-3 0x1.99999999cd738p-3 -0x1.55555555ad947p-3 0x1.249243e97cf49p-3 "
+        "-0x1.fffff247d2e8ap-4 0x1.c786cd176611ep-4 -0x1.9a0bef298505p-4"
     ),
     # (sin(x) - x) / x^3 of x^2 on [0.0, 0.62303], error 2^-32.5
     ("sin", "float32"): ("-0x1.555556p-3 0x1.111174p-7 -0x1.a0591ep-13 0x1.7c1126p-19"),

@@ -1,0 +1,84 @@
+"""Powers and logarithms to base 2 by constant tables, in pairs: the fast way to x^y.
+
+After P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE floating-point arithmetic", 1989,
+and "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", 1990.
+"""
+
+from __future__ import annotations
+
+from fusec.math.formats import constant_pair, format_of, horner, scale
+from fusec.math.lookups import LOG2_START, table
+from fusec.math.pairs import Pair, quick_sum, two_product
+from fusec.math.value import Value, entry, fma
+from fusec.records import dataclass
+
+_LOG_BITS, _EXP_BITS = 5, 4  # of an index
+
+
+def _entry(name: str, index: Value, like: Value) -> Value:
+    return entry(table(name, like.dtype), index, like.dtype)
+
+
+def log2_by_table(x: Value, more: Value | None = None) -> Pair:
+    """log2(x) [plus a whole number] for a positive normal x, relative error about 2^-(digits + 11).
+
+    Not normalised: the lower part is up to 2^-16 of 1; it has the terms of third order.
+
+    x = 2^k z, and r = z f - 1 is exact for the factor f of few digits that the table has for z; log2(x) is then k less
+    log2(f), which are exact but for the last part, plus log2(1 + r), of which r - r^2 / 2 is computed in pairs.
+    """
+    form = format_of(x)
+    bits = x.signed_bits
+    offset = bits - LOG2_START[x.dtype.name]
+    count = offset >> form.mantissa
+    index = offset >> (form.mantissa - _LOG_BITS)
+    r = fma((bits - (count << form.mantissa)).bitcast(x.dtype), _entry("log2_inverse", index, x), -1.0)
+    half = r * -0.5
+    near = fma(half, r, r)
+    rest = fma(half, r, r - near)  # exact but for a rounding of this small number
+    rest = fma(r * r, r * horner("log_near", r), rest)
+    log2e = constant_pair("log2e", x)
+    product = two_product(near, log2e.hi)
+    whole = count.to(x.dtype) if more is None else count.to(x.dtype) + more
+    total = quick_sum(whole + _entry("log2_high", index, x), product.hi)
+    low = (fma(near, log2e.lo, product.lo) + _entry("log2_low", index, x)) + total.lo
+    return Pair(total.hi, fma(rest, log2e.hi, low))
+
+
+def times(logarithm: Pair, y: Value) -> Pair:
+    """Y times a logarithm, with the roundings of the lower part only."""
+    head = two_product(logarithm.hi, y)
+    return Pair(head.hi, fma(logarithm.lo, y, head.lo))
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """2^(number / 16) * (1 + more), |more| < 0.1; bits: of the first factor, less number << (mantissa - 4)."""
+
+    bits: Value
+    more: Value
+    number: Value
+
+    def value(self) -> Value:
+        """The power, which is certainly a normal number."""
+        whole = (self.bits + (self.number << format_of(self.more).mantissa - _EXP_BITS)).bitcast(self.more.dtype)
+        return fma(whole, self.more, whole)
+
+    def any_value(self) -> Value:
+        """The power, whatever it is, rounded once or, if it is subnormal, twice."""
+        broken = Power(self.bits, self.more, self.number & (1 << _EXP_BITS) - 1)
+        return scale(broken.value(), self.number >> _EXP_BITS)
+
+
+def exp2_by_table(x: Pair) -> Power:
+    """2^x, relative error half an ulp and 2^-(digits + 5), for |x| up to twice the greatest exponent.
+
+    x need not be normalised, but its lower part is less than 1 / 16.
+    """
+    form = format_of(x.hi)
+    magic = form.magic / (1 << _EXP_BITS)  # adding it rounds to sixteenths, and leaves their number in the lowest bits
+    shifted = x.value() + magic
+    rest = (x.hi - (shifted - magic)) + x.lo
+    number = shifted.signed_bits - x.hi.like(magic).signed_bits
+    more = fma(rest, horner("exp2_near", rest), _entry("exp2_rest", shifted.signed_bits, x.hi))
+    return Power(_entry("exp2_bits", shifted.signed_bits, x.hi).signed_bits, more, number)
