@@ -23,7 +23,7 @@ from fusec.errors import (
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec import random
+    from fusec import random  # type: ignore[attr-defined]  # mypy asks this very file for its submodules
     from fusec.decorators import elementwise, kernel, stencil
     from fusec.evaluation import NumExpr, evaluate, re_evaluate, validate
     from fusec.intrinsics import (

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import calls, captures, dtypes, forking, pipeline
+from fusec import calls, captures, checked, dtypes, forking, pipeline
 from fusec.calls import Call
 from fusec.captures import Captured, Origin
 from fusec.dtypes import DType
@@ -24,6 +25,7 @@ from fusec.errors.python import (
 )
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.kernel import Fp
+from fusec.layouts import Shape
 from fusec.operands import is_foreign
 from fusec.planned import Planned, briefly, runner
 from fusec.plans import Plan
@@ -124,6 +126,11 @@ class Variant(Planned):
         self.owner, self.native = owner, native
         self.takes_outputs = not definition.constants
 
+    @cached_property
+    def checked(self) -> Planned:
+        """The same with checks."""
+        return checked.checked(self)
+
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
         call.key = (id(self), call.key)
@@ -145,14 +152,15 @@ class Variant(Planned):
 class Elementwise:
     """A function of scalars that calls run for every element of their arguments; see `fusec.elementwise`.
 
-    origin: the Python function, or its text. kept: values its free names had when it was decorated.
+    origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: calls look
+    for indices outside of arrays and for assertions that do not hold.
     """
 
     kind = "elementwise"
     reserved: tuple[str, ...] = RESERVED
 
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object]) -> None:
-        self.__fusec_origin__, self.kept = origin, kept
+    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
+        self.__fusec_origin__, self.kept, self.checks = origin, kept, checks
         self.tree = captures.read(origin)
         self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
@@ -206,10 +214,18 @@ class Elementwise:
         return self._run(variant, (*inputs, *outputs), stream, threads)
 
     def _run(self, variant: Variant, args: tuple[object, ...], stream: object, threads: int | None) -> object:
-        self._last = variant
-        run = calls.run if not any(map(is_foreign, args)) else runner(args)
-        results = run(variant, args, -1, stream, threads)
+        results = self.launch(variant, args, -1, stream, threads)
         return results if self.returns_tuple else results[0]
+
+    def launch(
+        self, variant: Variant, args: tuple[object, ...], size: int | Shape, stream: object, threads: int | None
+    ) -> tuple[object, ...]:
+        """Run a variant, with checks if they are wanted."""
+        self._last = variant
+        if self.checks:
+            return checked.run(variant.checked, args, size, stream, threads)
+        run = calls.run if not any(map(is_foreign, args)) else runner(args)
+        return run(variant, args, size, stream, threads)
 
     def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> object:
         """The function of numbers alone, as NumPy scalars."""
@@ -332,9 +348,9 @@ class Elementwise:
         """
         pipeline.check_target(target)
         if types is None and self._last is not None and not scalars:
-            return self._last.source(target)
+            return (self._last.checked if self.checks else self._last).source(target)
         variant, given, by_value = self.shown(types, scalars)
-        return variant.source(target, given, scalars=by_value)
+        return (variant.checked if self.checks else variant).source(target, given, scalars=by_value)
 
     def shown(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
@@ -377,15 +393,18 @@ class Elementwise:
         return f"<fusec.{self.kind} {self.name}({', '.join(self.params)})>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
+        state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
+        return _restore, (*state, self.checks)
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self
 
 
-def _restore(functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str) -> Elementwise:
+def _restore(
+    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: bool = False
+) -> Elementwise:
     """Rebuild a pickled function from its text."""
-    return restored(Elementwise(Captured(functions), name, fp, {}), module, qualname)
+    return restored(Elementwise(Captured(functions), name, fp, {}, checks), module, qualname)
 
 
 def restored(made: Elementwise, module: str, qualname: str) -> Elementwise:

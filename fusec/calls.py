@@ -126,7 +126,7 @@ def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int | Shap
         return size
     shape: Shape | None = None
     for param, each in zip(kernel.params, shapes, strict=True):
-        if each is None or (param.raw and not kernel.follows_raw):
+        if each is None or (param.raw and (param.non_const or not kernel.follows_raw)):
             continue
         if size != -1:
             raise SizeNotAllowed(kernel.name, param.name).at()
@@ -150,7 +150,7 @@ def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape,
     """Given outputs have the shape of the space, and raw arrays that follow it; raw ones to allocate need `size=`."""
     if kernel.follows_raw:
         for param, each in zip(kernel.in_params, shapes, strict=False):
-            if param.raw and each is not None and each != shape:
+            if param.raw and not param.non_const and each is not None and each != shape:
                 raise StencilShapes(kernel.name, param.name, each, shape).at()
     for param, each in zip(kernel.out_params, shapes[kernel.nin :], strict=True):
         if each is None:

@@ -9,6 +9,7 @@ from typing import overload
 from fusec import captures
 from fusec.array_functions import Elementwise
 from fusec.captures import Origin, Text
+from fusec.checked import Bounds, wanted
 from fusec.errors.python import NotAFunction
 from fusec.explicit import Explicit
 from fusec.kernel import Fp
@@ -20,11 +21,23 @@ Decorated = Callable[..., object]
 
 @overload
 def elementwise(
-    function: Decorated | str, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+    function: Decorated | str,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Elementwise: ...
 @overload
 def elementwise(
-    function: None = None, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+    function: None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Callable[[Decorated], Elementwise]: ...
 
 
@@ -36,19 +49,21 @@ def elementwise(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Elementwise | Callable[[Decorated], Elementwise]:
     """Make a function of scalars one of arrays; a decorator, bare or with options.
 
     function: a Python function, whose source is read and never run, or the text of one; before it in the text may stand
     others that it calls. name: shown in messages and used as entry point. fp: "strict", "contract" or "fast", as for
-    ElementwiseKernel. names: what free names of a text stand for.
+    ElementwiseKernel. names: what free names of a text stand for. bounds: "check" makes calls look for indices outside
+    of arrays and for assertions that do not hold, and raise at the first; None does as FUSEC_CHECK says.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
     """
 
     @briefly
     def decorate(decorated: Decorated | str) -> Elementwise:
         origin, kept = _origin(decorated, names)
-        return Elementwise(origin, name, fp, kept)
+        return Elementwise(origin, name, fp, kept, wanted(bounds))
 
     return decorate if function is None else decorate(function)
 
@@ -64,6 +79,7 @@ def stencil(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Stencil: ...
 @overload
 def stencil(
@@ -76,6 +92,7 @@ def stencil(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Callable[[Decorated], Stencil]: ...
 
 
@@ -90,6 +107,7 @@ def stencil(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Stencil | Callable[[Decorated], Stencil]:
     """Make a function of an element and its neighbours one of arrays; a decorator, bare or with options.
 
@@ -104,18 +122,30 @@ def stencil(
     @briefly
     def decorate(decorated: Decorated | str) -> Stencil:
         origin, kept = _origin(decorated, names)
-        return Stencil(origin, name, fp, kept, border)
+        return Stencil(origin, name, fp, kept, border, wanted(bounds))
 
     return decorate if function is None else decorate(function)
 
 
 @overload
 def kernel(
-    function: Decorated | str, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+    function: Decorated | str,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Explicit: ...
 @overload
 def kernel(
-    function: None = None, /, *, name: str = "", fp: Fp = "strict", names: Mapping[str, object] | None = None
+    function: None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Callable[[Decorated], Explicit]: ...
 
 
@@ -127,6 +157,7 @@ def kernel(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
 ) -> Explicit | Callable[[Decorated], Explicit]:
     """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
 
@@ -139,7 +170,7 @@ def kernel(
     @briefly
     def decorate(decorated: Decorated | str) -> Explicit:
         origin, kept = _origin(decorated, names)
-        return Explicit(origin, name, fp, kept)
+        return Explicit(origin, name, fp, kept, wanted(bounds))
 
     return decorate if function is None else decorate(function)
 

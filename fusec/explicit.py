@@ -16,8 +16,8 @@ from fusec.frontends.python.definition import Capture, FunctionText, PythonDefin
 from fusec.frontends.python.grid import grid_loop
 from fusec.kernel import Fp
 from fusec.layouts import Shape
-from fusec.operands import is_foreign, is_number
-from fusec.planned import briefly, runner
+from fusec.operands import is_number
+from fusec.planned import briefly
 from fusec.plans import Plan
 from fusec.records import replace
 from fusec.signature import Parameter
@@ -43,8 +43,8 @@ class Explicit(Elementwise):
     kind = "kernel"
     reserved = ("stream", "block_size")
 
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object]) -> None:
-        super().__init__(origin, name, fp, kept)
+    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
+        super().__init__(origin, name, fp, kept, checks)
         grid_loop(self.tree)
         self.outputs, self.returns_tuple = (), False
 
@@ -76,9 +76,7 @@ class Explicit(Elementwise):
     def _from_python(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> object:
         variant, inputs, grid = self.prepared(args, named)
         threads = None if block_size is None else block_size_of(block_size)
-        self._last = variant
-        run = calls.run if not any(map(is_foreign, inputs)) else runner(inputs)
-        run(variant, inputs, grid, stream, threads)
+        self.launch(variant, inputs, grid, stream, threads)
         return None
 
     def prepared(
@@ -160,12 +158,15 @@ class Explicit(Elementwise):
         return super().shown(given, tuple(dict.fromkeys((*scalars, *by_value))))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
+        state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
+        return _restore, (*state, self.checks)
 
 
-def _restore(functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str) -> Elementwise:
+def _restore(
+    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: bool = False
+) -> Elementwise:
     """Rebuild a pickled kernel from its text."""
-    return restored(Explicit(Captured(functions), name, fp, {}), module, qualname)
+    return restored(Explicit(Captured(functions), name, fp, {}, checks), module, qualname)
 
 
 def _shape(value: object, param: str, kernel: str) -> Shape:

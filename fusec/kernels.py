@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import calls, forking, pipeline
+from fusec import calls, checked, forking, pipeline
 from fusec.calls import Call
+from fusec.checked import Bounds
 from fusec.entries import Entries
 from fusec.errors.arguments import (
     BadBlockSize,
@@ -58,7 +60,8 @@ class ElementwiseKernel(Planned):
     structs and typedefs. no_return: calls return None. return_tuple: calls return a tuple even of one output.
     loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``, and
     ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``. fp: "strict" computes what is written; "contract" makes
-    one fma of a product and a sum, the same on every target; "fast" also approximates.
+    one fma of a product and a sum, the same on every target; "fast" also approximates. bounds: "check" makes calls look
+    for indices outside of raw and local arrays, and raise at the first; None does as FUSEC_CHECK says.
     Raises FusecError with the place in the text if a declaration or the body is not well formed.
     """
 
@@ -78,6 +81,7 @@ class ElementwiseKernel(Planned):
         after_loop: str = "",
         options: Sequence[str] = (),
         fp: Fp = "strict",
+        bounds: Bounds | None = None,
     ) -> None:
         texts = {"in_params": in_params, "out_params": out_params, "operation": operation, "preamble": preamble}
         _check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
@@ -99,6 +103,7 @@ class ElementwiseKernel(Planned):
             fp=pipeline.check_fp(fp),
         )
         self.__name__ = name
+        self.checks = checked.wanted(bounds)
         self.operation, self.preamble = operation, preamble
         self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
         self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
@@ -151,11 +156,18 @@ class ElementwiseKernel(Planned):
     def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
             raise self._wrong_number(len(args)).at()
-        run = calls.run if not any(map(is_foreign, args)) else runner(args)
-        results = run(self, args, size, stream, block_size)
+        if self.checks:
+            results = checked.run(self._checked, args, size, stream, block_size)
+        else:
+            run = calls.run if not any(map(is_foreign, args)) else runner(args)
+            results = run(self, args, size, stream, block_size)
         if self.no_return:
             return None
         return results[0] if self.nout == 1 and not self.return_tuple else results
+
+    @cached_property
+    def _checked(self) -> Planned:
+        return checked.checked(self)
 
     def _wrong_number(self, given: int) -> WrongNumberOfArguments:
         return WrongNumberOfArguments(
@@ -182,6 +194,17 @@ class ElementwiseKernel(Planned):
                 self._repeated = Repeated(self, self._fast, self._put_first)
         self._repeated.add(args, device, source, ready)
 
+    @briefly
+    def source(
+        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target, with its checks if calls have them; see `Planned.source`."""
+        return (
+            self._checked.source(target, types, scalars=scalars)
+            if self.checks
+            else super().source(target, types, scalars=scalars)
+        )
+
     # --- looking inside ------------------------------------------------------------------------------------------
 
     @briefly
@@ -204,7 +227,7 @@ class ElementwiseKernel(Planned):
         assert isinstance(d, Definition), "a kernel string has texts"
         state = (d.in_params, d.out_params, d.operation, d.name, self.reduce_dims, d.preamble)
         loops = (d.loop_prep, d.after_loop, d.options)
-        return _restore, (type(self), state, self.no_return, self.return_tuple, *loops, self.fp)
+        return _restore, (type(self), state, self.no_return, self.return_tuple, *loops, self.fp, self.checks)
 
 
 def _restore(
@@ -216,9 +239,11 @@ def _restore(
     after_loop: str,
     options: tuple[str, ...],
     fp: Fp = "strict",
+    checks: bool = False,
 ) -> ElementwiseKernel:
     """Rebuild a pickled kernel from its texts."""
-    return cls(*state, no_return, return_tuple, loop_prep=loop_prep, after_loop=after_loop, options=options, fp=fp)
+    loops = {"loop_prep": loop_prep, "after_loop": after_loop, "options": options}
+    return cls(*state, no_return, return_tuple, **loops, fp=fp, bounds="check" if checks else "trust")  # type: ignore[arg-type]
 
 
 def _block_size(given: object) -> int:

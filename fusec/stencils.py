@@ -52,9 +52,11 @@ class Stencil(Elementwise):
 
     kind = "stencil"
 
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], border: Border) -> None:
+    def __init__(
+        self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], border: Border, checks: bool = False
+    ) -> None:
         self.border = border
-        super().__init__(origin, name, fp, kept)
+        super().__init__(origin, name, fp, kept, checks)
         found = scan.indexed(self.tree.body)
         self.indexed = tuple(name for name in self.params if name in found)
         if not self.indexed:
@@ -92,11 +94,18 @@ class Stencil(Elementwise):
             self.__module__,
             self.__qualname__,
             self.border,
+            self.checks,
         )
 
 
 def _restore(
-    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, border: Border
+    functions: tuple[FunctionText, ...],
+    name: str,
+    fp: Fp,
+    module: str,
+    qualname: str,
+    border: Border,
+    checks: bool = False,
 ) -> Elementwise:
     """Rebuild a pickled stencil from its text."""
-    return restored(Stencil(Captured(functions), name, fp, {}, border), module, qualname)
+    return restored(Stencil(Captured(functions), name, fp, {}, border, checks), module, qualname)

@@ -16,8 +16,9 @@ from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
 from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
 from fusec.ir.expr import Const, Expr, apply, const
-from fusec.ir.loops import Assign, Break, Continue, If, Local, Stmt, While
+from fusec.ir.loops import Assign, Break, Call, CallStatement, Continue, If, Local, Stmt, While
 from fusec.ir.walk import expressions
+from fusec.passes.bounds import ASSERT
 from fusec.records import replace
 from fusec.source import Span
 
@@ -68,7 +69,9 @@ class Statements(Arrays):
             case s.Return():
                 self.end(node)
             case s.Assert(condition=condition):
-                self.test(condition)
+                test = self.test(condition)
+                if self.unit.definition.checked:
+                    self.emit(CallStatement(Call(ASSERT, (test,), BOOL), line=self.line))
             case s.If():
                 self._if(node, ())
             case s.Pass():

@@ -1,0 +1,252 @@
+"""Check bounds: before every statement that indexes an array, whether the index lies inside; and assertions.
+
+The first violation is written into a hidden array, `FAULT`, and the element that has it ends its work there, so that
+nothing outside an array is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusec.dtypes import BOOL, INT64, UINT32, UINT64
+from fusec.errors.checks import CannotCheck
+from fusec.ir.expr import Apply, Expr, Pointer, apply, const
+from fusec.ir.loops import (
+    ArrayParam,
+    Assign,
+    At,
+    Atomic,
+    Break,
+    Call,
+    CallStatement,
+    Declare,
+    DeclareArray,
+    If,
+    Local,
+    LocalArray,
+    Offset,
+    Program,
+    Query,
+    Return,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.walk import Body, expressions, map_expressions, operands, rebuild, rewriter, statements, with_body
+from fusec.records import dataclass, field, replace
+
+FAULT = "fusec_fault"
+ASSERT = "fusec_assert"
+WORDS = 5
+"""uint32 words of FAULT: the number of the site + 1, or 0; the index, low and high; the element's position too."""
+
+TRUE, ZERO = const(True, BOOL), const(0, INT64)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place where something may be violated. array: "" for an assertion; limit: elements of a local array, else 0."""
+
+    line: int
+    array: str = ""
+    axis: int = 0
+    axes: int = 1
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An index that must be at least 0 and below a limit, if the condition holds."""
+
+    condition: Expr
+    index: Expr
+    limit: Expr
+    site: Site
+
+
+def check_bounds(program: Program) -> tuple[Program, tuple[Site, ...]]:
+    """The program with its checks and one more array, FAULT, and the sites that this refers to.
+
+    Requires: the program as a front end made it; assertions are statements that call ASSERT. Ensures: no such call is
+    left; arrays are indexed inside. In functions that the kernel calls, indices into local arrays are clamped, and
+    assertions are left out. Raises CannotCheck for pointers that are moved.
+    """
+    axes = {param.name: param.ndim for param in program.arrays}
+    checks = _Checks(program, axes)
+    body = checks.block(program.body)
+    functions = tuple(with_body(each, _clamped(each.body, program, each.name)) for each in program.functions)
+    params = (*program.params, ArrayParam(FAULT, UINT32, raw=True, written=True, ndim=1))
+    return replace(program, params=params, body=body, functions=functions), tuple(checks.sites)
+
+
+@dataclass
+class _Checks:
+    """The kernel's own body on its way. sites: those so far, numbered in order."""
+
+    program: Program
+    axes: dict[str, int]
+    sites: list[Site] = field(default_factory=list)
+    lengths: dict[str, int] = field(default_factory=dict)
+    count: int = 0
+
+    def block(self, body: Body) -> Body:
+        """Statements with their checks before them."""
+        return tuple(each for stmt in body for each in self._statement(stmt))
+
+    def _statement(self, stmt: Stmt) -> list[Stmt]:
+        match stmt:
+            case CallStatement(Call(function, (condition,))) if function == ASSERT:
+                before = self._checks(stmt, (condition,))
+                return [*before, self._report(apply("logical_not", condition), ZERO, Site(stmt.line))]
+            case DeclareArray(name, _, length):
+                self.lengths[name] = length
+            case While():
+                return self._loop(stmt)
+            case If(_, then, orelse):
+                checks = self._checks(stmt, operands(stmt))
+                return [*checks, rebuild(stmt, operands(stmt), (self.block(then), self.block(orelse)))]
+        return [*self._checks(stmt, operands(stmt)), stmt]
+
+    def _loop(self, stmt: While) -> list[Stmt]:
+        """A loop; one whose condition or step needs checks gets them inside, before each round but the first."""
+        line, step = stmt.line, self.block(stmt.step)
+        checks = self._checks(stmt, (stmt.condition,))
+        body = self.block(stmt.body)
+        if not checks and step == stmt.step:
+            return [rebuild(stmt, (stmt.condition,), (body, step))]
+        first = self._name("first")
+        test: Body = (*checks, If(apply("logical_not", stmt.condition), (Break(line=line),), line=line))
+        begin = Assign(first, const(False, BOOL), line=line)
+        inside = Local(first, BOOL)
+        head: Body = (If(inside, (begin,), (*step, *test), line=line),)
+        if stmt.test_first:
+            head = (If(inside, (begin,), step, line=line), *test)
+        return [Declare(first, BOOL, TRUE, line=line), While(TRUE, (*head, *body), line=line)]
+
+    def _name(self, what: str) -> str:
+        self.count += 1
+        return f"fusec_{what}_{self.count}"
+
+    def _checks(self, stmt: Stmt, roots: tuple[Expr, ...]) -> list[Stmt]:
+        """The checks for all accesses below some expressions, in the order in which they happen."""
+        found: dict[_Access, None] = {}
+        for root in roots:
+            for access in self._accesses(root, TRUE, stmt.line):
+                found[access] = None
+        return [self._report(_violated(each), each.index, each.site) for each in found]
+
+    def _accesses(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
+        """What an expression accesses, operands first; condition: under which it is evaluated."""
+        match expr:
+            case Apply("where", (test, then, orelse)):
+                yield from self._accesses(test, condition, line)
+                yield from self._accesses(then, _both(condition, test), line)
+                yield from self._accesses(orelse, _both(condition, apply("logical_not", test)), line)
+            case Apply("logical_and" | "logical_or" as op, (left, right)):
+                yield from self._accesses(left, condition, line)
+                held = left if op == "logical_and" else apply("logical_not", left)
+                yield from self._accesses(right, _both(condition, held), line)
+            case _:
+                for child in expr.children:
+                    yield from self._accesses(child, condition, line)
+        yield from self._own(expr, condition, line)
+
+    def _own(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
+        match expr:
+            case At(param, (index,)):
+                site = Site(line, param, 0, 1)
+                yield _Access(condition, index, Query(param, "size", None, INT64), site)
+            case At(param, index):
+                for axis, part in enumerate(index):
+                    limit = Query(param, "shape", const(axis, INT64), INT64)
+                    yield _Access(condition, part, limit, Site(line, param, axis, len(index)))
+            case Offset(LocalArray(name), distance):
+                length = const(self.lengths[name], INT64)
+                yield _Access(condition, distance, length, Site(line, name, 0, 1, self.lengths[name]))
+            case Offset():
+                raise _refusal(self.program)
+
+    def _report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
+        """Note a violation, if it is the first of all, and end the element's work."""
+        number, line = len(self.sites) + 1, site.line
+        self.sites.append(site)
+        old = self._name("old")
+        words = [*_halves(index), *_halves(Query("", "index", None, INT64))]
+        note = tuple(Store(_word(at), word, line=line) for at, word in enumerate(words, 1))
+        return If(
+            violated,
+            (
+                Declare(old, UINT32, line=line),
+                Atomic("compare_exchange", _word(0), (const(0, UINT32), const(number, UINT32)), old, line=line),
+                If(apply("equal", Local(old, UINT32), const(0, UINT32)), note, line=line),
+                Return(line=line),
+            ),
+            line=line,
+        )
+
+
+def _violated(access: _Access) -> Expr:
+    outside = apply("logical_or", apply("less", access.index, ZERO), apply("greater_equal", access.index, access.limit))
+    return _both(access.condition, outside)
+
+
+def _both(left: Expr, right: Expr) -> Expr:
+    return right if left == TRUE else apply("logical_and", left, right)
+
+
+def _word(at: int) -> Expr:
+    return At(FAULT, (const(at, INT64),), Pointer(UINT32, "global"))
+
+
+def _halves(value: Expr) -> tuple[Expr, Expr]:
+    bits = apply("bitcast", value, target=UINT64)
+    high = apply("right_shift", bits, const(32, UINT64))
+    return apply("convert", bits, target=UINT32), apply("convert", high, target=UINT32)
+
+
+def _refusal(program: Program) -> Exception:
+    return CannotCheck(program.name).at()
+
+
+# --- functions that the kernel calls ------------------------------------------------------------------------------
+
+
+def _clamped(body: Body, program: Program, name: str) -> Body:
+    """A function's body without assertions, its local arrays indexed inside."""
+    del name
+    lengths = {stmt.name: stmt.length for stmt in statements(body) if isinstance(stmt, DeclareArray)}
+    body = _without_assertions(body)
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Offset(LocalArray(array) as start, distance, kind):
+                last = const(lengths[array] - 1, INT64)
+                return Offset(start, apply("minimum", apply("maximum", distance, ZERO), last), kind)
+            case Offset():
+                raise _refusal(program)
+        return expr
+
+    return map_expressions(body, rewriter(change))
+
+
+def _without_assertions(body: Body) -> Body:
+    if not any(each.function == ASSERT for each in expressions(map_all(body)) if isinstance(each, Call)):
+        return body
+    kept: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case CallStatement(Call(function)) if function == ASSERT:
+                continue
+            case If(condition, then, orelse):
+                nested = (_without_assertions(then), _without_assertions(orelse))
+                kept.append(rebuild(stmt, (condition,), nested))
+            case While(condition, inner, step):
+                kept.append(rebuild(stmt, (condition,), (_without_assertions(inner), _without_assertions(step))))
+            case _:
+                kept.append(stmt)
+    return tuple(kept)
+
+
+def map_all(body: Body) -> list[Expr]:
+    """All expressions that statements evaluate themselves, nested ones included."""
+    return [root for stmt in statements(body) for root in operands(stmt)]
