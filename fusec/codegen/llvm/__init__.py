@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.column import ColumnNest
-from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
+from fusec.codegen.llvm.interior import Parts, SplitNest, lanes_of, parts_of
+from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
 from fusec.codegen.llvm.reduction import whole_program
 from fusec.codegen.llvm.row import RowNest
@@ -61,25 +62,24 @@ def generate(
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     if grouped:
         lanes = GROUP
-    width = choose_lanes(program, layout, vector_bits) if lanes is None else lanes
+    parts = parts_of(program, layout.ndim)
+    width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.
     name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
-    transposed = transposed_operands(program, layout) if lanes is None and vector_bits else ()
+    transposed = transposed_operands(program, layout) if lanes is None and vector_bits and parts is None else ()
     block = block_size(program, transposed)
-    flags = FLAGS if fp == "fast" else ""
-    estimates = fp == "fast" and vector_bits >= 512
+    flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
 
     def builder(lanes: int) -> Builder:
         return Builder(lanes, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
 
-    nest = Nest(program, layout, builder(block or width), arguments)
-    cost = nest.costs.of_body(program.body)
-    nest.tail = "none" if grouped else _tail(cost, vector_bits, layout)
+    plain = builder(block or width)
+    nest = SplitNest(parts, program, layout, plain, arguments) if parts else Nest(program, layout, plain, arguments)
+    cost = nest.costs.of_body((parts.split.interior if parts else program).body)
+    nest.tail = _tail(cost, vector_bits, layout, grouped, parts)
     nest.write()
-    why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
-    notes = [f"{width} lanes" if width > 1 else f"scalar: {why if lanes is None else 'asked for'}"]
-    notes.append(f"rest of a row: {nest.tail}")
+    notes = _notes(width, vector_bits, lanes is not None, nest.tail, parts)
     if transposed:
         # Narrow tiles touch fewer pages; stores around the caches want more than one line of a row at a time.
         width = max(width, block) if layout.streaming else block
@@ -137,8 +137,20 @@ def generate_reduction(
     return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=(note,), fp=fp)
 
 
-def _tail(cost: int, vector_bits: int, layout: Layout) -> Tail:
+def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts | None) -> list[str]:
+    """What was decided, for people."""
+    why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
+    notes = [f"{width} lanes" if width > 1 else f"scalar: {'asked for' if asked else why}"]
+    notes.append(f"rest of a row: {tail}")
+    if parts is not None:
+        notes.append(f"interior apart from the border, rows at once: {parts.rows}")
+    return notes
+
+
+def _tail(cost: int, vector_bits: int, layout: Layout, grouped: bool, parts: Parts | None) -> Tail:
     """How the rest of a row runs; only 512-bit targets have masks for every kind of access."""
+    if grouped or parts is not None:
+        return "none" if grouped else "overlapping"
     if vector_bits < 512:
         return "scalar"
     return "every" if cost > _EVERY_STEP_MASKED and not layout.streaming else "masked"

@@ -45,6 +45,7 @@ from fusec.ir.loops import (
     Query,
 )
 from fusec.kernel import Layout, Step
+from fusec.passes.split import distances_of
 from fusec.records import dataclass, field
 
 WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
@@ -60,8 +61,11 @@ class Space(Protocol):
     def hoisted(self, param: str) -> Operand | None:
         """The element itself if it was loaded before the loop."""
 
-    def hint(self, param: str) -> Hint:
-        """How to store the current element."""
+    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
+        """The address of an element of a raw array so far from the current one along each axis, if it is known."""
+
+    def hint(self, param: str, moved: bool) -> Hint:
+        """How to store the current element, or one moved by constants."""
 
     def index(self) -> Value:
         """The flat C-order position."""
@@ -398,6 +402,10 @@ class Expressions:
 
     def _at(self, expr: At) -> Value:
         """The address of an element of a raw array, by its position or its coordinates."""
+        distances = distances_of(expr.index)
+        near = None if distances is None else self.around.space.neighbour(expr.param, distances)
+        if near is not None:
+            return near
         arguments, dtype = self.around.arguments, expr.type.element
         ndim, contiguous = dict(self.around.layout.raw)[expr.param]
         base = arguments.pointer(expr.param, dtype)

@@ -25,7 +25,7 @@ from fusec.records import dataclass
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
-Tail = Literal["masked", "scalar", "every", "none"]
+Tail = Literal["masked", "scalar", "every", "none", "overlapping"]
 LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
@@ -121,9 +121,14 @@ class Site:
         """The element itself if it is the same along the row."""
         return self.row.hoisted.get(param)
 
-    def hint(self, param: str) -> Hint:
+    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
+        """The address of an element of a raw array so far from the current one along each axis, if the site knows."""
+        del param, distances
+        return None
+
+    def hint(self, param: str, moved: bool) -> Hint:
         """Outputs of a streaming loop go around the caches."""
-        if not self.streaming or self.row.streams is None or self.nest.inner[param] is not Step.UNIT:
+        if moved or not self.streaming or self.row.streams is None or self.nest.inner[param] is not Step.UNIT:
             return PLAIN
         return Hint(align=LINE, when=self.row.streams)
 
@@ -204,22 +209,27 @@ class Nest:
         b.place(row)
         left = b.read_slot(left_slot, "i64", varying=False)
         at = tuple(b.read_slot(slot, "i64", varying=False) for slot in coordinates)
-        count = b.intrinsic("umin", b.binary("sub", self._extent(last), at[last]), left)
-        first = b.binary("sub", b.binary("sub", Value("i64", "%hi"), left), at[last])
-        end = b.binary("add", at[last], count)
-        self._row(self._describe_row(at[:last], first), at[last].text, end.text)
+        count, rows = self._walk_rows(at, left)
         rest = b.binary("sub", left, count)
         b.write_slot(left_slot, rest, varying=False)
         b.write_slot(coordinates[last], integer(0), varying=False)
-        self._advance(coordinates[:last], at[:last])
+        self._advance(coordinates[:last], at[:last], rows)
         finished = b.label("finished")
         b.fork(b.compare("icmp eq", rest, integer(0)), finished, row)
         b.place(finished)
 
-    def _advance(self, slots: list[str], at: tuple[Value, ...]) -> None:
-        """Step to the next row: the last outer axis turns fastest."""
+    def _walk_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
+        """The rest of the row at these coordinates, or some rows; how many elements these were, and how many rows."""
+        b, last = self.b, self.layout.ndim - 1
+        count = b.intrinsic("umin", b.binary("sub", self._extent(last), at[last]), left)
+        first = b.binary("sub", b.binary("sub", Value("i64", "%hi"), left), at[last])
+        end = b.binary("add", at[last], count)
+        self._row(self._describe_row(at[:last], first), at[last].text, end.text)
+        return count, integer(1)
+
+    def _advance(self, slots: list[str], at: tuple[Value, ...], carry: Value) -> None:
+        """Step some rows further, to the end of the last outer axis at most; it turns fastest."""
         b = self.b
-        carry = integer(1)
         for axis in range(len(slots) - 1, -1, -1):
             following = b.binary("add", at[axis], carry)
             if axis:
@@ -365,15 +375,16 @@ class Nest:
             b.lanes = self.width
         b.line(f"store i64 {end}, ptr {slot}")
 
-    def _body(self, site: Site, lanes: Lanes) -> None:
-        """One copy of the program for the current number of lanes."""
-        analysis = Analysis(self.program.functions, self._source_varies, self.b.lanes)
+    def _body(self, site: Site, lanes: Lanes, part: Program | None = None) -> None:
+        """One copy of the program, or of a part of it, for the current number of lanes."""
+        program = part or self.program
+        analysis = Analysis(program.functions, self._source_varies, self.b.lanes)
         scalars: dict[str, tuple[Type, Operand]] = {}
-        for param in self.program.params:
+        for param in program.params:
             if isinstance(param, ScalarParam):
                 scalars[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
         around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
-        Statements(around, lanes).program(analysis.body(self.program.body, scalars), scalars)
+        Statements(around, lanes).program(analysis.body(program.body, scalars), scalars)
 
     def _source_varies(self, expr: Expr) -> bool:
         """Whether an address or a fact differs between the lanes of a vector."""

@@ -38,6 +38,7 @@ from fusec.ir.loops import (
     DeclareArray,
     Element,
     If,
+    Moved,
     Return,
     SetField,
     Shuffle,
@@ -273,8 +274,8 @@ class Statements(Expressions):
         dtype = type_of(value)
         assert isinstance(dtype, DType), "memory holds scalars"
         hint = PLAIN
-        if isinstance(pointer, Element) and self.lanes.mask is None:
-            hint = self.around.space.hint(pointer.param)
+        if isinstance(pointer, Element | Moved) and self.lanes.mask is None:
+            hint = self.around.space.hint(pointer.param, isinstance(pointer, Moved))
         memory.store(self.b, self.scalar(pointer), given, dtype, self.lanes, hint)
 
     # --- branches ------------------------------------------------------------------------------------------------
