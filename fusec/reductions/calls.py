@@ -72,7 +72,7 @@ class Call:
         described = [(each.dtype, each.shape, each.strides, each.flags.aligned) for each in arrays]
         marks = (tuple(self.inputs), self.mask is None, self.outputs is None, tuple(self.values), self.keepdims)
         axis = tuple(self.axis) if isinstance(self.axis, list) else self.axis
-        return (tuple(described), marks, axis)
+        return (tuple(described), marks, type(axis), axis)  # True is no axis, but equals 1
 
 
 def run(

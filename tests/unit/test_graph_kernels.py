@@ -1,0 +1,160 @@
+"""Graphs with reductions as kernels: the values of NumPy, however many kernels they are, and memory that overlaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+import fusec
+from fusec.dtypes import FLOAT32, FLOAT64, INT64
+from fusec.ir.expr import apply, convert
+from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.passes.expand import expand
+from fusec.passes.reductions import run_on_reduction
+from fusec.passes.stage import stage
+from fusec.reductions.graph_kernels import GraphKernel
+from fusec.reductions.normalise import layer_norm_kernel, softmax_kernel
+
+X = Input("x", FLOAT32)
+F32 = np.dtype("f4")
+
+
+def total(op, value):
+    return Reduce(op, value, value.type)
+
+
+def rows(*shape, seed=0):
+    return np.random.default_rng(seed).normal(2, 3, size=shape).astype("f4")
+
+
+def moments():
+    """Scaled deviations, their greatest, and the mean: outputs of both kinds; a number; a count."""
+    scale = Input("scale", FLOAT32)
+    mean = apply("divide", total("add", X), convert(Count(INT64), FLOAT32))
+    far = apply("multiply", apply("subtract", X, mean), scale)
+    return Graph("moments", (X, scale), (("far", far), ("most", total("maximum", far)), ("mean", mean)))
+
+
+MOMENTS = GraphKernel(moments())
+
+
+@pytest.mark.parametrize("shape", [(30, 700), (3, 20_000), (70, 65), (4, 5, 60)])
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_one_kernel_or_several_the_values_are_numpys(shape, axis):
+    x = rows(*shape)
+    wide = x.astype("f8")
+    np.testing.assert_allclose(fusec.softmax(x, axis), special.softmax(wide, axis), rtol=4e-6)
+    far, most, mean = MOMENTS(x, 0.5, axis=axis)
+    expected = (wide - wide.mean(axis, keepdims=True)) * 0.5
+    np.testing.assert_allclose(far, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(most, expected.max(axis), rtol=1e-5)
+    np.testing.assert_allclose(mean, wide.mean(axis), rtol=1e-5, atol=1e-6)
+    again = MOMENTS(x, 0.5, axis=axis, keepdims=True)
+    assert again[1].shape == expected.max(axis, keepdims=True).shape
+    assert again[1].ravel().tobytes() == most.ravel().tobytes()
+
+
+def test_a_chunk_is_the_border():
+    x = rows(2, 8193)
+    kernel = softmax_kernel(F32)
+    counts = [dict(kernel.explain(x[:, :n], axis=1).lines)["kernels"] for n in (8192, 8193)]
+    assert counts == ["1", "5"]
+    assert dict(kernel.explain(x[:, :65], axis=0).lines)["kernels"] == "1"
+    assert "chunk of 8,192" in str(kernel.explain(x, axis=1))
+    sums = GraphKernel(Graph("sums", (X,), (("s", total("add", X)), ("q", total("add", apply("multiply", X, X))))))
+    assert dict(sums.explain(x).lines)["kernels"] == "2"  # chunks combine
+    s, q = sums(x, axis=1)
+    assert s.tobytes() == fusec.sum(x, 1).tobytes()
+    assert q.tobytes() == fusec.mulsum(x, x, 1).tobytes()
+
+
+def test_one_kernel_gives_the_bits_of_the_oracle():
+    x = rows(5, 300)
+    found = np.zeros_like(x)
+    reduction = run_on_reduction(stage(softmax_kernel(F32).graph), expand)
+    interpret_reduction(reduction, {"x": x, "y": found}, {}, x.shape, 1)
+    assert fusec.softmax(x).tobytes() == found.tobytes()
+
+
+def test_totals_of_levels_are_in_the_order_of_reductions():
+    x = rows(2, 9000)
+    _, _, mean = MOMENTS(x, 1.0, axis=1)
+    assert mean.tobytes() == fusec.mean(x, 1).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(20, 300), (2, 9000)])
+def test_outputs_may_lie_on_inputs(shape):
+    weight = rows(shape[1], seed=1)
+    for function in (fusec.softmax, lambda x, out=None: fusec.layer_norm(x, weight, weight, out=out)):
+        x = rows(*shape)
+        expected = function(x)
+        assert function(x, out=x) is x
+        assert x.tobytes() == expected.tobytes()
+        memory = rows(shape[0] * shape[1] + 7)
+        x = memory[:-7].reshape(shape)
+        expected = function(x.copy())
+        out = memory[7:].reshape(shape)  # overlaps, but for a few elements
+        function(x, out=out)
+        assert out.tobytes() == expected.tobytes()
+
+
+def test_what_is_read_again_is_not_overwritten():
+    power = apply("exp", X)
+    value = apply("add", apply("divide", power, total("add", power)), X)
+    kernel = GraphKernel(Graph("again", (X,), (("y", value),)))
+    x = rows(4, 200)
+    expected = kernel(x, axis=1)
+    assert kernel(x, axis=1, out=x).tobytes() == expected.tobytes()
+
+
+def test_inputs_broadcast_to_what_is_reduced():
+    w = Input("w", FLOAT32)
+    kernel = GraphKernel(Graph("both", (X, w), (("y", apply("divide", X, total("add", w))),)))
+    for n in (50, 9000):
+        x, row = rows(3, n), np.ones(n, "f4")
+        np.testing.assert_array_equal(kernel(x, row, axis=None), x / np.float32(3 * n))
+        np.testing.assert_array_equal(kernel(x, row, axis=1), x / np.float32(n))
+
+
+def test_layer_norm_scales_and_shifts():
+    x = rows(6, 40)
+    wide = x.astype("f8")
+    plain = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    weight, bias = rows(40, seed=2), rows(40, seed=3)
+    np.testing.assert_allclose(fusec.layer_norm(x), plain, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fusec.layer_norm(x, weight), plain * weight, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(fusec.layer_norm(x, weight, bias), plain * weight + bias, rtol=1e-4, atol=1e-4)
+    assert len(layer_norm_kernel(F32, scales=True, shifts=True).graph.inputs) == 4
+    half = x.astype("f2")
+    np.testing.assert_allclose(fusec.layer_norm(half), plain, rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(np.exp(fusec.log_softmax(x)), special.softmax(wide, 1), rtol=1e-5)
+    assert fusec.softmax(np.arange(4)).dtype == np.float64
+
+
+def test_repeated_calls_give_what_the_first_gave():
+    for n in (100, 9000):
+        x, y = rows(3, n), rows(3, n, seed=5)
+        first = fusec.softmax(x)
+        assert all(fusec.softmax(x).tobytes() == first.tobytes() for _ in range(3))
+        assert fusec.softmax(y).tobytes() == fusec.softmax(y.copy()).tobytes()
+
+
+def test_mistakes():
+    x = rows(2, 3)
+    with pytest.raises(TypeError):
+        MOMENTS(x)
+    with pytest.raises(ValueError, match="output"):
+        MOMENTS(x, 1.0, out=(x,))
+    with pytest.raises(IndexError, match="axis 5 is out of bounds"):
+        fusec.softmax(x, 5)
+    with pytest.raises(ValueError, match="Out shape is mismatched"):
+        fusec.softmax(x, out=np.zeros((3, 2), "f4"))
+    with pytest.raises(TypeError, match="not defined for dtype complex64"):
+        fusec.softmax(x.astype("c8"))
+    with pytest.raises(ValueError, match="no identity"):
+        fusec.softmax(np.zeros((3, 0), "f4"))
+    wide = GraphKernel(Graph("wide", (Input("x", FLOAT64),), (("y", total("add", Input("x", FLOAT64))),)))
+    with pytest.raises(TypeError, match="float64"):
+        wide(x)
