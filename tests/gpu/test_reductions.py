@@ -167,3 +167,28 @@ def test_more_than_two_to_the_31_elements():
     assert int(kernel(device).numpy()) == x.size
     assert (kernel(device, axis=0).numpy() == x.shape[0]).all()
     assert (kernel(device, axis=1).numpy() == x.shape[1]).all()
+
+
+BUILT_IN = (
+    "sum", "prod", "mean", "var", "std", "mean_var", "min", "max", "ptp", "minmax", "any", "all", "count_nonzero",
+    "argmin", "argmax", "logsumexp", "norm", "nansum", "nanmean", "nanvar", "nanmax", "nanargmin",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_reductions(name):
+    x = normal(70, 300)
+    x[3, 5] = np.nan if name.startswith("nan") else x[3, 5]
+    for axis in (None, 0, 1):
+        compare(getattr(fusec, name), x, axis=axis)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm"])
+def test_functions_of_rows(name):
+    for shape in ((7, 30), (5, 1000), (3, 4096)):
+        compare(getattr(fusec, name), normal(*shape))
+
+
+@pytest.mark.parametrize("name", ["vecdot", "mulsum"])
+def test_products(name):
+    compare(getattr(fusec, name), normal(70, 300), normal(70, 300, seed=1), axis=-1)
