@@ -19,6 +19,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.walk import is_elementary
 
 _DEAR = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
 _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
@@ -27,14 +28,20 @@ _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
 class Costs:
     """Scalar operations of expressions and statements, each expression node counted once."""
 
-    def __init__(self, functions: Iterable[Function]) -> None:
+    turns: that a loop is taken to make. usual: without what elementary functions do for rare arguments only.
+    """
+
+    def __init__(self, functions: Iterable[Function], turns: int = _TURNS, usual: bool = False) -> None:
+        self._turns = turns
         self._costs: dict[Expr, int] = {}
         self._unsafe: dict[Expr, bool] = {}
         self._calls: dict[str, tuple[int, bool]] = {}
         for function in functions:  # callees come first
             body = function.body
             risky = any(isinstance(kind, Pointer) for _, kind in function.params) or self.has_loop(body)
-            self._calls[function.name] = (self.of_body(body), risky or self._reads_memory(body))
+            is_guarded = usual and is_elementary(function)
+            work = [stmt for stmt in body if not (is_guarded and isinstance(stmt, If))]
+            self._calls[function.name] = (self.of_body(work), risky or self._reads_memory(body))
 
     def of(self, root: Expr) -> int:
         """Operations to evaluate an expression."""

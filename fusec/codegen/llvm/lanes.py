@@ -13,9 +13,9 @@ _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway
 _STRIDED_LANES = 16  # small elements with a stride are read one by one: more of them only make more text
 _LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 registers are in flight at once
-# Long chains of float64 operations leave even a processor that looks far ahead without work: with 32 registers to hold
-# them, four vectors of tanh, erf or a GELU take 6 to 15 % less time than two. Above this, spills take it back.
-_LIGHT_DOUBLE = 120
+# Long chains of operations leave even a processor that looks far ahead without work: with 32 registers to hold them,
+# four vectors of pow, tanh, erf or a GELU take 6 to 16 % less time than two. Above this, spills take it back.
+_LIGHT_WIDE = 120
 _STACK = 1 << 14  # bytes that the local arrays of all lanes may take
 
 
@@ -23,12 +23,12 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
     """A power of two: as many lanes as keep the registers of the hottest type busy without running out of them."""
     if vector_bits == 0:
         return 1
-    costs = Costs(program.functions)
+    costs = Costs(program.functions, usual=True)
     bodies = [program.body, *(function.body for function in program.functions)]
     stmts = [stmt for body in bodies for stmt in flatten(body)]
     cost = costs.of_body(program.body)
     bits = hot_bits(program)
-    many = _LIGHT_DOUBLE if (bits, vector_bits) == (64, 512) else _LIGHT
+    many = _LIGHT_WIDE if bits >= 32 and vector_bits == 512 else _LIGHT
     registers = 4 if cost <= many else (2 if cost <= _MEDIUM else 1)
     if any(isinstance(stmt, While) for stmt in stmts):
         registers = 2
