@@ -23,7 +23,7 @@ from fusec.errors import (
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec import random  # type: ignore[attr-defined]  # mypy asks this very file for its submodules
+    from fusec import random
     from fusec.decorators import elementwise, kernel, stencil
     from fusec.evaluation import NumExpr, evaluate, re_evaluate, validate
     from fusec.intrinsics import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fusec.reductions.kernels import ReductionKernel
     from fusec.reductions.normalise import *  # noqa: F403
     from fusec.reductions.selection import *  # noqa: F403
+    from fusec.simulation import simulate
 
 __version__ = VERSION
 
@@ -71,6 +72,7 @@ __all__ = [
     "local",
     "random",
     "re_evaluate",
+    "simulate",
     "stencil",
     "validate",
 ]
@@ -101,6 +103,11 @@ def __getattr__(name: str) -> object:
             from fusec import decorators
 
         return getattr(decorators, name)
+    if name == "simulate":
+        with forking.lock:
+            from fusec.simulation import simulate
+
+        return simulate
     if name in ("NumExpr", "evaluate", "re_evaluate", "validate"):
         with forking.lock:
             from fusec import evaluation

@@ -201,7 +201,7 @@ class Elementwise:
         block_size: object = None,
         **named: object,
     ) -> object:
-        variant, inputs, outputs = self._bound(args, named)
+        variant, inputs, outputs = self.bound(args, named)
         if out is not None:
             if outputs:
                 raise UnexpectedArgument(self.name, "out=", "the outputs were given by position already").at()
@@ -237,13 +237,13 @@ class Elementwise:
             arrays[param.name] = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype.numpy)
         if not arrays:
             raise BadParameter(f"'{self.name}' has no parameter that is given", "pass an array or a number").at()
-        variant, args, _ = self._bound((), arrays)
+        variant, args, _ = self.bound((), arrays)
         found = self._run(variant, args, None, None)
         if isinstance(found, tuple):
             return tuple(each[()] for each in found)
         return found[()]  # type: ignore[index]
 
-    def _bound(
+    def bound(
         self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[Variant, tuple[object, ...], tuple[object, ...]]:
         """The variant for these arguments, its inputs, and outputs given by position."""
@@ -381,7 +381,7 @@ class Elementwise:
     @briefly
     def explain(self, *args: object, **named: object) -> Explanation:
         """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
-        variant, inputs, outputs = self._bound(args, named)
+        variant, inputs, outputs = self.bound(args, named)
         return variant.explained((*inputs, *outputs))
 
     @property

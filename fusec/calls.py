@@ -100,7 +100,7 @@ def run(
     del stream, block_size
     call = read(kernel, args, size)
     if call.given or any(param.non_const for param in kernel.in_params):
-        _protect(kernel, call)
+        protect(kernel, call)
     plan = kernel.plan(call)
     _allocate(kernel, call, plan)
     if plan.space.size:
@@ -236,7 +236,7 @@ def _allocate(kernel: Planned, call: Call, plan: Plan) -> None:
 # --- memory that overlaps --------------------------------------------------------------------------------------------
 
 
-def _protect(kernel: Planned, call: Call) -> None:
+def protect(kernel: Planned, call: Call) -> None:
     """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
     outputs = [
         (param, array, view_of(array, dtype))

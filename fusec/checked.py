@@ -18,7 +18,7 @@ from fusec.errors.checks import AssertionFailed, IndexOutside, UnknownCheck
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.layouts import Shape
 from fusec.operands import is_foreign, is_number
-from fusec.pipeline import Source, Specialisation
+from fusec.pipeline import Source
 from fusec.planned import Planned, runner
 from fusec.records import dataclass, replace
 from fusec.signature import Parameter
@@ -112,7 +112,9 @@ def run(
     words = fault if isinstance(fault, np.ndarray) else fault.numpy()
     if words[0]:
         arrays = {param.name: arg for param, arg in zip(kernel.params[:nin], args, strict=False) if not is_number(arg)}
-        raise fault_of(kernel, words, {name: tuple(array.shape) for name, array in arrays.items()})  # type: ignore[attr-defined]
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}  # type: ignore[attr-defined]
+        spec = kernel.specialisation()
+        raise fault_of(kernel, words, shapes, dict(spec.types), spec.scalars)
     return outputs
 
 
@@ -126,10 +128,20 @@ def _on_device(fault: np.ndarray[Any, Any], args: tuple[object, ...], stream: ob
     return cuda.from_numpy(fault, cuda.same_device(arrays), handle)
 
 
-def fault_of(kernel: Planned, words: np.ndarray[Any, Any], shapes: Mapping[str, Shape]) -> FusecError:
-    """The error that the words of FAULT say. shapes: of the arrays of the call."""
-    spec = kernel.specialisation()
-    site, span = _place(kernel, spec, int(words[0]) - 1)
+def fault_of(
+    kernel: Planned,
+    words: np.ndarray[Any, Any],
+    shapes: Mapping[str, Shape],
+    types: Mapping[str, DType],
+    scalars: frozenset[str],
+) -> FusecError:
+    """The error that the words of FAULT say. shapes: of the arrays of the call; types: of all; scalars: the others."""
+    ndims = {param.name: len(shapes.get(param.name, ())) for param in kernel.params if param.raw}
+    source = kernel.definition
+    assert isinstance(source, CheckedSource), "only checked kernels have faults"
+    program, sites = source.checked(types, ndims, scalars)
+    site = sites[int(words[0]) - 1]
+    span = _span(program, site)
     index = int(np.int64(np.uint64(words[1]) | np.uint64(words[2]) << np.uint64(32)))
     element = str(int(words[3]) | int(words[4]) << 32)
     if not site.array:
@@ -140,15 +152,11 @@ def fault_of(kernel: Planned, words: np.ndarray[Any, Any], shapes: Mapping[str, 
     return IndexOutside(kernel.name, site.array, shown, limit, element).at(span)
 
 
-def _place(kernel: Planned, spec: Specialisation, number: int) -> tuple[Site, Span | None]:
-    """The site of a number, and its line in the user's text."""
-    source = kernel.definition
-    assert isinstance(source, CheckedSource), "only checked kernels have faults"
-    ndims = {name: ndim for name, (ndim, _) in spec.layout.raw}
-    program, sites = source.checked(dict(spec.types), ndims, spec.scalars)
-    site, file = sites[number], program.source
+def _span(program: Program, site: Site) -> Span | None:
+    """The line of a site in the user's text."""
+    file = program.source
     if file is None or not 0 < site.line <= len(file.line_starts):
-        return site, None
+        return None
     start, text = file.line_starts[site.line - 1], file.line(site.line)
     indent = len(text) - len(text.lstrip())
-    return site, Span(file, start + indent, start + len(text.rstrip()))
+    return Span(file, start + indent, start + len(text.rstrip()))

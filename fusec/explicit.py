@@ -87,7 +87,7 @@ class Explicit(Elementwise):
             cure = f"its parameters are: {', '.join(self.params)}; arrays are changed in place"
             given = f"{len(args)} arguments" if len(args) > len(self.params) else "out="
             raise UnexpectedArgument(self.name, given, cure).at()
-        variant, inputs, _ = self._bound(args, named)
+        variant, inputs, _ = self.bound(args, named)
         return variant, inputs, self._grid(variant, inputs)
 
     def _grid(self, variant: Variant, inputs: tuple[object, ...]) -> Shape:

@@ -146,7 +146,7 @@ class ElementwiseKernel(Planned):
             raise BadSize(self.name, repr(size)).at()
         if out is not None:
             if len(args) != self.nin:
-                raise (OutGivenTwice(self.name) if len(args) == self.nargs else self._wrong_number(len(args))).at()
+                raise (OutGivenTwice(self.name) if len(args) == self.nargs else self.wrong_number(len(args))).at()
             outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
             if len(outputs) != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, len(outputs), join(self.out_params)).at()
@@ -155,7 +155,7 @@ class ElementwiseKernel(Planned):
 
     def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
-            raise self._wrong_number(len(args)).at()
+            raise self.wrong_number(len(args)).at()
         if self.checks:
             results = checked.run(self._checked, args, size, stream, block_size)
         else:
@@ -169,7 +169,8 @@ class ElementwiseKernel(Planned):
     def _checked(self) -> Planned:
         return checked.checked(self)
 
-    def _wrong_number(self, given: int) -> WrongNumberOfArguments:
+    def wrong_number(self, given: int) -> WrongNumberOfArguments:
+        """The error for a call with so many arguments."""
         return WrongNumberOfArguments(
             self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
         )
@@ -211,7 +212,7 @@ class ElementwiseKernel(Planned):
     def explain(self, *args: object, size: int = -1) -> Explanation:
         """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
         if len(args) not in (self.nin, self.nargs):
-            raise self._wrong_number(len(args)).at()
+            raise self.wrong_number(len(args)).at()
         return self.explained(args, size)
 
     def __repr__(self) -> str:

@@ -393,3 +393,14 @@ class OutputTooLarge(UserError):
     shape: tuple[int, ...]
     nbytes: int
     cure: str = "work on parts of the arrays, or pass an output on disk (np.memmap)"
+
+
+class CannotSimulate(UserError):
+    """Something that the interpreter, or Python, cannot run as a kernel."""
+
+    code: ClassVar[str] = "F238"
+    message: ClassVar[str] = "{what} cannot be simulated"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    what: str
+    cure: str
