@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ROWS_PER_THREAD = 4  # rows, or vectors of columns, that let threads end together
 COLUMNS_PER_ROW = 128  # positions of these vectors
+TOGETHER = 1024  # columns that a thread takes side by side
 LEAST = 1 << 16  # elements that one thread scans sooner than others wake up
 
 
@@ -136,7 +137,7 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     steps = []
     for step in bound.steps:
         executable = pipeline.executable(kernel.scan, bound.request, step.form)
-        executable = engine.with_grain(executable, step.elements)
+        executable = engine.with_grain(executable, step.elements, 1 if step.form.is_last else TOGETHER)
         known = {AXIS: step.extent}
         steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
     return Plan(bound, tuple(steps))

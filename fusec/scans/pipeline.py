@@ -91,7 +91,8 @@ def generate(
             from fusec.runtime.cpu.processor import processor
 
             host = processor()
-            kernel = llvm.generate(
+            write = llvm.generate if form.is_last else llvm.generate_walk
+            kernel = write(
                 program, form.layout, vector_bits=host.vector_bits, half_casts=host.converts_halves,
                 permutes=host.permutes, fp=request.fp,
             )  # fmt: skip

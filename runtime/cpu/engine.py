@@ -71,9 +71,12 @@ def assembly(kernel: Kernel) -> str:
     return jit.assembly(kernel.name, kernel.source, _effort(kernel))
 
 
-def with_grain(executable: Executable, elements: int) -> Executable:
-    """The same executable, for positions that stand for so many elements each."""
-    return replace(executable, grain=grain_of(executable.kernel, elements))
+def with_grain(executable: Executable, elements: int, together: int = 1) -> Executable:
+    """The same executable, for positions that stand for so many elements each.
+
+    together: positions that one thread should take at least, since they lie side by side.
+    """
+    return replace(executable, grain=grain_of(executable.kernel, elements, together))
 
 
 def fingerprint() -> str:

@@ -53,10 +53,13 @@ def nanoseconds_per_element(kernel: Kernel) -> float:
     return kernel.cost / lanes * OPERATION_NS + sum(widths) * BYTE_NS + strided * STRIDED_NS + 0.01
 
 
-def grain_of(kernel: Kernel, elements: int = 1) -> Grain:
-    """The grain of a kernel for the threads of this process; elements: that one position stands for."""
+def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
+    """The grain of a kernel for the threads of this process.
+
+    elements: that one position stands for. together: positions that belong into one chunk.
+    """
     each = nanoseconds_per_element(kernel) * elements
-    unit = max(UNIT if elements == 1 else 1, kernel.group)
+    unit = max(UNIT if elements == 1 else 1, kernel.group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
     most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each, unit)))
     share = 16 if kernel.cost >= HEAVY_OPERATIONS else 4

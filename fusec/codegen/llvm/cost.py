@@ -26,7 +26,7 @@ _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
 
 
 class Costs:
-    """Scalar operations of expressions and statements, each expression node counted once."""
+    """Scalar operations of expressions and statements, each expression node counted once.
 
     turns: that a loop is taken to make. usual: without what elementary functions do for rare arguments only.
     """
@@ -102,7 +102,7 @@ class Costs:
             case If(then=then, orelse=orelse):
                 return own + 1 + self.of_body(then) + self.of_body(orelse)
             case While(body=body, step=step):
-                return _TURNS * (own + 1 + self.of_body(body) + self.of_body(step))
+                return self._turns * (own + 1 + self.of_body(body) + self.of_body(step))
             case Atomic():
                 return own + _ATOMIC
             case DeclareArray(length=length):

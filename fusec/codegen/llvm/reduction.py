@@ -49,16 +49,20 @@ class Part(Statements):
 
 
 class Held:
-    """The lanes of an accumulator in memory: V vectors of W lanes for each part; bools as bytes."""
+    """The lanes of an accumulator in memory: V vectors of W lanes for each part; bools as bytes.
 
-    def __init__(self, b: Builder, kind: Type, lanes: int) -> None:
+    zeroed: they may be read before they are written.
+    """
+
+    def __init__(self, b: Builder, kind: Type, lanes: int, *, zeroed: bool = True) -> None:
         self.b, self.lanes = b, lanes
         self.types = part_types(kind)
         self.slots = []
         for llvm in self.types:
             vector = f"<{lanes} x {_stored(llvm)}>"
             slot = b.alloca(vector, 64)
-            b.allocas.append(f"  store {vector} zeroinitializer, ptr {slot}, align 64")
+            if zeroed:
+                b.allocas.append(f"  store {vector} zeroinitializer, ptr {slot}, align 64")
             self.slots.append(slot)
 
     def read(self, lane: str) -> Operand:
@@ -92,12 +96,8 @@ def _align(llvm: str) -> int:
     return {"float": 4, "double": 8, "ptr": 8}.get(llvm) or int(llvm[1:]) // 8
 
 
-class ReductionNest(Nest):
-    """What the loops of reductions have in common."""
-
-    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
-        super().__init__(whole_program(reduction), layout, builder, arguments)
-        self.reduction = reduction
+class PartNest(Nest):
+    """Loops that a program is put into part by part."""
 
     def _scalars(self) -> Known:
         """The scalar parameters."""
@@ -112,26 +112,11 @@ class ReductionNest(Nest):
         varying = {name for name, (_, value) in known.items() if any(part.varying for part in value)}
         return Part(self._around(analysis, site), lanes).part(analysis.body(body, known, varying), known, values)
 
-    def _combined(self, site: Site, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
-        """Two accumulators combined."""
-        return Part(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
-
     def _analysis(self) -> Analysis:
         return Analysis(self.program.functions, self._source_varies, self.b.lanes)
 
     def _around(self, analysis: Analysis, site: Site) -> Surroundings:
         return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
-
-    def _stage_cost(self, stage: Stage) -> int:
-        """Operations to take one element in."""
-        if stage.accumulator is None:
-            return self.costs.of_body(stage.body)
-        value = Declare("", stage.accumulator.type, stage.accumulator.value)
-        return self.costs.of_body((*stage.body, value)) + self._combination_cost(stage.accumulator)
-
-    def _combination_cost(self, accumulator: Accumulator) -> int:
-        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
-        return self.costs.of(Call(accumulator.combine, sides, accumulator.type))
 
     # --- loops ---------------------------------------------------------------------------------------------------
 
@@ -166,6 +151,29 @@ class ReductionNest(Nest):
         body(middle.text, self._first_lanes(rest.text))
         b.jump(after)
         b.place(after)
+
+
+class ReductionNest(PartNest):
+    """What the loops of reductions have in common."""
+
+    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+        super().__init__(whole_program(reduction), layout, builder, arguments)
+        self.reduction = reduction
+
+    def _combined(self, site: Site, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
+        """Two accumulators combined."""
+        return Part(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
+
+    def _stage_cost(self, stage: Stage) -> int:
+        """Operations to take one element in."""
+        if stage.accumulator is None:
+            return self.costs.of_body(stage.body)
+        value = Declare("", stage.accumulator.type, stage.accumulator.value)
+        return self.costs.of_body((*stage.body, value)) + self._combination_cost(stage.accumulator)
+
+    def _combination_cost(self, accumulator: Accumulator) -> int:
+        sides = (Local("left", accumulator.type), Local("right", accumulator.type))
+        return self.costs.of(Call(accumulator.combine, sides, accumulator.type))
 
 
 def flat(values: Sequence[Operand]) -> Operand:
