@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.column import ColumnNest
+from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.interior import Parts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
@@ -21,6 +22,7 @@ from fusec.codegen.llvm.reduction import whole_program
 from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
+from fusec.codegen.llvm.walking import WalkNest, is_walk
 from fusec.dtypes import FLOAT32
 from fusec.ir.loops import GROUP, Program, Shuffle
 from fusec.ir.reductions import Reduction
@@ -78,6 +80,8 @@ def generate(
     nest = SplitNest(parts, program, layout, plain, arguments) if parts else Nest(program, layout, plain, arguments)
     cost = nest.costs.of_body((parts.split.interior if parts else program).body)
     nest.tail = _tail(cost, vector_bits, layout, grouped, parts)
+    if grouped:
+        cost = Costs(program.functions, 1).of_body(program.body)  # for each element that a position takes
     nest.write()
     notes = _notes(width, vector_bits, lanes is not None, nest.tail, parts)
     if transposed:
@@ -134,6 +138,37 @@ def generate_reduction(
     mode = "" if fp == "strict" else f", fp {fp}"
     heading = f"; {reduction.name} along axis {axis} of {layout.ndim}, for layout {layout.key}{mode}"
     source = "\n".join([heading, *declarations, _function(name, nest, vector_bits), "!0 = !{i32 1}", ""])
+    return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=(note,), fp=fp)
+
+
+def generate_walk(
+    program: Program,
+    layout: Layout,
+    *,
+    vector_bits: int = 512,
+    symbol: str | None = None,
+    half_casts: bool = True,
+    permutes: int = 0,
+    fp: Fp = "strict",
+) -> Kernel:
+    """The kernel of a program whose elements walk along an axis before the last one, by loops that all run alike.
+
+    Arguments are those of `generate`, which takes programs that no nest of loops can be made of.
+    """
+    if not is_walk(program, layout) or not vector_bits:
+        return generate(
+            program, layout, vector_bits=vector_bits, symbol=symbol, half_casts=half_casts, permutes=permutes, fp=fp
+        )
+    width = max(1, vector_bits // hot_bits(program))
+    name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
+    flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
+    builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
+    nest = WalkNest(program, layout, builder, arguments)
+    nest.tail = "masked" if vector_bits >= 512 else "scalar"
+    nest.write()
+    heading = f"; {program.name} along rows, for layout {layout.key}" + ("" if fp == "strict" else f", fp {fp}")
+    source = "\n".join([heading, *declarations, _function(name, nest, vector_bits), "!0 = !{i32 1}", ""])
+    note, cost = f"tiles of {nest.tile} columns, {width} at once", Costs(program.functions, 1).of_body(program.body)
     return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=(note,), fp=fp)
 
 
