@@ -168,6 +168,14 @@ def _plain(body: Body, reach: tuple[int, int], axis: int) -> Body:
             case Apply("less", (left, Query("", "shape", Const(value=other)))) if int(other) == axis:
                 at = position_of(left)
                 return TRUE if at and at[0] == axis and at[1] <= reach[1] else expr
+            case Apply("maximum", (left, Const(value=bound))):
+                at = position_of(left)
+                return left if at and at[0] == axis and at[1] + reach[0] >= int(bound) else expr
+            case Apply(
+                "minimum", (left, Apply("subtract", (Query("", "shape", Const(value=other)), Const(value=one))))
+            ):
+                at = position_of(left)
+                return left if at and at[0] == axis == int(other) and at[1] + int(one) <= reach[1] + 1 else expr
             case Apply("logical_and", (left, right)) if TRUE in (left, right):
                 return right if left == TRUE else left
             case Apply("where", (condition, then, orelse)) if condition in (TRUE, FALSE):

@@ -171,24 +171,26 @@ def _mapped(mode: str, index: Expr, extent: Expr) -> tuple[Expr, Expr | None]:
     """An index outside mapped inside, as scipy.ndimage has its modes; with constant, whether it is inside.
 
     Right for any distance, also beyond several widths of the array: reflect repeats it with a period of 2n, mirror with
-    one of 2n - 2.
+    one of 2n - 2. Most elements of a border find most of their neighbours inside, and divide for the others only.
     """
     last = apply("subtract", extent, ONE)
+    inside = apply("logical_and", apply("greater_equal", index, ZERO), apply("less", index, extent))
     match mode:
         case "nearest":
             return apply("minimum", apply("maximum", index, ZERO), last), None
         case "wrap":
-            return apply("remainder", index, extent), None
+            back = apply("remainder", index, extent)
         case "reflect":
-            period = apply("add", extent, extent)
-            rest = apply("remainder", index, period)
-            back = apply("subtract", apply("subtract", period, ONE), rest)
-            return apply("where", apply("less", rest, extent), rest, back), None
+            back = _there_and_back(index, extent, apply("add", extent, extent), ONE)
         case "mirror":
-            period = apply("maximum", apply("add", last, last), ONE)
-            rest = apply("remainder", index, period)
-            back = apply("subtract", period, rest)
-            return apply("where", apply("less", rest, extent), rest, back), None
+            back = _there_and_back(index, extent, apply("maximum", apply("add", last, last), ONE), ZERO)
         case _:  # constant, and skip, which stores nothing there
-            inside = apply("logical_and", apply("greater_equal", index, ZERO), apply("less", index, extent))
             return index, inside
+    return apply("where", inside, index, back), None
+
+
+def _there_and_back(index: Expr, extent: Expr, period: Expr, twice: Expr) -> Expr:
+    """An index that runs to the end of an axis and back again; twice: 1 if the ends come twice, else 0."""
+    rest = apply("remainder", index, period)
+    back = apply("subtract", apply("subtract", period, twice), rest)
+    return apply("where", apply("less", rest, extent), rest, back)
