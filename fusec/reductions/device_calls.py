@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusec import cache, debug, device_calls, forking, layouts, pipeline
+from fusec.dtypes import UINT8
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS, REDUCED
@@ -31,23 +32,33 @@ if TYPE_CHECKING:
     from fusec.runtime.cuda import DeviceArray, Module
 
 MODULES = 512  # compiled kernels kept in memory
+ALIGNED = 256  # bytes, as the driver's own memory
 
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel of a plan, with its arguments."""
+    """One kernel of a plan, with its arguments.
+
+    between: where the results of chunks lie that it reads and stores: (name, offset in bytes) in memory of the call.
+    """
 
     phase: Phase
     module: Module
     arguments: Arguments
+    launcher: cuda.Launcher
+    between: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled reduction for one combination of dtypes, shapes, strides, axes and device."""
+    """A compiled reduction for one combination of dtypes, shapes, strides, axes and device.
+
+    nbytes: of memory that the results of chunks take between the kernels.
+    """
 
     bound: Bound
     steps: tuple[Step, ...]
+    nbytes: int
 
 
 @dataclass
@@ -213,15 +224,26 @@ def make_plan(kernel: Reducing, call: Call) -> Plan:
         keepdims=call.keepdims,
     )
     bound = binding.bind(kernel, given)
-    return Plan(bound, tuple(_step(kernel, bound, phase, call.device) for phase in bound.phases))
+    steps: list[Step] = []
+    nbytes, before = 0, list[tuple[str, int]]()
+    for phase in bound.phases:
+        between, before = before, []
+        for stored, name, dtype in bound.partials if phase.role in ("first", "next") else ():
+            between = [*between, (stored, nbytes)]
+            before.append((name, nbytes))
+            nbytes += -(-prod(phase.space) * dtype.nbytes // ALIGNED) * ALIGNED
+        steps.append(_step(kernel, bound, phase, call.device, between))
+    return Plan(bound, tuple(steps), nbytes)
 
 
-def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int) -> Step:
+def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Sequence[tuple[str, int]]) -> Step:
     arch = cuda.device(device).arch
     with forking.lock:  # one thread compiles, the others wait
         module = _module(kernel.definition, bound.request, phase.kind, arch)
     known = {AXIS: phase.extents[phase.axis], REDUCED: bound.count}
-    return Step(phase, module, arrange(module.kernel, phase, phase.threads, bound.raw, known))
+    arguments = arrange(module.kernel, phase, phase.threads, bound.raw, known)
+    launcher = cuda.Launcher(module, prod(phase.threads), device)
+    return Step(phase, module, arguments, launcher, tuple(between))
 
 
 @lru_cache(maxsize=MODULES)
@@ -246,22 +268,20 @@ def _module(definition: Source, request: Request, phase: Phase, arch: str) -> Mo
 
 
 def _launch(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[DeviceArray]) -> None:
-    """The phases in order; memory between them comes from the device's pool and goes back after the last use."""
+    """The phases in order; memory between them comes from the device's pool and goes back after the last of them."""
     addresses = {name: each.pointer for name, each in call.inputs.items()}
     addresses |= {param.name: each.pointer for param, each in zip(kernel.out_params, outputs, strict=True)}
     if call.mask is not None:
         addresses[MASK] = call.mask.pointer
-    held: list[object] = []
+    between = cuda.empty((plan.nbytes,), UINT8, device=call.device, stream=call.stream) if plan.nbytes else None
     for step in plan.steps:
-        made: dict[str, int] = {}
-        if step.phase.role in ("first", "next"):
-            for stored, given, dtype in plan.bound.partials:
-                partial = cuda.empty(step.phase.space, dtype, device=call.device, stream=call.stream)
-                addresses[stored] = made[given] = partial.pointer
-                held.append(partial)
+        if between is not None:
+            addresses |= {name: between.pointer + offset for name, offset in step.between}
         words = step.arguments.fill(addresses, call.values, kernel.name)
-        cuda.launch(step.module, words, prod(step.phase.threads), call.stream, device=call.device)
-        addresses |= made
+        try:
+            step.launcher(words, call.stream)
+        except Exception:  # another device is current, or the driver refuses: the long way does it, or says why
+            cuda.launch(step.module, words, prod(step.phase.threads), call.stream, device=call.device)
 
 
 def _store_empty(kernel: Reducing, bound: Bound, outputs: Sequence[DeviceArray], call: Call) -> None:
