@@ -1,0 +1,352 @@
+# ruff: noqa: F841 - the variables are named in texts
+"""fusec.evaluate and its relatives take numexpr's calls, and mean by them what numexpr means."""
+
+import gc
+import pickle
+import sys
+import threading
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import fusec
+from fusec import evaluation
+
+CAPTURED = np.arange(4.0)
+
+
+def test_names_come_from_the_caller_and_then_from_its_module():
+    a, b = np.arange(4.0), 3
+    assert np.array_equal(fusec.evaluate("a*b + CAPTURED"), a * 4)
+    inner = lambda: fusec.evaluate("CAPTURED + 1")  # noqa: E731
+    assert np.array_equal(inner(), CAPTURED + 1)
+
+
+def test_dictionaries_replace_the_callers_names():
+    a = np.arange(4.0)
+    assert fusec.evaluate("a + 1", {"a": 2.0}) == 3
+    assert fusec.evaluate("a + CAPTURED", {"a": 2.0}, {"CAPTURED": 5}) == 7
+    assert np.array_equal(fusec.evaluate("a + CAPTURED", global_dict={"CAPTURED": 5}), np.arange(4.0) + 5)
+    with pytest.raises(KeyError, match="'CAPTURED' is defined neither"):
+        fusec.evaluate("a + CAPTURED", {"a": 2.0}, {})
+
+
+def test_names_in_any_script_are_names():
+    été, ﬁn, 数 = np.arange(3), 2, np.float32(1)  # the second is fin with a ligature, which Python takes for fin
+    assert np.array_equal(fusec.evaluate("été*ﬁn + fin + 数"), été * fin + fin + 数)
+    assert ﬁn == 2
+
+
+def test_a_class_body_and_a_module_are_callers_too():
+    namespace = {}
+    exec("import fusec\nx = 2\nclass C:\n    y = 3\n    z = fusec.evaluate('x*y')\n    w = y\n", namespace)
+    assert namespace["C"].z == 6
+    assert namespace["C"].w == 3
+
+
+def test_the_depth_of_the_caller_may_be_said():
+    def helper(text):
+        return fusec.evaluate(text, _frame_depth=4), fusec.validate("hidden + 1", _frame_depth=3)
+
+    hidden = 5
+    found, problem = helper("hidden * 2")
+    assert found == 2 * hidden
+    assert problem is None
+
+
+def test_nothing_keeps_the_callers_variables_alive():
+    def call():
+        big = np.zeros(1000)
+        gone = weakref.ref(big)
+        out = np.zeros(1000)
+        fusec.evaluate("big + 1", out=out)
+        lost = weakref.ref(out)
+        del big, out
+        gc.collect()
+        return gone(), lost(), len(sys._getframe().f_locals)
+
+    assert call()[:2] == (None, None)
+
+
+def test_a_dictionary_of_locals_stays_what_it_is():
+    def call():
+        a = 2
+        mine = locals()
+        assert fusec.evaluate("a + 1") == 3
+        return mine, a
+
+    assert call()[0]["a"] == 2
+
+
+def test_repeated_calls_with_other_kinds_of_arguments_never_mix():
+    for a in (
+        np.arange(3.0),
+        2.5,
+        2,
+        np.float32(3),
+        np.arange(3, dtype="i2"),
+        True,
+        1j,
+        np.arange(6.0)[::2],
+        [1, 2, 3],
+    ):
+        for b in (np.arange(3, dtype="f4"), 0.5, np.int8(4)):
+            for _ in range(3):
+                found, wanted = fusec.evaluate("a*b + 1"), np.asarray(a) * b + 1
+                assert np.array_equal(found, wanted)
+    a = np.arange(3, dtype="f4")
+    for b in (2, 2.5, True, 2, 2.5, np.float64(3), 2):
+        for _ in range(3):
+            assert fusec.evaluate("a + b").dtype == (a + b).dtype
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "e", "f", "d", "F", "D"])
+def test_every_dtype_keeps_itself(dtype):
+    x = np.array([0, 1, 1, 0]).astype(dtype)
+    assert fusec.evaluate("x").dtype == x.dtype
+    assert fusec.evaluate("x + x").dtype == x.dtype
+    assert np.array_equal(fusec.evaluate("x + x"), x + x)
+    assert fusec.evaluate("x * 2").dtype == (x * 2).dtype
+    assert fusec.evaluate("sum(x)").dtype == x.sum().dtype
+    assert np.array_equal(fusec.evaluate("sum(x)"), x.sum())
+
+
+def test_narrow_floats_of_ml_dtypes_are_dtypes():
+    x = np.arange(4).astype(ml_dtypes.bfloat16)
+    assert fusec.evaluate("x*x + 0.5").dtype == x.dtype
+    assert np.array_equal(fusec.evaluate("x*x + 0.5"), (x.astype("f4") ** 2 + 0.5).astype(x.dtype))
+    assert fusec.evaluate("float32(x)").dtype == np.float32
+
+
+def test_numbers_alone_give_arrays_without_axes_of_numexprs_types():
+    for text, dtype in {"2": "i4", "2**31 - 1": "i4", "2**31": "i8", "2**40": "i8", "1.5": "f8", "1 == 1": "?"}.items():
+        found = fusec.evaluate(text, {}, {})
+        assert isinstance(found, np.ndarray)
+        assert (found.dtype, found.shape) == (np.dtype(dtype), ())
+        assert found == eval(text)
+    a = np.uint32(42)
+    assert fusec.evaluate("a - 43", {"a": a}) == -1
+    assert fusec.evaluate("sum(a)", {"a": 3.0}) == 3
+
+
+# --- out, casting, order --------------------------------------------------------------------------------------------
+
+
+def test_out_receives_the_result_and_is_returned():
+    a = np.arange(6.0)
+    out = np.empty(6)
+    for _ in range(4):
+        assert fusec.evaluate("a*2", out=out) is out
+        assert np.array_equal(out, a * 2)
+    assert fusec.evaluate("a*2 + a", out=a) is a
+    assert np.array_equal(a, np.arange(6.0) * 3)
+    whole = np.zeros(3, "i4")
+    fusec.evaluate("3", out=whole)
+    assert np.array_equal(whole, [3, 3, 3])
+    total = np.zeros(())
+    assert fusec.evaluate("sum(a)", out=total) is total
+    assert total == a.sum()
+
+
+def test_out_of_another_dtype_is_a_question_of_the_rule():
+    a = np.array([1.7, -2.2, 300])
+    for rule, dtype in {"same_kind": "f4", "unsafe": "i4", "no": "f8", "safe": "D", "equiv": "f8"}.items():
+        out = np.zeros(3, dtype)
+        assert np.array_equal(fusec.evaluate("a + 0", out=out, casting=rule), a.astype(dtype))
+    for rule, dtype in {"same_kind": "i4", "safe": "f4", "no": "f4", "equiv": "D"}.items():
+        for _ in range(2):
+            with pytest.raises(TypeError, match="Cannot cast the result from float64 to"):
+                fusec.evaluate("a + 0", out=np.zeros(3, dtype), casting=rule)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        fusec.evaluate("sum(a)", out=np.zeros((), "i4"))
+
+
+def test_an_output_over_an_input_is_as_if_that_had_been_copied():
+    x = np.arange(10.0)
+    wanted = x[:-1] + x[1:]
+    fusec.evaluate("a + b", {"a": x[:-1], "b": x[1:]}, out=x[1:])
+    assert np.array_equal(x[1:], wanted)
+
+
+def test_order_is_that_of_new_results():
+    a = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    c = np.arange(6.0).reshape(2, 3)
+    names = {"a": a, "c": c}
+    for order, text, flag in [
+        ("K", "a + 1", "F"), ("C", "a + 1", "C"), ("F", "c + 1", "F"), ("A", "a + 1", "F"), ("A", "a + c", "C"),
+        ("A", "c + 1", "C"), ("K", "c + 1", "C"),
+    ]:  # fmt: skip
+        found = fusec.evaluate(text, names, order=order)
+        assert found.flags[f"{flag}_CONTIGUOUS"]
+        assert np.array_equal(found, eval(text, names))
+
+
+def test_options_that_there_are_not_are_refused():
+    a = 1.0
+    for wrong in ({"order": "X"}, {"casting": "maybe"}, {"optimization": "full"}, {"truediv": 3}, {"speed": 1}):
+        with pytest.raises(ValueError, match=r"order|casting|must be one of|Unknown keyword"):
+            fusec.evaluate("a", **wrong)
+    assert fusec.evaluate("a", sanitize=False, truediv="auto", optimization="none", disable_cache=True) == 1
+
+
+def test_operands_are_what_asarray_makes_arrays_of():
+    a = [1, 2, 3]
+    swapped = np.arange(3, dtype=">f8")
+    record = np.zeros(3, [("x", "f4"), ("y", "i2")])
+    record["y"] = 7
+    y = record["y"]
+    assert np.array_equal(fusec.evaluate("a + swapped + y"), [8, 10, 12])
+
+
+def test_text_is_refused_by_name():
+    for a in ("text", b"text", np.array(["a"]), np.array([b"a"]), np.str_("a")):
+        with pytest.raises(TypeError, match="'a' is text: fusec computes with numbers alone"):
+            fusec.evaluate("a == a", {"a": a})
+    with pytest.raises(TypeError, match="objects cannot be computed on"):
+        fusec.evaluate("a", {"a": np.array([None])})
+
+
+# --- validate, re_evaluate, NumExpr ----------------------------------------------------------------------------------
+
+
+def test_validate_returns_what_evaluate_would_raise():
+    a, i = np.arange(3.0), np.arange(3)
+    names = {"a": a, "i": i}
+    for text in ("a +", "zz", "i & a", "i ** -1", "sum(a, axis=1)", "a.T", "sin(a, a)", "a < a < a", "i << 1.5"):
+        problem = fusec.validate(text, names, {})
+        with pytest.raises(type(problem)) as caught:
+            fusec.evaluate(text, names, {})
+        assert str(caught.value) == str(problem)
+    assert fusec.validate("a + sum(sum(a*i, axis=0) + a, axis=0)") is None
+    assert isinstance(fusec.validate("a", names, {}, out=np.zeros(3, "i4")), TypeError)
+
+
+def test_re_evaluate_repeats_with_what_names_are_now():
+    a = np.arange(3.0)
+    fusec.evaluate("a*2 + sum(a)")
+    a = np.arange(4.0)
+    assert np.array_equal(fusec.re_evaluate(), a * 2 + a.sum())
+    assert fusec.re_evaluate({"a": 1.0}) == 3
+    out = np.zeros(4)
+    assert fusec.validate("a + 1", out=out, casting="same_kind") is None
+    assert fusec.re_evaluate() is out
+    assert np.array_equal(out, a + 1)
+    fusec.evaluate("a*3", disable_cache=True)
+    assert fusec.re_evaluate() is out
+
+
+def test_every_thread_has_an_expression_of_its_own():
+    seen = {}
+
+    def work(number):
+        try:
+            fusec.re_evaluate({})
+        except RuntimeError as problem:
+            seen[number] = [str(problem)]
+        fusec.validate(f"a*{number}", {"a": 1.0})
+        barrier.wait()
+        seen[number].append(float(fusec.re_evaluate({"a": 10.0})))
+
+    barrier = threading.Barrier(6)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    for number in range(6):
+        assert "has not evaluated" in seen[number][0]
+        assert seen[number][1] == 10 * number
+
+
+def test_threads_that_evaluate_the_same_text_agree():
+    a, wanted, wrong = np.arange(1000.0), np.arange(1000.0) ** 2 / 7, []
+
+    def work():
+        for at in range(20):
+            operand = a if at % 2 else a.astype("f4")
+            found = fusec.evaluate("a*a / 7 + 0*1", {"a": operand})
+            if not np.allclose(found, wanted, rtol=1e-6) or found.dtype != operand.dtype:
+                wrong.append(at)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+
+
+def test_a_compiled_expression_has_fixed_types():
+    found = fusec.NumExpr("2.0*a + 3*c", [("c", np.float64), ("a", np.float32)])
+    assert found.input_names == ("c", "a")
+    assert sorted(found.constants) == [2.0, 3]
+    assert np.array_equal(found(np.arange(3), np.ones(3, "f4")), [2, 5, 8])
+    assert found(1, np.float32(2)) == found.run(1, np.float32(2)) == 7
+    with pytest.raises(TypeError, match="Cannot cast 'a' from float64 to float32 according to the rule 'safe'"):
+        found(1.0, np.arange(3.0))
+    assert np.array_equal(found(1.0, np.arange(3.0), casting="same_kind"), [3, 5, 7])
+    with pytest.raises(TypeError, match="takes 2 argument"):
+        found(1.0)
+    with pytest.raises(ValueError, match="signature names"):
+        fusec.NumExpr("a + b", [("a", float)])
+    assert fusec.NumExpr("b - a")(np.arange(3), 1).dtype == np.float64
+    assert pickle.loads(pickle.dumps(found))(1, np.float32(2)) == 7
+    assert repr(found) == "<fusec.NumExpr '2.0*a + 3*c', (c, a)>"
+
+
+def test_the_texts_that_are_kept_have_a_bound():
+    for number in range(evaluation.MAX_KNOWN + 10):
+        fusec.validate(f"a + {number}", {"a": 1}, {})
+    assert len(evaluation._known) <= evaluation.MAX_KNOWN
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+
+def test_functions_of_numexpr_alone():
+    x, k = np.arange(4, dtype="f4"), np.arange(4)
+    assert np.array_equal(fusec.evaluate("copy(x)"), x)
+    assert np.array_equal(fusec.evaluate("ones_like(x*2)"), np.ones(4))
+    assert fusec.evaluate("ones_like(x)").dtype == x.dtype
+    assert np.array_equal(fusec.evaluate("complex(x, k)"), x + 1j * k)
+    assert fusec.evaluate("complex(x, x)").dtype == np.complex64
+    assert fusec.evaluate("complex(1, 2)") == 1 + 2j
+    assert np.array_equal(fusec.evaluate("complex(x, 1).imag + real(1j*x) + imag(2j*k)"), 1 + 2 * k)
+
+
+def test_conversions_go_by_the_names_of_dtypes():
+    x = np.array([1.9, -1.9])
+    for name in ("int8", "uint16", "float16", "float32", "complex64", "bool", "int", "float"):
+        wanted = {"int": np.int64, "float": np.float64, "uint16": np.uint16}.get(name, getattr(np, name, None))
+        assert fusec.evaluate(f"{name}(abs(x))").dtype == wanted
+    assert np.array_equal(fusec.evaluate("int32(x)"), [1, -1])
+
+
+def test_a_variable_may_be_called_like_a_function_or_a_type():
+    sin, sum, float32, out = 2.0, np.arange(3), 5, 1  # noqa: A001
+    assert np.array_equal(fusec.evaluate("sin(sum) + sin + float32(sum(sum)) + float32 + out"), np.sin(sum) + 11)
+
+
+def test_texts_may_have_many_lines_and_comments():
+    a = 2.0
+    assert (
+        fusec.evaluate("""
+        a + 1   # one more
+          - 3*a
+    """)
+        == a + 1 - 3 * a
+    )
+
+
+def test_long_sums_are_no_nesting():
+    a = np.arange(3.0)
+    assert np.array_equal(fusec.evaluate(" + ".join(["a"] * 500)), a * 500)
+
+
+def test_an_error_while_typing_points_into_the_text():
+    with pytest.raises(TypeError) as caught:
+        fusec.evaluate("2*x +\n x & 1", {"x": 1.5})
+    assert caught.value.span.text == "&"
+    assert caught.value.span.line == 2
