@@ -2,7 +2,8 @@
 
 One thread computes one element; the space is one-dimensional, or two-dimensional where 32-bit positions do not
 suffice. Arrays are buffers 0, 1, ... in the order of the kernel's pointer slots; all other slots, in their order, are
-the fields of one struct, laid out as C does, in the buffer after them.
+the fields of one struct, laid out as C does, in the buffer after them. Threadgroups are multiples of 32 threads where
+the text has SIMD-group functions.
 """
 
 from __future__ import annotations

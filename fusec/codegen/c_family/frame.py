@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.places import Places
@@ -9,7 +10,8 @@ from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.ir.expr import Struct
-from fusec.ir.loops import ArrayParam, Program, ScalarParam
+from fusec.ir.loops import GROUP, ArrayParam, Program, ScalarParam
+from fusec.ir.reductions import AXIS
 from fusec.kernel import Fp, Layout, Slot
 from fusec.layouts import WIDE
 from fusec.records import dataclass, field
@@ -84,13 +86,23 @@ class Frame:
             f"// layout {self.layout.key}{f', {self.lanes} elements at once' if self.lanes > 1 else ''}",
         ]
         mode = [MODES[self.fp]] if self.fp in MODES else []
-        return "\n".join([harmless(line) for line in lines] + mode + self._demands())
+        return "\n".join([harmless(line) for line in lines] + self._walk() + mode + self._demands())
+
+    def _walk(self) -> list[str]:
+        """Of a program that walks an axis itself: what its size counts."""
+        name = next((name for param, name in self.scalars if param.name == AXIS), "")
+        if not name:
+            return []
+        threads = f"{GROUP} threads" if facts.has_shuffles(self.program.body) else "a thread"
+        return [f"// {name}: elements along the axis that is reduced; size: {threads} for each of its chunks"]
 
     def _demands(self) -> list[str]:
         """What the arguments must be for the text to be right, as a comment line; nothing if anything will do."""
         demands = []
         if self.groups:
             demands.append(f"arrays aligned to {self.layout.aligned} bytes")
+        if facts.has_shuffles(self.program.body):
+            demands.append(f"blocks of a multiple of {GROUP} threads")
         if not self.layout.wide:
             demands.append(f"fewer than 2^{WIDE.bit_length() - 1} elements, and bytes from end to end of an array")
         return [f"// needs {'; '.join(demands)}"] if demands else []
