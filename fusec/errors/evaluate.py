@@ -1,4 +1,4 @@
-"""Errors of expressions given as texts to fusec.evaluate (codes F260 to F279)."""
+"""Errors of expressions given as texts to fusec.evaluate (codes F500 to F519)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FusecKeyError(FusecError, KeyError):
 class NotAnExpression(UserError):
     """A text that is no expression, or has what expressions cannot say."""
 
-    code: ClassVar[str] = "F260"
+    code: ClassVar[str] = "F500"
     message: ClassVar[str] = "{what}"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecSyntaxError
@@ -33,7 +33,7 @@ class NotAnExpression(UserError):
 class ExpressionTooLarge(UserError):
     """A text beyond the bounds."""
 
-    code: ClassVar[str] = "F261"
+    code: ClassVar[str] = "F501"
     message: ClassVar[str] = "the expression is too large: more than {limit} {what}"
     hint: ClassVar[str] = "split it, and pass the results of its parts as arrays"
     exception: ClassVar[type[FusecError]] = FusecSyntaxError
@@ -44,7 +44,7 @@ class ExpressionTooLarge(UserError):
 class NoTruth(UserError):
     """Python's own logic, which needs one truth for a whole array."""
 
-    code: ClassVar[str] = "F262"
+    code: ClassVar[str] = "F502"
     message: ClassVar[str] = "{what} would need one truth for all elements"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
@@ -55,7 +55,7 @@ class NoTruth(UserError):
 class NameNotFound(UserError):
     """A name that neither dictionary nor frame has."""
 
-    code: ClassVar[str] = "F263"
+    code: ClassVar[str] = "F503"
     message: ClassVar[str] = "'{name}' is defined neither where evaluate is called nor in the dictionaries given"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecKeyError
@@ -66,7 +66,7 @@ class NameNotFound(UserError):
 class NotANumber(UserError):
     """Text or another object where numbers are needed."""
 
-    code: ClassVar[str] = "F264"
+    code: ClassVar[str] = "F504"
     message: ClassVar[str] = "{what}: fusec computes with numbers alone"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
@@ -77,7 +77,7 @@ class NotANumber(UserError):
 class NegativePower(UserError):
     """An integer to the power of a negative integer; NumPy's text."""
 
-    code: ClassVar[str] = "F265"
+    code: ClassVar[str] = "F505"
     message: ClassVar[str] = "Integers to negative integer powers are not allowed."
     hint: ClassVar[str] = "write 1 / x, or x ** -1.0"
 
@@ -85,7 +85,7 @@ class NegativePower(UserError):
 class BadAxis(UserError):
     """An axis that a reduction in a text cannot have."""
 
-    code: ClassVar[str] = "F266"
+    code: ClassVar[str] = "F506"
     message: ClassVar[str] = "{what}"
     hint: ClassVar[str] = "{cure}"
     what: str
@@ -95,7 +95,7 @@ class BadAxis(UserError):
 class BadOption(UserError):
     """A keyword of evaluate with a value that it does not take, or one that there is none of."""
 
-    code: ClassVar[str] = "F267"
+    code: ClassVar[str] = "F507"
     message: ClassVar[str] = "{what}"
     hint: ClassVar[str] = "{cure}"
     what: str
@@ -105,7 +105,7 @@ class BadOption(UserError):
 class CannotCast(UserError):
     """A dtype that becomes another one only by a looser rule than was given."""
 
-    code: ClassVar[str] = "F268"
+    code: ClassVar[str] = "F508"
     message: ClassVar[str] = "Cannot cast {what} from {dtype} to {wanted} according to the rule '{rule}'"
     hint: ClassVar[str] = "pass casting='unsafe', or convert in the expression: {wanted}(x)"
     exception: ClassVar[type[FusecError]] = FusecTypeError
@@ -118,7 +118,7 @@ class CannotCast(UserError):
 class NothingBefore(UserError):
     """Something to be evaluated again where nothing has been evaluated."""
 
-    code: ClassVar[str] = "F269"
+    code: ClassVar[str] = "F509"
     message: ClassVar[str] = "this thread has not evaluated or validated an expression yet"
     hint: ClassVar[str] = "call fusec.evaluate or fusec.validate before fusec.re_evaluate"
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
@@ -127,7 +127,7 @@ class NothingBefore(UserError):
 class ArgumentsOfExpression(UserError):
     """A compiled expression called with too many or too few arguments."""
 
-    code: ClassVar[str] = "F270"
+    code: ClassVar[str] = "F510"
     message: ClassVar[str] = "the expression takes {expected} argument(s), given {given}"
     hint: ClassVar[str] = "its names are, in this order: {names}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
