@@ -1,6 +1,7 @@
 """The work: inputs, what is computed from them, and how many bytes that must move at least.
 
-Every workload is elementwise, so a result is checked on a sample of its elements against float64 NumPy.
+Element-wise results are checked on a sample of their elements against float64 NumPy; the reductions, which stand in
+reductions.py, as a whole.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import reductions
+from reductions import REDUCTIONS
 
 Arrays = tuple[np.ndarray, ...]
 ITERATIONS = 50  # of Mandelbrot
@@ -21,8 +24,8 @@ class Workload:
     """One row of the table.
 
     inputs: makes the operands of about n elements. compute: the same expression for every array library, given its
-    namespace. group: "compute", "layout", "function", "function64" or "call". sizes: what it is run with unless asked
-    otherwise. kernel: the expression in C, if it stands in one line. dtype: of the operands and results.
+    namespace. group: "compute", "layout", "function", "function64", "reduction" or "call". sizes: what it is run with
+    unless asked otherwise. kernel: the expression in C, if it stands in one line. dtype: of the operands and results.
     tolerance: of the error relative to the largest result; for integer results the share that may differ.
     """
 
@@ -46,6 +49,8 @@ class Workload:
     def least_bytes(self, operands: Arrays) -> int:
         """Bytes that must cross the memory bus: each used element once; gaps cost their cache lines too."""
         read = sum(touched(operand) for operand in operands)
+        if self.group == "reduction":
+            return read + self.result_dtype.itemsize * reductions.result_size(self.name, operands)
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         return read + self.result_dtype.itemsize * self.outputs * math.prod(shape)
 
@@ -262,6 +267,11 @@ WORKLOADS = {
         Workload("unaligned", unaligned, saxpy, "layout", text="x at an odd address"),
         *functions("float32", "", 1e-5),
         *functions("float64", "64", 1e-12),
+        *(
+            Workload(name, inputs, compute, "reduction", sizes, integer=name == "argmax", tolerance=2e-6, text=text)
+            for name, (inputs, compute, sizes, _, text) in REDUCTIONS.items()
+        ),
+        Workload("call_sum", reductions.vector, REDUCTIONS["sum"][1], "call", sizes=(1000,), text="sum"),
         Workload("call_add", PAIR, add, "call", sizes=(1000,), text="x + y"),
         Workload("call_gelu", uniform((-6, 6)), gelu, "call", sizes=(1000,), text="GELU"),
     )
@@ -280,6 +290,9 @@ def error(work: Workload, operands: Arrays, results: Arrays, sample: int = 20_00
 
     For integer results: the share of elements that differ from the same steps in float32 (rounding decides there).
     """
+    name = work.name.removeprefix("call_")
+    if name in REDUCTIONS:
+        return reductions.error(name, operands, results)
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
     size = math.prod(shape)
     at = np.unravel_index(np.linspace(0, size - 1, min(size, sample)).astype(np.int64), shape)

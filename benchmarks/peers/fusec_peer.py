@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from reductions import REDUCTIONS, result_size
 from workloads import ITERATIONS, Arrays, Workload
 
 import fusec
@@ -61,8 +63,25 @@ class Library:
         self.version = fusec.__version__  # the number of threads comes from FUSEC_NUM_THREADS
         self.out = out
 
+    def _reduced(self, name: str, operands: Arrays) -> Prepared:
+        run = reduction(name)
+        if not self.out:
+            last: list[object] = [None]
+
+            def call() -> None:
+                last[0] = run(*operands)
+
+            return call, lambda: as_tuple(last[0])
+        count = result_size(name, operands)
+        shape = operands[0].shape if count == operands[0].size else () if count == 1 else (count,)
+        given = np.empty(shape, np.int64 if name == "argmax" else np.float32)
+        return partial(run, *operands, out=given), lambda: (given,)
+
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
+        name = work.name.removeprefix("call_")
+        if name in REDUCTIONS:
+            return self._reduced(name, operands)
         ins, outs, operation = function(work, len(operands)) if work.kernel else KERNELS.get(work.name, SAXPY)
         kernel = fusec.ElementwiseKernel(ins, outs, operation, work.name)
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
@@ -77,6 +96,18 @@ class Library:
             last[0] = kernel(*operands)
 
         return call, lambda: as_tuple(last[0])
+
+
+def reduction(name: str) -> Callable[..., object]:
+    """The built-in reduction of a workload, or a kernel of its own."""
+    kind, _, along = name.partition("_")
+    axis = int(along) if along.isdigit() else None
+    if name in ("softmax", "layer_norm"):
+        return getattr(fusec, name)
+    if kind == "squares":
+        kernel = fusec.ReductionKernel("T x, T y", "T z", "(x - y) * (x - y)", "a + b", "z = a", "0", "squares")
+        return partial(kernel, axis=axis)
+    return partial(getattr(fusec, kind), axis=axis)
 
 
 def as_tuple(result: object) -> Arrays:

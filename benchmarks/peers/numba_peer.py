@@ -9,9 +9,11 @@ from typing import Any
 
 import numba
 import numpy as np
+from reductions import result_size
 from workloads import ITERATIONS, Arrays, Workload
 
 from peers import Prepared
+from peers.numba_reductions import LOOPS
 
 F = np.float32
 
@@ -158,6 +160,12 @@ class Library:
 
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
+        name = work.name.removeprefix("call_")
+        if name in LOOPS:
+            made = np.empty(result_size(name, operands), np.int64 if work.integer else np.float32)
+            outputs = (made.reshape(operands[0].shape) if made.size == operands[0].size else made,)
+            run = numba.njit(parallel=work.group != "call", fastmath=self.fastmath, cache=True)(LOOPS[name])
+            return partial(run, *operands, *outputs), lambda: outputs
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         inputs = [np.broadcast_to(x, shape) if x.shape != shape else x for x in operands]
         outputs = tuple(np.empty(shape, work.result_dtype) for _ in range(work.outputs))

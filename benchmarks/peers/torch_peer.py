@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from reductions import EPSILON
 from workloads import Arrays, Workload
 
 from peers import Prepared
@@ -25,6 +26,10 @@ class Library:
         inputs = [torch.from_numpy(operand) for operand in operands]
 
         def run(*tensors):
+            if work.name == "softmax":
+                return torch.softmax(*tensors, dim=1)
+            if work.name == "layer_norm":
+                return torch.nn.functional.layer_norm(*tensors, tensors[0].shape[1:], eps=EPSILON)
             return work.compute(torch, *tensors)
 
         if self.compiled:
