@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fusec import random
     from fusec.decorators import elementwise, kernel, stencil
     from fusec.evaluation import NumExpr, evaluate, re_evaluate, validate
+    from fusec.fusing.fused import fuse
     from fusec.intrinsics import (
         atomic_add,
         atomic_and,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from fusec.reductions.kernels import ReductionKernel
     from fusec.reductions.normalise import *  # noqa: F403
     from fusec.reductions.selection import *  # noqa: F403
+    from fusec.scans.cumulative import *  # noqa: F403
+    from fusec.scans.kernels import ScanKernel
     from fusec.simulation import simulate
 
 __version__ = VERSION
@@ -57,6 +60,7 @@ __all__ = [
     "FusecValueError",
     "NumExpr",
     "ReductionKernel",
+    "ScanKernel",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -67,6 +71,7 @@ __all__ = [
     "atomic_xor",
     "elementwise",
     "evaluate",
+    "fuse",
     "grid",
     "kernel",
     "local",
@@ -86,6 +91,12 @@ REDUCTIONS = {
 }
 
 
+SCANS = {
+    "cumulative": "cummax cummin cumprod cumsum cumulative_prod cumulative_sum logcumsumexp",
+    "kernels": "ScanKernel",
+}
+
+
 def __getattr__(name: str) -> object:
     """Import the kernels when first asked for, so that tools that only read a module of fusec stay light."""
     if name == "ElementwiseKernel":
@@ -98,6 +109,11 @@ def __getattr__(name: str) -> object:
             from fusec.reductions.kernels import ReductionKernel
 
         return ReductionKernel
+    if name == "fuse":
+        with forking.lock:
+            from fusec.fusing.fused import fuse
+
+        return fuse
     if name in ("elementwise", "kernel", "stencil"):
         with forking.lock:
             from fusec import decorators
@@ -126,6 +142,11 @@ def __getattr__(name: str) -> object:
             with forking.lock:
                 found = getattr(importlib.import_module(f"fusec.reductions.{part}"), name)
             return globals().setdefault(name, found)
+    for part, names in SCANS.items():
+        if name in names.split():
+            with forking.lock:
+                found = getattr(importlib.import_module(f"fusec.scans.{part}"), name)
+            return globals().setdefault(name, found)
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")
 
 
@@ -142,4 +163,4 @@ sys.modules[__name__].__class__ = _Package
 
 def __dir__() -> list[str]:
     """The public names, those not imported yet included."""
-    return sorted({*globals(), *__all__, *" ".join(REDUCTIONS.values()).split()})
+    return sorted({*globals(), *__all__, *" ".join((*REDUCTIONS.values(), *SCANS.values())).split()})

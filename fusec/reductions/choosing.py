@@ -30,9 +30,9 @@ def total(
     name: str, rule: str, given: Given, dtype: Asked, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
 ) -> Reducing:
     """A sum or product."""
-    row = _row(given, name)
+    row = row_of(given, name)
     default = WIDE.get(row.kind, row)
-    result = _asked(name, default, dtype, out)
+    result = asked(name, default, dtype, out)
     held = compute_type(default if dtype is None else result)
     numbers = (("initial", held),) if starts else ()
     return _kernel(Formula(name, rule, (row,), held, (("z", result),), numbers, masked, skips_nan))
@@ -41,13 +41,13 @@ def total(
 @lru_cache(CACHE)
 def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> Reducing:
     """A sum of products."""
-    rows = (_row(left, name), _row(right, name))
+    rows = (row_of(left, name), row_of(right, name))
     default = dtypes.promote(*rows)
     if default is None:
         raise NotReducible(name, f"{rows[0]} with {rows[1]}", "convert one of them").at()
     if name == "mulsum":
         default = WIDE.get(default.kind, default)
-    result = _asked(name, default, dtype, out)
+    result = asked(name, default, dtype, out)
     held = compute_type(default if dtype is None else result)
     return _kernel(Formula(name, name, rows, INT64 if held == BOOL else held, (("z", result),)))
 
@@ -56,13 +56,13 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> R
 def truth(name: str, given: Given, *, masked: bool) -> Reducing:
     """Whether any or all elements are not zero, or how many."""
     kind = INT64 if name == "count_nonzero" else BOOL
-    return _kernel(Formula(name, name, (_row(given, name),), kind, (("z", kind),), (), masked))
+    return _kernel(Formula(name, name, (row_of(given, name),), kind, (("z", kind),), (), masked))
 
 
 @lru_cache(CACHE)
 def extreme(name: str, rule: str, given: Given, *, starts: bool, masked: bool, skips_nan: bool) -> Reducing:
     """The least or greatest element, both, or their distance."""
-    row = _ordered(given, rule)
+    row = ordered(given, rule)
     if rule == "ptp" and row == BOOL:
         raise NotReducible("ptp", "bool", "truths are not subtracted; compare any() with all()").at()
     held = compute_type(row)
@@ -74,7 +74,7 @@ def extreme(name: str, rule: str, given: Given, *, starts: bool, masked: bool, s
 @lru_cache(CACHE)
 def place(name: str, given: Given, *, short: bool, skips_nan: bool) -> Reducing:
     """The place of an extreme element. short: int32 holds all places."""
-    row = _ordered(given, name)
+    row = ordered(given, name)
     held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
     return _kernel(Formula(name, name, (row,), held, (("z", INT64),), (), False, skips_nan and row.is_float, index))
 
@@ -85,9 +85,9 @@ def moments(
 ) -> Reducing:
     """Means and variances."""
     name = outputs[-1]
-    row = _row(given, name)
+    row = row_of(given, name)
     default = row if row.kind in ("float", "complex") else FLOAT64
-    result = _floating(name, _asked(name, default, dtype, out))
+    result = _floating(name, asked(name, default, dtype, out))
     held = compute_type(default if dtype is None else result)
     stored = tuple((each, result if each == "mean" else real_type(result)) for each in outputs)
     rule, numbers = ("mean", ()) if outputs == ("mean",) else ("spread", (("correction", real_type(held)),))
@@ -97,9 +97,9 @@ def moments(
 @lru_cache(CACHE)
 def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
     """A norm; one of an order without a rule of its own takes it as a number."""
-    row = _row(given, "norm")
+    row = row_of(given, "norm")
     default = row if row.kind in ("float", "complex") else FLOAT64
-    result = _floating("norm", _asked("norm", default, dtype, out))
+    result = _floating("norm", asked("norm", default, dtype, out))
     held = real_type(compute_type(default if dtype is None else result))
     name = {inf: "maximum", -inf: "minimum"}.get(order, "norm")
     numbers = () if order in NORMS else (("p", held),)
@@ -109,7 +109,7 @@ def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
 @lru_cache(CACHE)
 def logsumexp(given: Given) -> Reducing:
     """The logarithm of a sum of powers."""
-    row = _ordered(given, "logsumexp")
+    row = ordered(given, "logsumexp")
     floating = row if row.is_float else FLOAT64
     return _kernel(Formula("logsumexp", "logsumexp", (row,), compute_type(floating), (("z", floating),)))
 
@@ -121,25 +121,26 @@ def _kernel(formula: Formula) -> Reducing:
     return Reducing(formula, signature_of(formula), uses_index=formula.rule in ("argmin", "argmax"))
 
 
-def _row(given: Given, name: str, param: str = "x") -> DType:
+def row_of(given: Given, name: str, param: str = "x") -> DType:
+    """The dtype of an argument. Raises UnsupportedDtype."""
     found = dtypes.from_numpy(given)
     if found is None:
         raise UnsupportedDtype(name, param, str(given), cure_for(given)).at()
     return found
 
 
-def _ordered(given: Given, name: str) -> DType:
+def ordered(given: Given, name: str) -> DType:
     """The dtype of elements that are less or greater. Raises NotReducible for complex numbers."""
-    row = _row(given, name)
+    row = row_of(given, name)
     if row.is_complex:
         raise NotReducible(name, row.name, "complex numbers have no order; pass abs(x), or a part").at()
     return row
 
 
-def _asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
+def asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
     """The dtype of the result: as asked for; that of `out` if it can hold the default; or the default."""
     if dtype is not None:
-        found = _row(dtype, name, "dtype")
+        found = row_of(dtype, name, "dtype")
         if default.is_complex and not found.is_complex:
             raise NotReducible(name, default.name, f"{found} would drop imaginary parts; pass x.real").at()
         return found

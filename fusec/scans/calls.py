@@ -16,7 +16,7 @@ from fusec.errors.scans import AxisNeeded, SegmentsNotBool
 from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
 from fusec.layouts import Shape, View
-from fusec.operands import Array, dtype_of, view_of, wrapper_of
+from fusec.operands import Array, dtype_of, host_array, view_of, wrapper_of
 from fusec.records import dataclass
 from fusec.reductions import binding, calls
 from fusec.reductions.calls import Call
@@ -75,6 +75,18 @@ def run(
             target[...] = source
     given: Sequence[object] = out if isinstance(out, (tuple, list)) else (out,)
     return tuple(given) if out is not None else args[kernel.nin :]
+
+
+def output_of(kernel: Scanning, shape: Shape, out: object) -> Array:
+    """The output of one more element along an axis: the array given, or a new one, of the kernel's declared dtype."""
+    (param,) = kernel.out_params
+    assert param.dtype is not None, "a built-in scan declares its output"
+    if out is None:
+        return np.empty(shape, param.dtype.numpy)
+    view = host_array(out, param.name, kernel.name)
+    if view.shape != shape:
+        raise OutShapeMismatch(kernel.name, param.name, view.shape, shape).at()
+    return view
 
 
 def _disturbed(call: Call, outputs: Sequence[Array]) -> bool:

@@ -1,0 +1,175 @@
+"""The scans that are built in, named and called as NumPy's and the Array API's.
+
+Sums and products of small integers and bools accumulate in int64 or uint64 and wrap; float16 and bfloat16 accumulate in
+float32, and every element is rounded once. A nan is the result from its place on, as in NumPy's accumulate.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from fusec.dtypes import BOOL, FLOAT64, DType, compute_type
+from fusec.errors.scans import AxisNeeded
+from fusec.operands import Array
+from fusec.planned import briefly
+from fusec.reductions.arguments import Dtype, array_of, dtype_of, named
+from fusec.reductions.binding import normalised
+from fusec.reductions.choosing import WIDE, Asked, Given, asked, ordered, row_of
+from fusec.scans import calls
+from fusec.scans.kernels import ScanKernel
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
+
+POWERS = """
+struct Powers { REAL top; REAL sum; };
+__device__ REAL anchor(REAL top) { return isfinite(top) ? top : (REAL)0; }
+__device__ Powers joined(Powers a, Powers b) {
+    Powers both;
+    both.top = maximum(a.top, b.top);
+    REAL zero = anchor(both.top);
+    both.sum = a.sum * exp(anchor(a.top) - zero) + b.sum * exp(anchor(b.top) - zero);
+    return both;
+}
+__device__ Powers single(REAL x) {
+    Powers made;
+    made.top = x;
+    made.sum = isfinite(x) ? (REAL)1 : exp(x);
+    return made;
+}"""
+"""A sum of powers as ``sum * exp(anchor(top))``, whose greatest term is 1 unless it is 0 or infinite."""
+
+
+@briefly
+def cumsum(x: object, axis: int | None = None, dtype: Dtype = None, out: object = None) -> object:
+    """The sums of all elements up to each one.
+
+    axis: an integer; None for those of the flattened array. dtype: in which to accumulate. out: the output array.
+    """
+    return _total("cumsum", "+", 0, x, axis, dtype, out)
+
+
+@briefly
+def cumprod(x: object, axis: int | None = None, dtype: Dtype = None, out: object = None) -> object:
+    """The products of all elements up to each one; arguments as for `cumsum`."""
+    return _total("cumprod", "*", 1, x, axis, dtype, out)
+
+
+@briefly
+def cumulative_sum(
+    x: object, /, *, axis: int | None = None, dtype: Dtype = None, out: object = None, include_initial: bool = False
+) -> object:
+    """The Array API's `cumsum`: axis= may be left out for one dimension only.
+
+    include_initial: the first result is 0, so that the axis has one more.
+    """
+    return _standard("cumulative_sum", "+", 0, x, axis, dtype, out, include_initial)
+
+
+@briefly
+def cumulative_prod(
+    x: object, /, *, axis: int | None = None, dtype: Dtype = None, out: object = None, include_initial: bool = False
+) -> object:
+    """The Array API's `cumprod`; arguments as for `cumulative_sum`, the first result being 1."""
+    return _standard("cumulative_prod", "*", 1, x, axis, dtype, out, include_initial)
+
+
+@briefly
+def cummax(x: object, axis: int | None = None, out: object = None) -> object:
+    """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``; axis as for `cumsum`."""
+    given, array = _flat(x, axis, "cummax")
+    return _extreme("cummax", array.dtype)(given, axis=-1 if axis is None else axis, out=out)
+
+
+@briefly
+def cummin(x: object, axis: int | None = None, out: object = None) -> object:
+    """The least of all elements up to each one; arguments as for `cummax`."""
+    given, array = _flat(x, axis, "cummin")
+    return _extreme("cummin", array.dtype)(given, axis=-1 if axis is None else axis, out=out)
+
+
+@briefly
+def logcumsumexp(x: object, axis: int | None = None, out: object = None) -> object:
+    """The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."""
+    given, array = _flat(x, axis, "logcumsumexp")
+    return _powers(array.dtype)(given, axis=-1 if axis is None else axis, out=out)
+
+
+# --- arguments -----------------------------------------------------------------------------------------------------
+
+
+def _flat(x: object, axis: int | None, name: str) -> tuple[object, Array]:
+    """The argument, flattened if no axis is named, and an array of its dtype."""
+    given, array = array_of(x, name)
+    if axis is None and array.ndim != 1:
+        given = cast("Array", given).reshape(-1)
+    return given, array
+
+
+def _total(name: str, op: str, start: int, x: object, axis: int | None, dtype: Dtype, out: object) -> object:
+    given, array = _flat(x, axis, name)
+    kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
+    return kernel(given, axis=-1 if axis is None else axis, out=out)
+
+
+def _standard(
+    name: str,
+    op: str,
+    start: int,
+    x: object,
+    axis: int | None,
+    dtype: Dtype,
+    out: object,
+    include_initial: bool,
+) -> object:
+    given, array = array_of(x, name)
+    if axis is None and array.ndim != 1:
+        raise AxisNeeded(name, "None", array.ndim).at()
+    kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
+    if not include_initial:
+        return kernel(given, axis=-1 if axis is None else axis, out=out)
+    (along,) = normalised(name, -1 if axis is None else axis, array.shape)
+    shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
+    made = calls.output_of(kernel, shape, out)
+    lead = (slice(None),) * along
+    made[(*lead, slice(0, 1))] = start
+    kernel(given, axis=along, out=made[(*lead, slice(1, None))])
+    return made if out is None else out
+
+
+# --- kernels -------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _running(name: str, op: str, start: int, given: Given, dtype: Asked, out: Asked) -> ScanKernel:
+    row = row_of(given, name)
+    default = WIDE.get(row.kind, row)
+    result = asked(name, default, dtype, out)
+    held = compute_type(default if dtype is None else result)
+    return _kernel(name, row, result, "x", f"a {op} b", held, start)
+
+
+@lru_cache(1024)
+def _extreme(name: str, given: Given) -> ScanKernel:
+    row = ordered(given, name)
+    if row == BOOL:
+        return _kernel(name, row, row, "x", "a || b" if name == "cummax" else "a && b", row)
+    word = "maximum" if name == "cummax" else "minimum"
+    return _kernel(name, row, row, "x", f"{word}(a, b)", compute_type(row))
+
+
+@lru_cache(1024)
+def _powers(given: Given) -> ScanKernel:
+    row = ordered(given, "logcumsumexp")
+    floating = row if row.is_float else FLOAT64
+    real = compute_type(floating).name
+    return ScanKernel(
+        f"{row} x", f"{floating} y", f"single(({real})x)", "joined(a, b)", "y = log(a.sum) + anchor(a.top)", None,
+        "logcumsumexp", "Powers", POWERS.replace("REAL", real),
+    )  # fmt: skip
+
+
+def _kernel(
+    name: str, row: DType, result: DType, mapped: str, combined: str, held: DType, start: int | None = None
+) -> ScanKernel:
+    return ScanKernel(f"{row} x", f"{result} y", mapped, combined, "y = a", start, name, held.name)
