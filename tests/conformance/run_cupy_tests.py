@@ -1,4 +1,4 @@
-"""Runs CuPy's own tests of ElementwiseKernel and raw arrays against fusec, over NumPy arrays.
+"""Runs CuPy's own tests of ElementwiseKernel, raw arrays and cupy.fuse against fusec, over NumPy arrays.
 
 ``python tests/conformance/run_cupy_tests.py PATH`` with PATH a checkout of the public repository cupy/cupy. Left out:
 textures, which a CPU has not, and the items that need more than 8 GiB and test CuPy's own reductions.
@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 FILES = ("test_userkernel.py", "test_carray.py")
+FUSION = "example array ufunc routines reduction indexing misc".split()
+FILES += tuple(f"fusion_tests/test_{name}.py" for name in FUSION)
 LEFT_OUT = "not Texture and not 32BitBoundary"
 
 

@@ -6,6 +6,8 @@ from numpy import bool_, float32, float64, ndarray, random  # noqa: F401
 
 import cupy.testing  # noqa: F401 - in place of the testing that NumPy has
 import fusec
+from cupy import _core, cuda, exceptions  # noqa: F401
+from fusec import fuse  # noqa: F401
 
 
 class ElementwiseKernel(fusec.ElementwiseKernel):
@@ -27,3 +29,10 @@ def get_default_memory_pool():
 
 
 asnumpy = np.asarray
+
+
+def get_array_module(*_):
+    """This module, whatever the arrays."""
+    import cupy
+
+    return cupy

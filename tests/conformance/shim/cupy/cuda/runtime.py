@@ -3,3 +3,10 @@
 is_hip = False
 cudaChannelFormatKindFloat = cudaResourceTypeArray = cudaAddressModeClamp = 0
 cudaFilterModePoint = cudaReadModeElementType = 0
+cudaDevAttrCooperativeLaunch = 0
+
+
+def deviceGetAttribute(attribute, device):  # noqa: N802 - CuPy's name
+    """What fused kernels need of a device is there."""
+    del attribute, device
+    return 1

@@ -1,0 +1,1 @@
+"""Fusing array code: functions of arrays, traced once for each kind of call, run as few kernels."""

@@ -1,0 +1,146 @@
+"""NumPy's element-wise functions on values: dtypes as NumPy resolves them, operations from the op table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec import dtypes
+from fusec.dtypes import BOOL, INT32, STORAGE_FLOATS, UINT8, DType
+from fusec.errors.fusing import NotFusable
+from fusec.frontends.python import arithmetic
+from fusec.frontends.python.functions import FUNCTIONS, Site
+from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType, carrier, storage
+from fusec.frontends.python.values import Scalar, converted
+from fusec.fusing.trace import Trace, here, rounded_to
+from fusec.fusing.values import Value, phantom
+from fusec.ir.expr import apply, const
+
+WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
+COMPARISONS = frozenset("equal not_equal less less_equal greater greater_equal".split())
+EXACT = frozenset("negative positive absolute abs minimum maximum fmin fmax copysign conjugate nextafter".split())
+Make = Callable[[list[Scalar]], list[Scalar]]
+
+
+def known_dtype(given: Any) -> DType:
+    """The row of a NumPy dtype. Raises NotFusable."""
+    found = dtypes.from_numpy(given)
+    if found is None:
+        raise NotFusable(f"dtype {np.dtype(given)}", f"convert it; supported are {', '.join(dtypes.BY_NAME)}").at(here())
+    return found
+
+
+def resolved(ufunc: np.ufunc, kinds: Sequence[Kind], dtype: object = None) -> tuple[DType, ...]:
+    """The dtypes of the loop that NumPy would choose: inputs, then outputs. Raises NumPy's errors."""
+    given = [_resolvable(kind) for kind in kinds]
+    options: dict[str, Any] = {}
+    if dtype is not None:
+        options["signature"] = (*([None] * ufunc.nin), *([np.dtype(dtype)] * ufunc.nout))  # type: ignore[call-overload]
+    found = ufunc.resolve_dtypes((*given, *([None] * ufunc.nout)), **options)  # type: ignore[arg-type]
+    return tuple(map(known_dtype, found))
+
+
+def _resolvable(kind: Kind) -> object:
+    if isinstance(kind, PythonType):
+        return np.dtype(bool) if kind == PY_BOOL else WEAK[kind]
+    return kind.numpy
+
+
+def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: object = None) -> list[Value]:
+    """The outputs of a ufunc. Raises NotFusable, and what NumPy raises for operands that it has no loop for."""
+    if len(values) != ufunc.nin:
+        raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} operands, but {len(values)} were given")
+    name = ufunc.__name__
+    if name not in FUNCTIONS and name not in SEVERAL:
+        cure = f"fused are {', '.join(sorted(each for each in FUNCTIONS if hasattr(np, each)))}"
+        raise NotFusable(f"'{name}'", cure).at(here())
+    types = resolved(ufunc, [each.kind for each in values], dtype)
+    values = trace.ready(values)
+    if name in COMPARISONS and dtype is None:
+        scalars = [each.scalar for each in values]
+    else:
+        scalars = [trace.adapted(each, kind).scalar for each, kind in zip(values, types[: ufunc.nin], strict=True)]
+        if name == "power" and values[1].scalar.literal is not None:
+            scalars[1] = values[1].scalar  # some exponents are computed without pow, as NumPy does
+    site = Site(name, here())
+    made = SEVERAL[name](site, scalars) if name in SEVERAL else [FUNCTIONS[name].make(site, scalars)]
+    found = []
+    for scalar, wanted in zip(made, types[ufunc.nin :], strict=True):
+        found.append(trace.combined(finished(scalar, wanted, name), values))
+    return found
+
+
+def finished(scalar: Scalar, wanted: DType, name: str) -> Scalar:
+    """A result in its dtype, rounded as an array of it would hold it."""
+    if wanted in STORAGE_FLOATS and not (scalar.type == wanted and name in EXACT):
+        return Scalar(wanted, rounded_to(scalar.expr, wanted))
+    if storage(scalar.type) != wanted:
+        return Scalar(wanted, converted(scalar.expr, carrier(wanted)))
+    return Scalar(wanted, scalar.expr)
+
+
+def python_operator(trace: Trace, op: str, left: Value, right: Value) -> Value:
+    """An operator on two Python numbers, whose result is one too."""
+    made = arithmetic.binary(op, left.scalar, right.scalar, here())
+    return trace.combined(made, [left, right])
+
+
+def choose(trace: Trace, condition: Value, then: Value, orelse: Value) -> Value:
+    """np.where."""
+    dtype = known_dtype(np.result_type(*(_example(each) for each in (then, orelse))))
+    condition, then, orelse = trace.ready([condition, then, orelse])
+    test = arithmetic.condition(condition.scalar)
+    parts = [trace.adapted(each, dtype).expr for each in (then, orelse)]
+    return trace.combined(Scalar(dtype, apply("where", test, *parts)), [condition, then, orelse])
+
+
+def _example(value: Value) -> Any:
+    """What NumPy promotes like the value."""
+    if value.is_weak:
+        return WEAK[value.kind](0) if value.kind != PY_BOOL else np.dtype(bool)  # type: ignore[index]
+    return value.dtype.numpy
+
+
+def result_type(values: Sequence[Value]) -> DType:
+    """The dtype that NumPy gives to several values together."""
+    return known_dtype(np.result_type(*map(_example, values)))
+
+
+def full(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+    """An array of one number."""
+    return Value(value.scalar, phantom(shape, dtype.numpy))
+
+
+# --- ufuncs of several outputs ---------------------------------------------------------------------------------------
+
+
+def _divmod(site: Site, args: list[Scalar]) -> list[Scalar]:
+    return [arithmetic.binary(op, args[0], args[1], site.span) for op in ("//", "%")]
+
+
+def _modf(site: Site, args: list[Scalar]) -> list[Scalar]:
+    del site
+    (x,) = args
+    return [Scalar(x.type, apply("modf_fraction", x.expr)), Scalar(x.type, apply("trunc", x.expr))]
+
+
+def _frexp(site: Site, args: list[Scalar]) -> list[Scalar]:
+    del site
+    (x,) = args
+    return [Scalar(x.type, apply("frexp_mantissa", x.expr)), Scalar(INT32, apply("frexp_exponent", x.expr))]
+
+
+def _bitwise_count(site: Site, args: list[Scalar]) -> list[Scalar]:
+    size = FUNCTIONS["abs"].make(site, args)
+    if size.type == BOOL:
+        return [Scalar(UINT8, converted(size.expr, UINT8))]
+    return [Scalar(UINT8, converted(apply("count_ones", size.expr), UINT8))]
+
+
+SEVERAL: dict[str, Callable[[Site, list[Scalar]], list[Scalar]]] = {
+    "divmod": _divmod, "modf": _modf, "frexp": _frexp, "bitwise_count": _bitwise_count,
+}  # fmt: skip
+
+__all__ = ["apply_ufunc", "choose", "const", "full", "known_dtype", "python_operator", "result_type"]

@@ -1,0 +1,360 @@
+"""fusec.fuse: a function of arrays that is traced for each kind of call and then runs as few kernels."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from fusec import dtypes
+from fusec.dtypes import DType
+from fusec.errors.fusing import NotTraceable
+from fusec.frontends.python.types import PYTHON_TYPES, PythonType
+from fusec.fusing import reducing, routines, tracers, ufuncs
+from fusec.fusing.namespace import Namespace
+from fusec.fusing.plans import Builder, Fetch, KernelStep, viewed
+from fusec.fusing.trace import NeedsNumberError, Trace, literal
+from fusec.fusing.values import Buffer, geometry
+from fusec.operands import dtype_of
+from fusec.planned import briefly
+from fusec.records import dataclass
+
+MAX_PLANS = 256  # kinds of calls remembered by one function
+LOADED = (reducing, routines, ufuncs)  # these fill the tables
+
+Tracer = tracers.Tracer
+Result = Callable[[Sequence[Any], list[Any]], Any]
+
+
+@dataclass(eq=False)
+class Plan:
+    """What calls of one kind do. size: buffers. writes: arguments that are written. apart: which arguments shared
+    memory with one of these when the plan was made.
+    """
+
+    steps: tuple[KernelStep, ...]
+    size: int
+    result: Result
+    writes: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Run all kernels; the result of the function."""
+        held: list[Any] = [None] * self.size
+        for step in self.steps:
+            step.run(args, held)
+        return self.result(args, held)
+
+
+class Fused:
+    """A function of arrays; see `fusec.fuse`."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self._function = function
+        self._name = name if name.isidentifier() and name.isascii() else "fused"
+        self._plans: dict[Any, Plan] = {}
+        self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
+        self._lock = threading.Lock()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function on NumPy arrays, numbers, and anything else that it takes."""
+        if options:
+            return self._with_options(args, options)
+        key = []
+        for arg in args:
+            kind = type(arg)
+            if kind is np.ndarray:
+                key += (arg.dtype, arg.shape, arg.strides)
+            elif kind is float and not self._values:
+                key.append(float)
+            else:
+                return self._general(args, options)
+        plan = self._plans.get((*key,))
+        if plan is None or plan.writes:
+            return self._general(args, options)
+        return plan.run(args)
+
+    def _with_options(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return self._general(args, options)
+
+    @briefly
+    def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        found = _Arguments(args, options)
+        if found.is_traced:
+            return self._function(*args, **options)
+        return self._plan(found).run(found.flat)
+
+    def _plan(self, found: _Arguments) -> Plan:
+        """The plan of a call, made at the first of its kind."""
+        key = found.key(self._values)
+        plan = self._plans.get(key)
+        if plan is not None and plan.writes:
+            pattern = found.pattern(plan.writes)
+            if pattern is not None:
+                key = (key, pattern)
+                plan = self._plans.get(key)
+        if plan is None:
+            plan, key = self._made(found)
+            with self._lock:
+                if len(self._plans) >= MAX_PLANS:
+                    self._plans.clear()
+                self._plans[key] = plan
+        return plan
+
+    def _made(self, found: _Arguments) -> tuple[Plan, Any]:
+        """Trace the function, again if numbers turn out to be needed as such or memory to be shared."""
+        pattern: Any = None
+        while True:
+            try:
+                plan = _Run(self._name, self._function, found, self._values, pattern).plan()
+            except NeedsNumberError as need:
+                self._values = self._values | {need.place}
+                continue
+            if pattern is None and plan.writes:
+                pattern = found.pattern(plan.writes)
+                if pattern is not None:
+                    continue
+            key = found.key(self._values)
+            return plan, key if pattern is None else (key, pattern)
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def explain(self, *args: Any, **options: Any) -> Any:
+        """How many kernels a call runs, what each does, and why they are not one. Nothing is run."""
+        from fusec.fusing.report import report
+
+        return report(self._name, self._plan(_Arguments(args, options)))
+
+    def clear_cache(self) -> None:
+        """Forget all plans; the next call traces the function again."""
+        with self._lock:
+            self._plans.clear()
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<fusec.fuse {self._name}>"
+
+
+class _Arguments:
+    """The arguments of a call: arrays and numbers in one list, and what is around them."""
+
+    def __init__(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        self.flat: list[Any] = []
+        self.kinds: list[Any] = []
+        self.is_traced = False
+        self.around = (tuple(map(self._taken, args)), {name: self._taken(each) for name, each in options.items()})
+
+    def _taken(self, given: Any) -> Any:
+        """What stands for an argument: _At for what is traced."""
+        kind = type(given)
+        if isinstance(given, np.ndarray):
+            self.kinds += [(given.dtype, given.shape, given.strides)]
+        elif kind in (int, float, complex):
+            self.kinds += [(kind,)]
+        elif isinstance(given, np.generic) and given.dtype.kind in "iufcb":
+            self.kinds += [(given.dtype,)]
+        elif kind in (tuple, list):
+            return _Nest(kind, tuple(map(self._taken, given)))
+        elif kind is dict:
+            return _Nest(dict, tuple((name, self._taken(each)) for name, each in given.items()))
+        else:
+            self.is_traced |= isinstance(given, (Tracer, Namespace))
+            return _Static(given)
+        self.flat.append(given)
+        return _At(len(self.flat) - 1)
+
+    def key(self, values: frozenset[int]) -> Any:
+        """What the plan depends on."""
+        plain = self.around[1] or not all(isinstance(each, _At) for each in self.around[0])
+        found: list[Any] = []
+        for at, kind in enumerate(self.kinds):
+            found += kind if len(kind) != 1 or kind[0] is not float or at in values else (float,)
+            if at in values:
+                found.append(("value", repr(self.flat[at])))
+        if plain:
+            found.append((self.around[0], tuple(self.around[1].items())))
+        return (*found,)
+
+    def pattern(self, writes: Sequence[int]) -> Any:
+        """Which arguments share memory with others, if those that are written do; None if they do not."""
+        arrays = [(at, each) for at, each in enumerate(self.flat) if isinstance(each, np.ndarray) and each.ndim + 1]
+        groups: dict[int, int] = {}
+        written = set(writes)
+        found = False
+        for number, (at, each) in enumerate(arrays):
+            groups[at] = at
+            for other, before in arrays[:number]:
+                if np.may_share_memory(each, before) and (at in written or other in written or groups[other] != other):
+                    groups[at] = groups[other]
+                    found = True
+        if not found:
+            return None
+        offsets = tuple(
+            each.__array_interface__["data"][0] - self.flat[groups[at]].__array_interface__["data"][0]
+            if groups[at] != at else 0
+            for at, each in arrays
+        )  # fmt: skip
+        return (tuple(groups.items()), offsets)
+
+
+@dataclass(frozen=True)
+class _At:
+    """An array or number by its place."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """A tuple, list or dictionary."""
+
+    kind: Any
+    items: tuple[Any, ...]
+
+
+class _Static:
+    """Anything else, which the function gets as it is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Static) or type(self.value) is not type(other.value):
+            return False
+        return self.value is other.value or bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        try:
+            return hash((type(self.value), self.value))
+        except TypeError:
+            return hash(type(self.value))
+
+
+class _Run:
+    """One run of the function on tracers."""
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], found: _Arguments, values: frozenset[int], pattern: Any
+    ) -> None:
+        self.trace, self.function, self.found, self.values = Trace(name), function, found, values
+        self.groups = dict(pattern[0]) if pattern is not None else {}
+        self.arguments: dict[int, Tracer] = {}
+
+    def plan(self) -> Plan:
+        """Trace, and schedule what was traced."""
+        args, options = self.found.around
+        result = self.function(*map(self._given, args), **{name: self._given(each) for name, each in options.items()})
+        self.trace.finish()
+        needed: list[Buffer] = []
+        rebuilt = self._returned(result, needed)
+        self.trace.finish()
+        builder = Builder(self.trace, needed)
+        steps = builder.steps()
+        writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
+        return Plan(tuple(steps), builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)))
+
+    def _given(self, around: Any) -> Any:
+        match around:
+            case _At(place):
+                return self._argument(place)
+            case _Nest(kind, items):
+                if kind is dict:
+                    return {name: self._given(each) for name, each in items}
+                return kind(map(self._given, items))
+            case _:
+                return Namespace(self.trace) if around.value is np else around.value
+
+    def _argument(self, place: int) -> Any:
+        given = self.found.flat[place]
+        if isinstance(given, np.ndarray):
+            if place not in self.arguments:
+                dtype = dtype_of(given, f"argument {place}", self.trace.name)
+                group = self.groups.get(place, place)
+                same = self.arguments.get(group)
+                if same is not None and geometry(same._seen) == geometry(given):
+                    return same
+                memory = self.trace.argument(place, given, dtype, group)
+                self.arguments[place] = Tracer(self.trace, memory, (), given)
+            return self.arguments[place]
+        if place in self.values:
+            return given
+        kind: PythonType | DType
+        if type(given) in PYTHON_TYPES:
+            kind = PYTHON_TYPES[type(given)]
+        else:
+            found = dtypes.from_numpy(given.dtype)
+            if found is None:
+                raise NotTraceable(f"a number of dtype {given.dtype} cannot be fused", "convert it to float64").at()
+            kind = found
+        return tracers.made(self.trace, self.trace.number(place, kind), True)
+
+    # --- what is returned ----------------------------------------------------------------------------------------
+
+    def _returned(self, result: Any, needed: list[Buffer]) -> Result:
+        """From a call's arrays to what the function returns."""
+        if isinstance(result, Tracer):
+            return self._array(result, needed)
+        if type(result) in (tuple, list):
+            kind, parts = type(result), [self._returned(each, needed) for each in result]
+            return lambda args, held: kind([part(args, held) for part in parts])
+        if isinstance(result, tuple) and hasattr(result, "_fields"):
+            named, parts = type(result), [self._returned(each, needed) for each in result]
+            return lambda args, held: named(*[part(args, held) for part in parts])
+        if type(result) is dict:
+            pairs = [(name, self._returned(each, needed)) for name, each in result.items()]
+            return lambda args, held: {name: part(args, held) for name, part in pairs}
+        return lambda args, held: result
+
+    def _array(self, result: Tracer, needed: list[Buffer]) -> Result:
+        memory, value = result._memory, result._memory.value
+        weak: type | None = None
+        if value is not None and not memory.is_argument:
+            if isinstance(value.kind, PythonType):
+                weak = {"bool": bool, "int": int, "float": float, "complex": complex}[value.kind.name]
+            leaf = self.trace.leaves.get(value.expr)  # type: ignore[call-overload]
+            if leaf is not None and leaf.number is not None and leaf.number[0] == "argument" and not result._steps:
+                place: int = leaf.number[1]  # type: ignore[assignment]
+                return lambda args, held: args[place]
+        buffer = memory.buffer if memory.is_argument else self.trace.settle(memory)
+        assert buffer is not None, "results have memory"
+        if buffer.kind == "temporary":
+            needed.append(buffer)
+        fetch: Fetch = viewed(buffer, result._steps)
+        if weak is not None:
+            return lambda args, held: weak(fetch(args, held)[()])
+        if result._is_scalar:
+            return lambda args, held: fetch(args, held)[()]
+        return fetch
+
+
+@overload
+def fuse(function: Callable[..., Any], /, *, name: str = "", kernel_name: str = "") -> Fused: ...
+@overload
+def fuse(function: None = None, /, *, name: str = "", kernel_name: str = "") -> Callable[[Callable[..., Any]], Fused]: ...
+
+
+def fuse(
+    function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = ""
+) -> Fused | Callable[[Callable[..., Any]], Fused]:
+    """Make a function of NumPy arrays run as few kernels; a decorator, bare or with options.
+
+    The function is called once for every kind of call (dtypes, shapes, strides) with objects that note what is done
+    with them; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments
+    and NumPy's functions that docs/fuse.md lists; branches on values of arrays are refused. name: of the kernels;
+    kernel_name: the same, as CuPy calls it. Raises FusecTypeError for what cannot be traced, with the line.
+    """
+
+    def decorate(decorated: Callable[..., Any]) -> Fused:
+        return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))
+
+    return decorate if function is None else decorate(function)
+
+
+__all__ = ["Fused", "fuse", "literal"]

@@ -1,0 +1,289 @@
+"""A plan: the kernels of one trace in order, where each gets its arrays from, and what the call returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fusec import calls, forking, layouts
+from fusec.calls import Call
+from fusec.entries import Entries
+from fusec.errors import FusecError
+from fusec.errors.reductions import RowsTooLong
+from fusec.fusing.groups import Group
+from fusec.fusing.schedule import schedule
+from fusec.fusing.trace import Trace
+from fusec.fusing.values import Array, Buffer, Leaf, Statement, Store, leaves_of, replaced
+from fusec.ir.expr import Expr
+from fusec.ir.graph import Graph, Input
+from fusec.ir.text import print_graph
+from fusec.operands import memory_order
+from fusec.planned import Planned
+from fusec.plans import Plan as KernelPlan
+from fusec.records import dataclass
+from fusec.reductions.graph_kernels import GraphKernel
+from fusec.reductions.arguments import run
+from fusec.reductions.graphs import ElementwiseSource, ReducingSource, signature_of
+from fusec.reductions.kernels import Reducing
+
+Shape = tuple[int, ...]
+Fetch = Callable[[Sequence[Any], list[Any]], Any]
+"""From the arguments of a call and the buffers of its plan to an operand."""
+
+
+class MapKernel(Planned):
+    """A graph in which nothing is reduced, as a function of arrays; returns a tuple."""
+
+    def __init__(self, source: ElementwiseSource) -> None:
+        super().__init__(source, signature_of(source), return_tuple=True)
+        self._entries = Entries(self._from_python)
+        self._fast: Callable[..., Any] = self._from_python
+
+    def __call__(self, *args: object) -> Any:
+        """All outputs."""
+        return self._fast(*args)
+
+    def _from_python(self, *args: object) -> object:
+        return calls.run(self, args, -1)
+
+    def hasten(self, plan: KernelPlan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        self._fast = self._entries.after(self, plan, call, again) or self._fast
+
+
+@lru_cache(maxsize=512)
+def _map_kernel(source: ElementwiseSource) -> MapKernel:
+    return MapKernel(source)
+
+
+@lru_cache(maxsize=512)
+def _reducing(source: ReducingSource, scalars: frozenset[str]) -> Reducing:
+    return GraphKernel(source.graph).whole(scalars)
+
+
+@dataclass(eq=False)
+class KernelStep:
+    """One kernel with its operands.
+
+    stores: for each output the operand that it is written to, and the buffer of the plan that this is or None; empty if
+    the kernel makes its outputs itself, which are then kept at the places and in the shapes that `makes` says.
+    """
+
+    group: Group
+    kernel: MapKernel | Reducing
+    leaves: list[Leaf]
+    inputs: tuple[Fetch, ...]
+    stores: tuple[Fetch, ...]
+    makes: tuple[tuple[int, ...], tuple[Shape | None, ...]]
+
+    def run(self, args: Sequence[Any], held: list[Any]) -> None:
+        """Run on the arguments of a call and the buffers of the plan."""
+        inputs = tuple([fetch(args, held) for fetch in self.inputs])
+        outputs = tuple([fetch(args, held) for fetch in self.stores])
+        if isinstance(self.kernel, MapKernel):
+            found = self.kernel(*inputs, *outputs)
+        elif outputs:
+            self.kernel.reduce(inputs, outputs, self.axis, True, True)
+        else:
+            found = run(self.kernel, inputs, None, self.axis, True)
+            found = found if isinstance(found, tuple) else (found,)
+        for place, shape, each in zip(*self.makes, found if self.makes[0] else (), strict=True):
+            held[place] = each if shape is None else each.reshape(shape)
+
+    @property
+    def axis(self) -> int | tuple[int, ...] | None:
+        """The axes that are reduced, as a call says it shortest."""
+        axes = self.group.axes or ()
+        if len(axes) == len(self.group.shape):
+            return None
+        return axes[0] if len(axes) == 1 else axes
+
+
+class Builder:
+    """Makes the plan of a trace."""
+
+    def __init__(self, trace: Trace, needed: Sequence[Buffer]) -> None:
+        self.trace, self.needed = trace, needed
+        self.size = 1 + max(
+            (each.buffer.place for each in trace.statements if each.buffer.kind == "temporary"), default=-1
+        )
+        self.unstaged: dict[object, str] = {}
+
+    @forking.forks_wait
+    def steps(self) -> list[KernelStep]:
+        """The kernels in order; rows that do not fit a chunk are walked once."""
+        while True:
+            groups = schedule(self.trace, self.needed, self.unstaged)
+            found = [self._step(at, group, groups) for at, group in enumerate(groups)]
+            long = next((step for step in found if not self._fits(step)), None)
+            if long is None:
+                self.size = max(
+                    [self.size, *(each.buffer.place + 1 for each in self.trace.statements if each.buffer.kind == "temporary")]
+                )
+                return found
+            self.unstaged[long.group.shape, long.group.axes] = ""
+
+    def _fits(self, step: KernelStep) -> bool:
+        """Whether every row of a staged kernel is one chunk."""
+        if isinstance(step.kernel, MapKernel) or not step.group.is_staged:
+            return True
+        from fusec.reductions import calls as reducing_calls
+
+        args = tuple(
+            (1 if leaf.phantom.dtype.kind in "biu" else 1.0) if leaf.buffer is None else self._seen(leaf, step.group)
+            for leaf in step.leaves
+        )
+        try:
+            step.kernel.plan(reducing_calls.read(step.kernel, args, None, step.group.axes, True, True))
+        except FusecError as error:
+            if isinstance(error.error, RowsTooLong):
+                return False
+            raise
+        return True
+
+    # --- one kernel ----------------------------------------------------------------------------------------------
+
+    def _leaves(self, group: Group) -> list[Leaf]:
+        """What a kernel reads, in order."""
+        found: dict[Input, Leaf] = {}
+        for statement in group.statements:
+            for each in leaves_of(group.exprs[statement]):
+                found[each] = self.trace.leaves[each]
+        return list(found.values())
+
+    def _step(self, at: int, group: Group, groups: Sequence[Group]) -> KernelStep:
+        elsewhere = {
+            leaf.buffer
+            for number, other in enumerate(groups)
+            if number != at
+            for leaf in self._leaves(other)
+        } | set(self.needed)
+        elsewhere |= {each.buffer for other in groups for each in other.statements if isinstance(each, Store)}
+        stored = [each for each in group.statements if isinstance(each, Store) or each.buffer in elsewhere]
+        exprs = [group.exprs[each] for each in stored]
+        leaves = [self.trace.leaves[each] for each in dict.fromkeys(name for expr in exprs for name in leaves_of(expr))]
+        known: dict[Expr, Expr] = {}
+        arrays = numbers = 0
+        inputs = []
+        for leaf in leaves:
+            if leaf.buffer is None:
+                name, numbers = f"s{numbers}", numbers + 1
+            else:
+                name, arrays = f"a{arrays}", arrays + 1
+            known[leaf.input] = Input(name, leaf.input.type)
+            inputs.append(known[leaf.input])
+        outputs = tuple((f"z{number}", replaced(expr, known)) for number, expr in enumerate(exprs))
+        graph = Graph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
+        text = print_graph(graph)
+        kernel: MapKernel | Reducing
+        if group.axes is None:
+            kernel = _map_kernel(ElementwiseSource(text, graph))
+        else:
+            kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
+        fetches = tuple(self._fetch(leaf, group) for leaf in leaves)
+        if self._makes_outputs(stored, leaves, group):
+            shapes = tuple(None if self._made(each, group) == each.buffer.phantom.shape else each.buffer.phantom.shape for each in stored)
+            return KernelStep(group, kernel, leaves, fetches, (), (tuple(each.buffer.place for each in stored), shapes))
+        return KernelStep(group, kernel, leaves, fetches, tuple(self._target(each, group) for each in stored), ((), ()))
+
+    def _made(self, statement: Statement, group: Group) -> Shape:
+        """The shape in which a kernel makes an output."""
+        return group.kept if group.axes is not None and group.kinds[statement] == "totals" else group.shape
+
+    def _makes_outputs(self, stored: Sequence[Any], leaves: Sequence[Leaf], group: Group) -> bool:
+        """Whether a kernel left to itself makes its outputs as NumPy would lay them out."""
+        if any(isinstance(each, Store) for each in stored):
+            return False
+        if group.axes is not None:
+            return all(each.buffer.phantom.flags.c_contiguous for each in stored)
+        views = [
+            layouts.View(0, leaf.phantom.shape, leaf.phantom.strides, leaf.buffer.dtype)
+            for leaf in leaves
+            if leaf.buffer is not None
+        ]
+        shapes = [view.shape for view in views]
+        if not shapes or np.broadcast_shapes(*shapes) != group.shape:
+            return False
+        order = memory_order(group.shape, [layouts.broadcast_strides(view, group.shape) for view in views])
+        return all(order == _order(each.buffer.phantom) for each in stored)
+
+    def _seen(self, leaf: Leaf, group: Group) -> Array:
+        """A leaf as a kernel reads it."""
+        if group.axes is None or leaf.phantom.shape == group.shape:
+            return leaf.phantom
+        return np.broadcast_to(leaf.phantom, group.shape)
+
+    def _fetch(self, leaf: Leaf, group: Group) -> Fetch:
+        if leaf.number is not None:
+            which, given = leaf.number
+            if which == "known":
+                return lambda args, held: given
+            place: int = given  # type: ignore[assignment]
+            return lambda args, held: args[place]
+        assert leaf.buffer is not None, "a number or an array"
+        fetch = viewed(leaf.buffer, leaf.steps)
+        if group.axes is None or leaf.phantom.shape == group.shape:
+            return fetch
+        shape = group.shape
+        return lambda args, held: np.broadcast_to(fetch(args, held), shape)
+
+    def _target(self, statement: Any, group: Group) -> Fetch:
+        """Where an output is written."""
+        buffer: Buffer = statement.buffer
+        if isinstance(statement, Store):
+            fetch, shape = viewed(buffer, statement.steps, statement.phantom), statement.phantom.shape
+        else:
+            fetch, shape = _allocated(buffer), buffer.phantom.shape
+        wanted = self._made(statement, group)
+        if shape == wanted:
+            return fetch
+        return lambda args, held: fetch(args, held).reshape(wanted)
+
+
+def _order(array: Array) -> tuple[int, ...]:
+    """Axes from outermost to innermost in memory."""
+    if array.flags.c_contiguous:
+        return tuple(range(array.ndim))
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+
+
+def _allocated(buffer: Buffer) -> Fetch:
+    """A new array for a buffer."""
+    from fusec.runtime.cpu import memory
+
+    place, shape, dtype = buffer.place, buffer.phantom.shape, buffer.phantom.dtype
+    order = _order(buffer.phantom)
+    axes = None if order == tuple(range(len(shape))) else order
+
+    def fetch(args: Sequence[Any], held: list[Any]) -> Any:
+        del args
+        held[place] = found = memory.empty(shape, dtype, axes)
+        return found
+
+    return fetch
+
+
+def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]], wanted: Array | None = None) -> Fetch:
+    """A view of a buffer; wanted: of one that may not have been made yet."""
+    del wanted
+    place, array = buffer.place, buffer.array
+    if buffer.kind == "constant":
+        whole: Fetch = lambda args, held: array  # noqa: E731 - one of three
+    elif buffer.kind == "argument":
+        whole = lambda args, held: args[place]  # noqa: E731
+    else:
+        whole = lambda args, held: held[place]  # noqa: E731
+    if not steps:
+        return whole
+
+    def fetch(args: Sequence[Any], held: list[Any]) -> Any:
+        found = whole(args, held)
+        for step in steps:
+            found = step(found)
+        return found
+
+    return fetch
+

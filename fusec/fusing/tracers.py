@@ -1,0 +1,384 @@
+"""What a traced function computes with: objects like arrays that note what is done with them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from fusec.errors.fusing import NeedsValues, NotFusable
+from fusec.frontends.python import arithmetic
+from fusec.frontends.python.types import PythonType
+from fusec.fusing import elementwise
+from fusec.fusing.tables import FUNCTIONS, METHODS
+from fusec.fusing.trace import NeedsNumberError, Storage, Trace, constant, here, literal
+from fusec.fusing.values import Array, Step, Value, geometry, phantom
+from fusec.operands import dtype_of
+
+CURES = {
+    "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
+    "iteration": "iterate over range(len(x)) and index, or write it without a loop",
+}
+
+
+class Tracer:
+    """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy would give a number."""
+
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self, trace: Trace, memory: Storage, steps: tuple[Step, ...], seen: Array, is_scalar: bool = False
+    ) -> None:
+        self._trace, self._memory, self._steps, self._seen = trace, memory, steps, seen
+        self._is_scalar = is_scalar
+
+    # --- what arrays say of themselves ---------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        return self._seen.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, known while tracing."""
+        return self._seen.shape
+
+    @shape.setter
+    def shape(self, given: Any) -> None:
+        found = METHODS["_reshaped"](self, given, copies=False)
+        self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes, as unfused."""
+        return self._seen.strides
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._seen.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._seen.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._seen.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._seen.nbytes
+
+    @property
+    def device(self) -> str:
+        """Where arrays are; NumPy's."""
+        return "cpu"
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        from fusec.fusing.namespace import Namespace
+
+        del api_version
+        return Namespace(self._trace)
+
+    def __repr__(self) -> str:
+        return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
+
+    # --- reading and writing -------------------------------------------------------------------------------------
+
+    def _read(self) -> Value:
+        value = self._trace.read(self._memory, self._steps, self._seen)
+        return value
+
+    def _write(self, value: Value) -> None:
+        """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
+        dtype = elementwise.known_dtype(self.dtype)
+        value = self._trace.adapted(value, dtype)
+        if value.shape != self.shape:
+            found = np.broadcast_shapes(value.shape, self.shape)
+            if found != self.shape and value.phantom.size != self.size:
+                raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {self.shape}")
+            if found != self.shape:  # leading axes of one element
+                value = viewed(self._trace, value, lambda array: np.reshape(array, self.shape))
+            (value, _) = self._trace.ready([value, Value(value.scalar, self._seen)])
+        self._trace.write(self._memory, self._steps, self._seen, value)
+
+    def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
+        return Tracer(self._trace, self._memory, (*self._steps, step), step(self._seen), is_scalar)
+
+    def __getitem__(self, index: Any) -> Tracer:
+        index = _basic(index)
+        number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
+        where = (*index, ...) if number else index
+        return self._view(lambda array: array[where], number)
+
+    def __setitem__(self, index: Any, given: Any) -> None:
+        value = _operand(self._trace, given)
+        if isinstance(index, Tracer) and index.dtype == np.bool_:
+            if value.shape or index.shape != self.shape:
+                raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
+            index, value = ..., elementwise.choose(self._trace, index._read(), value, self._read())
+        self[(*_basic(index), ...) if Ellipsis not in _basic(index) else index]._write(value)
+
+    @property
+    def T(self) -> Tracer:  # noqa: N802 - NumPy's name
+        """The transpose."""
+        return self._view(np.transpose)
+
+    @property
+    def mT(self) -> Tracer:  # noqa: N802 - NumPy's name
+        """The last two axes exchanged."""
+        return self._view(lambda array: np.swapaxes(array, -1, -2))
+
+    @property
+    def real(self) -> Tracer:
+        """The real part."""
+        found: Tracer = FUNCTIONS["real"](self)
+        return found
+
+    @real.setter
+    def real(self, given: Any) -> None:
+        if self.dtype.kind == "c":
+            raise NotFusable("storing real parts alone", "write x[...] = a + 1j * x.imag").at(here())
+        self[...] = given
+
+    @property
+    def imag(self) -> Tracer:
+        """The imaginary part."""
+        found: Tracer = FUNCTIONS["imag"](self)
+        return found
+
+    @property
+    def flat(self) -> Any:
+        """Refused."""
+        raise NotFusable("x.flat", "write x.ravel(), or index axes").at(here())
+
+    # --- what needs values ---------------------------------------------------------------------------------------
+
+    def _number(self, what: str) -> Any:
+        """Raise what tells that Python needs this as a number."""
+        if not self._steps and self._memory.value is not None and not self.shape:
+            names = [self._trace.leaves[each] for each in _leaves(self._memory.value)]
+            if all(each.number is not None for each in names):
+                arguments = [each.number[1] for each in names if each.number and each.number[0] == "argument"]
+                if arguments:
+                    raise NeedsNumberError(arguments[0])  # type: ignore[arg-type]
+        cure = CURES.get(what, "keep arrays as they are; what needs numbers comes before or after the fused function")
+        raise NeedsValues(what, cure).at(here())
+
+    def __bool__(self) -> bool:
+        found: bool = self._number("bool()")
+        return found
+
+    def __int__(self) -> int:
+        found: int = self._number("int()")
+        return found
+
+    def __float__(self) -> float:
+        found: float = self._number("float()")
+        return found
+
+    def __complex__(self) -> complex:
+        found: complex = self._number("complex()")
+        return found
+
+    def __index__(self) -> int:
+        found: int = self._number("an index, range or axis")
+        return found
+
+    def item(self, *_: Any) -> Any:
+        """Refused."""
+        return self._number("item()")
+
+    def tolist(self) -> Any:
+        """Refused."""
+        return self._number("tolist()")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NeedsValues("making a NumPy array of it", "use functions that fuse knows: docs/fuse.md lists them").at(here())
+
+    def __contains__(self, _: Any) -> bool:
+        found: bool = self._number("in")
+        return found
+
+    def __iter__(self) -> Iterator[Tracer]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[at] for at in range(len(self)))
+
+    # --- protocols -----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+        return METHODS["__array_ufunc__"](self._trace, ufunc, method, args, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        del types
+        known = FUNCTIONS.get(function.__name__)
+        module = getattr(function, "__module__", "") or ""
+        if known is None or module != "numpy":
+            cure = f"fused are ufuncs and {', '.join(sorted(FUNCTIONS))}; call others before or after"
+            raise NotFusable(f"{module}.{function.__name__}", cure).at(here())
+        return known(*args, **options)
+
+    # --- methods -------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        method = METHODS.get(name) if name[0] != "_" else None
+        if method is None:
+            if name.startswith("__") or not hasattr(np.ndarray, name):
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            cure = f"methods that are fused: {', '.join(sorted(each for each in METHODS if each[0] != '_'))}"
+            raise NotFusable(f"the method '{name}'", cure).at(here())
+        return lambda *args, **options: method(self, *args, **options)
+
+
+def _leaves(value: Value) -> list[Any]:
+    from fusec.fusing.values import leaves_of
+
+    return list(leaves_of(value.expr))
+
+
+def _basic(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple of integers, slices, None and Ellipsis. Raises NotFusable for others."""
+    items = index if isinstance(index, tuple) else (index,)
+    found: list[Any] = []
+    for each in items:
+        if each is None or isinstance(each, (slice, EllipsisType)):
+            found.append(each)
+        elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (isinstance(each, Tracer) and each.ndim):
+            cure = "indices are integers, slices, None and ...; choose by a mask with xp.where"
+            raise NotFusable("indexing by an array or a list", cure).at(here())
+        else:
+            try:
+                found.append(operator.index(each))
+            except TypeError:
+                text = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer arrays"
+                raise IndexError(f"{text} are valid indices") from None
+    return tuple(found)
+
+
+def _operand(trace: Trace, given: Any) -> Value:
+    """An operand as a value. Raises TypeError for what is none."""
+    if isinstance(given, Tracer):
+        if given._trace is not trace:
+            raise NotFusable("an array of another call", "return it, and pass it as an argument").at(here())
+        return given._read()
+    if isinstance(given, (bool, int, float, complex)) and type(given) in (bool, int, float, complex):
+        return literal(given)
+    if isinstance(given, np.generic):
+        return constant(given, elementwise.known_dtype(given.dtype))
+    if isinstance(given, np.ndarray):
+        dtype = dtype_of(given, "an array from outside", trace.name)
+        return trace.read(trace.constant(given, dtype), (), given)
+    if isinstance(given, (float, int, complex)):
+        return literal(float(given) if isinstance(given, float) else given)
+    if isinstance(given, (list, tuple)) and not any(isinstance(each, Tracer) for each in given):
+        return _operand(trace, np.asarray(given))
+    raise TypeError(f"unsupported operand type for a fused function: '{type(given).__name__}'")
+
+
+def viewed(trace: Trace, value: Value, step: Step) -> Value:
+    """A view of a value."""
+    memory = trace.storage(value.phantom, None, value)
+    return trace.read(memory, (step,), step(value.phantom))
+
+
+def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
+    """A new array of a value. is_scalar: one that NumPy gives as a number if it has no axes."""
+    seen = value.phantom
+    if seen.dtype != value.dtype.numpy:
+        seen = phantom(seen.shape, value.dtype.numpy)
+    scalar = is_scalar and not seen.shape
+    return Tracer(trace, trace.storage(seen, None, Value(value.scalar, seen)), (), seen, scalar)
+
+
+def is_plain_number(tracer: Tracer) -> bool:
+    """Whether it stands for a Python number."""
+    value = tracer._memory.value
+    return not tracer._steps and value is not None and isinstance(value.kind, PythonType)
+
+
+# --- operators -----------------------------------------------------------------------------------------------------
+
+_BINARY = {
+    "add": ("+", np.add), "sub": ("-", np.subtract), "mul": ("*", np.multiply), "truediv": ("/", np.divide),
+    "floordiv": ("//", np.floor_divide), "mod": ("%", np.remainder), "pow": ("**", np.power),
+    "lshift": ("<<", np.left_shift), "rshift": (">>", np.right_shift), "and": ("&", np.bitwise_and),
+    "or": ("|", np.bitwise_or), "xor": ("^", np.bitwise_xor), "eq": ("==", np.equal), "ne": ("!=", np.not_equal),
+    "lt": ("<", np.less), "le": ("<=", np.less_equal), "gt": (">", np.greater), "ge": (">=", np.greater_equal),
+}  # fmt: skip
+_COMPARES = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def _is_operand(given: Any) -> bool:
+    return isinstance(given, (Tracer, bool, int, float, complex, np.generic, np.ndarray, list, tuple))
+
+
+def _binary(op: str, ufunc: np.ufunc, swapped: bool) -> Callable[[Tracer, Any], Any]:
+    def operate(self: Tracer, other: Any) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        pair = (other, self) if swapped else (self, other)
+        left, right = (_operand(self._trace, each) for each in pair)
+        if left.is_weak and right.is_weak:
+            return made(self._trace, elementwise.python_operator(self._trace, op, left, right), True)
+        (found,) = elementwise.apply_ufunc(self._trace, ufunc, [left, right])
+        return made(self._trace, found, True)
+
+    return operate
+
+
+def _in_place(op: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
+    plain = _binary(op, ufunc, False)
+
+    def operate(self: Tracer, other: Any) -> Any:
+        if self._is_scalar:
+            return plain(self, other)
+        if not _is_operand(other):
+            return NotImplemented
+        return METHODS["__array_ufunc__"](self._trace, ufunc, "__call__", (self, other), {"out": (self,)})
+
+    return operate
+
+
+def _unary(ufunc: np.ufunc, python: Callable[[Any], Any] | None = None) -> Callable[[Tracer], Any]:
+    def operate(self: Tracer) -> Any:
+        value = self._read()
+        if value.is_weak and python is operator.neg:
+            return made(self._trace, Value(arithmetic.prefix("-", value.scalar, here()), value.phantom), True)
+        (found,) = elementwise.apply_ufunc(self._trace, ufunc, [value])
+        return made(self._trace, found, True)
+
+    return operate
+
+
+for _name, (_op, _ufunc) in _BINARY.items():
+    setattr(Tracer, f"__{_name}__", _binary(_op, _ufunc, False))
+    if _name not in _COMPARES:
+        setattr(Tracer, f"__r{_name}__", _binary(_op, _ufunc, True))
+        setattr(Tracer, f"__i{_name}__", _in_place(_op, _ufunc))
+Tracer.__neg__ = _unary(np.negative, operator.neg)  # type: ignore[attr-defined]
+Tracer.__pos__ = _unary(np.positive)  # type: ignore[attr-defined]
+Tracer.__invert__ = _unary(np.invert)  # type: ignore[attr-defined]
+Tracer.__abs__ = _unary(np.absolute)  # type: ignore[attr-defined]
+Tracer.__divmod__ = lambda self, other: np.divmod(self, other)  # type: ignore[attr-defined]
+Tracer.__rdivmod__ = lambda self, other: np.divmod(other, self)  # type: ignore[attr-defined]
+
+
+def same_view(left: Tracer, right: Tracer) -> bool:
+    """Whether two see the same elements of the same memory."""
+    return left._memory is right._memory and geometry(left._seen) == geometry(right._seen)
+
+
+__all__ = ["Tracer", "made"]
