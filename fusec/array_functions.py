@@ -27,6 +27,7 @@ from fusec.frontends.python.definition import Capture, FunctionText, PythonDefin
 from fusec.kernel import Fp
 from fusec.layouts import Shape
 from fusec.operands import is_foreign
+from fusec.pipeline import Source, Specialisation
 from fusec.planned import Planned, briefly, runner
 from fusec.plans import Plan
 from fusec.records import dataclass, field
@@ -347,15 +348,21 @@ class Elementwise:
         missing.
         """
         pipeline.check_target(target)
+        return pipeline.text_of(*self.shown_as(types, scalars), target)
+
+    def shown_as(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
+    ) -> tuple[Source, Specialisation]:
+        """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
         if types is None and self._last is not None and not scalars:
-            return (self._last.checked if self.checks else self._last).source(target)
+            return (self._last.checked if self.checks else self._last).shown_as(None)
         variant, given, by_value = self.shown(types, scalars)
-        return (variant.checked if self.checks else variant).source(target, given, scalars=by_value)
+        return (variant.checked if self.checks else variant).shown_as(given, by_value)
 
     def shown(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
-        """What source() shows where no call says: the variant, its types, and its parameters passed by value."""
+        """What is shown where no call says: the variant, its types, and its parameters passed by value."""
         given = types or {}
         for name in (*given, *scalars):
             if name not in self.params:

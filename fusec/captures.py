@@ -55,7 +55,26 @@ class Captured:
         return _tree(text.source, text.name)
 
 
-Origin = FunctionType | Text | Captured
+@dataclass(frozen=True, eq=False)
+class FileFunction:
+    """A function of a file that is not run: its lines from `line` on, and what the names of the file stand for."""
+
+    name: str
+    file: str
+    line: int
+    text: str
+    names: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """What a name of a file that is not run stands for, if a kernel cannot use it."""
+
+    given: str
+    cure: str
+
+
+Origin = FunctionType | Text | Captured | FileFunction
 
 
 def capture(origin: Origin, kept: Mapping[str, object]) -> Captured:
@@ -75,6 +94,9 @@ def read(origin: Origin) -> s.Function:
             return origin.tree
         case Text():
             return parse(SourceFile(origin.file, origin.text))[-1]
+        case FileFunction():
+            text = FunctionText(origin.name, origin.name, origin.file, origin.line, origin.text)
+            return _tree(text.source, text.name)
         case _:
             text = _text_of(origin)
             return _tree(text.source, text.name)
@@ -139,6 +161,8 @@ class _Capturing:
                 return self._known(origin)
             case Text():
                 return self._of_text(origin)
+            case FileFunction():
+                return self._of_file(origin)
         text = _text_of(origin)
         key = self._new_key(origin, text.name)
         cells = zip(origin.__code__.co_freevars, origin.__closure__ or (), strict=False)
@@ -176,6 +200,14 @@ class _Capturing:
         self.origins.append(origin)
         return key
 
+    def _of_file(self, origin: FileFunction) -> str:
+        text = FunctionText(self._new_key(origin, origin.name), origin.name, origin.file, origin.line, origin.text)
+        tree = _tree(text.source, text.name)
+        namespace = _Chain({}, {}, origin.names)
+        defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
+        self.done.append(replace(text, names=self._names(tree, namespace), defaults=defaults))
+        return text.key
+
     def _of_text(self, origin: Text) -> str:
         trees = parse(SourceFile(origin.file, origin.text))
         keys = {tree.name: f"{tree.name}@{len(self.keys)}.{at}" for at, tree in enumerate(trees)}
@@ -212,6 +244,10 @@ class _Capturing:
         """What a value is to a kernel."""
         if value is None:
             return ("none",)
+        if isinstance(value, FileFunction):
+            return ("function", self.key_of(value))
+        if isinstance(value, Unusable):
+            return ("other", value.given, value.cure)
         if isinstance(value, complex) and not isinstance(value, np.generic):
             return ("complex", value.real, value.imag)
         if isinstance(value, (bool, int, float)) and type(value) in PYTHON_TYPES:

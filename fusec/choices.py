@@ -15,9 +15,10 @@ from fusec.kernel import Fp
 from fusec.records import dataclass, replace
 
 if TYPE_CHECKING:
+    from fusec.array_functions import Elementwise
     from fusec.kernel import Kernel
     from fusec.kernels import ElementwiseKernel
-    from fusec.pipeline import Specialisation, Text
+    from fusec.pipeline import Source, Specialisation, Text
     from fusec.reductions.binding import Bound
     from fusec.reductions.kernels import ReductionKernel
     from fusec.source import SourceFile
@@ -42,7 +43,7 @@ class Choice:
     imported shows that call.
     """
 
-    kernel: ElementwiseKernel | ReductionKernel
+    kernel: ElementwiseKernel | ReductionKernel | Elementwise
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
@@ -58,7 +59,7 @@ class Choice:
 
         if isinstance(self.kernel, ReductionKernel):
             return showing.kernels_of(self.kernel, self._bound(self.kernel), target)
-        return [pipeline.generate(self.kernel.definition, self._specialisation(self.kernel), target)]
+        return [pipeline.generate(*self._definition(self.kernel), target)]
 
     def text(self, target: Text) -> str:
         """The text by itself."""
@@ -68,11 +69,12 @@ class Choice:
 
         if isinstance(self.kernel, ReductionKernel):
             return showing.text_of(self.kernel, self._bound(self.kernel), target)
-        return pipeline.text_of(self.kernel.definition, self._specialisation(self.kernel), target)
+        return pipeline.text_of(*self._definition(self.kernel), target)
 
-    def _specialisation(self, kernel: ElementwiseKernel) -> Specialisation:
-        spec = kernel.specialisation(self.types if self.types or self.scalars else None, self.scalars)
-        return spec if self.fp is None else replace(spec, fp=self.fp)
+    def _definition(self, kernel: ElementwiseKernel | Elementwise) -> tuple[Source, Specialisation]:
+        """What is compiled, for which types and memory."""
+        definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
+        return definition, spec if self.fp is None else replace(spec, fp=self.fp)
 
     def _bound(self, kernel: ReductionKernel) -> Bound:
         from fusec.reductions import showing
@@ -133,7 +135,7 @@ def _from_options(options: argparse.Namespace) -> list[Choice]:
         raise UsageError("compile: give a kernel file, MODULE:KERNEL, or --expr with --inputs and --outputs")
     path, _, name = what.rpartition(":")
     if Path(what).suffix == ".py":
-        raise UsageError(f"compile: name a kernel of the module: {_module_of(what)}:KERNEL")
+        return _from_python(options, types, scalars)
     if Path(what).suffix == ".toml" or Path(what).is_file():
         return _from_file(options, types, scalars)
     if not path:
@@ -141,13 +143,9 @@ def _from_options(options: argparse.Namespace) -> list[Choice]:
     if Path(path).suffix == ".toml":
         raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {path} --name {name}")
     if Path(path).suffix == ".py" or "/" in path or os.sep in path:
-        raise UsageError(f"compile: Python kernels are found by module, not by file: {_module_of(path)}:{name}")
+        file = Path(path).with_suffix(".py")
+        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {file} --name {name}")
     return [Choice(_imported(what), types, scalars)]
-
-
-def _module_of(path: str) -> str:
-    """What to import for a file, if it lies below the working folder."""
-    return ".".join(part for part in Path(path).with_suffix("").parts if part not in ("/", "\\", ".", ".."))
 
 
 def _from_expression(options: argparse.Namespace) -> ElementwiseKernel:
@@ -188,6 +186,22 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
     return _all_told(choices, types, scalars)
 
 
+def _from_python(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    """The kernels of a Python file, which is not run."""
+    from fusec import python_files
+
+    try:
+        _, kernels = python_files.read(Path(options.what))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {options.what}: {error}") from error
+    names = [kernel.name for kernel in kernels]
+    if options.name is not None and options.name not in names:
+        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
+        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
+    chosen = [Choice(kernel, {}, ()) for kernel in kernels if options.name in (None, kernel.name)]
+    return _all_told(chosen, types, scalars)
+
+
 def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Choice:
     """The choice with what the command line adds."""
     by_value = tuple(dict.fromkeys((*choice.scalars, *scalars)))
@@ -196,10 +210,20 @@ def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Ch
 
 def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
     """Of what the command line says about a whole file, each kernel hears what it knows; some kernel must."""
-    placeholders = [set(choice.kernel.signature.placeholders) for choice in choices]
-    inputs = [{param.name for param in choice.kernel.in_params} for choice in choices]
+    from fusec.array_functions import Elementwise
+
+    placeholders, inputs = [], []
+    sort = "parameter" if isinstance(choices[0].kernel, Elementwise) else "placeholder"
+    for choice in choices:
+        kernel = choice.kernel
+        if isinstance(kernel, Elementwise):
+            placeholders.append(set(kernel.params))
+            inputs.append(set(kernel.params))
+        else:
+            placeholders.append(set(kernel.signature.placeholders))
+            inputs.append({param.name for param in kernel.in_params})
     for name in types.keys() - set().union(*placeholders):
-        raise UsageError(f"--types: no kernel of the file has a placeholder {name}")
+        raise UsageError(f"--types: no kernel of the file has a {sort} {name}")
     for name in set(scalars) - set().union(*inputs):
         raise UsageError(f"--scalars: no kernel of the file has an input {name}")
     return [
@@ -212,10 +236,11 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     ]
 
 
-def _imported(name: str) -> ElementwiseKernel | ReductionKernel:
+def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise:
     """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
     from importlib import import_module
 
+    from fusec.array_functions import Elementwise
     from fusec.kernels import ElementwiseKernel
     from fusec.reductions.kernels import ReductionKernel
 
@@ -232,7 +257,7 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel:
             cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if not isinstance(found, (ElementwiseKernel, ReductionKernel)):
+    if not isinstance(found, (ElementwiseKernel, ReductionKernel, Elementwise)):
         kind = type(found).__name__
         raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found

@@ -17,6 +17,7 @@ from fusec.diagnostics import did_you_mean, excerpt, place
 from fusec.errors.arguments import TypesIncomplete
 from fusec.errors.base import CATALOGUE, FusecError, UserError
 from fusec.errors.examples import EXAMPLES
+from fusec.errors.python import ArgumentMissing
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def report(error: FusecError, coloured: bool) -> str:
     label, hint = value.text("label"), value.text("hint")
     if isinstance(value, TypesIncomplete):
         hint = f"--types {value.first}=float32"
+    if isinstance(value, ArgumentMissing):
+        hint = f"--types {value.param}=float32, or an annotation; --scalars {value.param} passes it by value"
     if span is None:
         lines = [f"fusec: {head}", *([f"  {label}"] if label else [])]
     else:
@@ -226,9 +229,10 @@ def _quantity(text: str) -> float:
 
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print the text of kernels for a target. Kernels come from a TOML file with a table [kernel.NAME] for each"
-        " (in_params, out_params, operation), from a Python module (MODULE:KERNEL), or from --expr. Several kernels"
-        " make one CUDA or Metal file; other texts are printed one after the other."
+        "Print the text of kernels for a target. Kernels come from a Python file, which is not run: they are its"
+        " decorated functions; from a TOML file with a table [kernel.NAME] for each (in_params, out_params, operation);"
+        " from a Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels make one CUDA or"
+        " Metal file; other texts are printed one after the other."
     )
     parser.add_argument("what", nargs="?", metavar="FILE|MODULE:KERNEL")
     parser.add_argument("-e", "--expr", metavar="TEXT", help="the operation, as in 'z = x*y + w'")
@@ -237,7 +241,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preamble", default="", metavar="TEXT", help="with -e: device functions")
     parser.add_argument("--name", help="of the kernel: to choose one of a file, or to name the one of -e")
     parser.add_argument("--target", choices=TARGETS, default="cuda", help="default: cuda")
-    parser.add_argument("--types", default="", metavar="T=DTYPE,...", help="what placeholders stand for")
+    parser.add_argument("--types", default="", metavar="T=DTYPE,...", help="of placeholders, or of parameters")
     parser.add_argument("--scalars", type=_names, default=[], metavar="NAME,...", help="inputs passed by value")
     parser.add_argument("--fp", choices=MODES, help="floating-point mode; default: the kernel's own, else strict")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")

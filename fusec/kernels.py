@@ -27,7 +27,7 @@ from fusec.errors.arguments import (
 from fusec.frontends.params import parse_params
 from fusec.kernel import Fp
 from fusec.operands import is_foreign
-from fusec.pipeline import Definition
+from fusec.pipeline import Definition, Source, Specialisation
 from fusec.planned import Planned, briefly, runner
 from fusec.plans import Plan
 from fusec.signature import Parameter, Signature, join
@@ -195,16 +195,11 @@ class ElementwiseKernel(Planned):
                 self._repeated = Repeated(self, self._fast, self._put_first)
         self._repeated.add(args, device, source, ready)
 
-    @briefly
-    def source(
-        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
-    ) -> str:
-        """The text for a target, with its checks if calls have them; see `Planned.source`."""
-        return (
-            self._checked.source(target, types, scalars=scalars)
-            if self.checks
-            else super().source(target, types, scalars=scalars)
-        )
+    def shown_as(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
+    ) -> tuple[Source, Specialisation]:
+        """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
+        return self._checked.shown_as(types, scalars) if self.checks else super().shown_as(types, scalars)
 
     # --- looking inside ------------------------------------------------------------------------------------------
 

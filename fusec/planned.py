@@ -142,7 +142,13 @@ class Planned:
         shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
         """
         pipeline.check_target(target)
-        return pipeline.text_of(self.definition, self.specialisation(types, scalars), target)
+        return pipeline.text_of(*self.shown_as(types, scalars), target)
+
+    def shown_as(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
+    ) -> tuple[Source, Specialisation]:
+        """What source() shows: the definition, and for which types and memory."""
+        return self.definition, self.specialisation(types, scalars)
 
     def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
         """What source() shows: the types given, or those of the last call."""

@@ -40,3 +40,21 @@ class BadKernelTable(UserError):
     )
     kernel: str
     problem: str
+
+class NoPythonKernels(UserError):
+    """A Python file without functions that fusec compiles."""
+
+    code: ClassVar[str] = "F403"
+    message: ClassVar[str] = "{file} defines no kernel"
+    hint: ClassVar[str] = "decorate a function of its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
+    file: str
+
+
+class BadDecorator(UserError):
+    """A decorator, or a kernel of texts, whose arguments the file does not tell without being run."""
+
+    code: ClassVar[str] = "F404"
+    message: ClassVar[str] = "this kernel cannot be made without running the file: {problem}"
+    hint: ClassVar[str] = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
+    kernel: str
+    problem: str

@@ -102,9 +102,9 @@ def test_an_unknown_key_is_marked_where_it_stands(kernels: Path, capsys: pytest.
     ("arguments", "cure"),
     [
         (["compile", "KERNELS:twice"], "choose"),
-        (["compile", "pack/age.py:k"], "pack.age:k"),
-        (["compile", "pack/age:k"], "pack.age:k"),
-        (["compile", "./age.py"], "age:KERNEL"),
+        (["compile", "pack/age.py:k"], "fusec compile pack/age.py --name k"),
+        (["compile", "pack/age:k"], "fusec compile pack/age.py --name k"),
+        (["compile", "./age.py"], "cannot read ./age.py"),
         (["compile", "KERNELS", "-i", "float32 x"], "--inputs goes with --expr"),
     ],
 )
