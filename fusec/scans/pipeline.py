@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fusec import cache, debug, pipeline
 from fusec.forking import forks_wait
 from fusec.kernel import Kernel
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 from fusec.reductions.pipeline import ReductionDefinition, Request
 from fusec.scans.plans import Form
 
@@ -68,7 +68,6 @@ def program_of(definition: ScanDefinition, request: Request, form: Form) -> Prog
     from fusec.passes.resolve import resolve_axes
     from fusec.passes.scan_columns import scan_columns
     from fusec.passes.scan_rows import scan_rows
-    from fusec.records import replace
 
     scan = lower(definition, request)
     scan = between(scan) if form.of_totals else scan
@@ -99,12 +98,12 @@ def generate(
         case "cuda":
             from fusec.codegen import cuda
 
-            kernel = cuda.generate(program, form.for_threads.layout, request.fp)
+            kernel = cuda.generate(program, replace(form.layout, aligned=1), request.fp)
         case "metal":
             from fusec.codegen import metal
 
             single = "-fsingle-precision-constant" in definition.reduced.options
-            kernel = metal.generate(program, form.for_threads.layout, single, request.fp)
+            kernel = metal.generate(program, replace(form.layout, aligned=1), single, request.fp)
     debug.show(5, f"{kernel.title} {target}", kernel.source)
     return kernel
 

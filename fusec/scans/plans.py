@@ -55,11 +55,6 @@ class Form:
         """A text that differs for different forms."""
         return f"{self.role}{self.levels}{'t' if self.of_totals else ''}/{self.axis}/{self.layout.key}"
 
-    @property
-    def for_threads(self) -> Form:
-        """The same for targets that take one position at a time."""
-        return replace(self, layout=replace(self.layout, aligned=1))
-
 
 @dataclass(frozen=True)
 class Step:
@@ -81,6 +76,16 @@ class Step:
     def positions(self) -> int:
         """How many there are."""
         return prod(self.space)
+
+    @property
+    def threads(self) -> Shape:
+        """The space of targets of many threads: the same."""
+        return self.space
+
+    @property
+    def threads_layout(self) -> Layout:
+        """The layout of a kernel whose threads take one position at a time."""
+        return replace(self.form.layout, aligned=1)
 
     @property
     def elements(self) -> int:

@@ -1,0 +1,74 @@
+"""Scans as launches: the kernels of a call for a target, and the bits that every target must leave in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from fibers import Buffer, Output, Workspace
+from reduction_runs import Reduced, _bytes, view_of
+
+from fusec import layouts, passes
+from fusec.ir.interpret_scans import interpret_scan
+from fusec.ir.reductions import AXIS
+from fusec.ir.scans import between
+from fusec.kernel import Kernel
+from fusec.passes.expand import expand
+from fusec.passes.scan_columns import scan_columns
+from fusec.passes.scan_rows import scan_rows
+from fusec.passes.scans import run_on_scan
+from fusec.reductions.plans import Operand, arrange
+from fusec.scans.plans import Machine, steps_of, walk_of
+from tests.support.scan_examples import EXAMPLES, inputs
+
+ALONE, PARTED = Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)  # one kernel whatever comes, or three wherever it can be
+
+
+@dataclass(frozen=True)
+class Scanned(Reduced):
+    """One scan of given arrays."""
+
+    def values(self, at: int, kernel: Kernel) -> list[str | bytes]:
+        """The arguments of a kernel: names of buffers for pointers, and bytes."""
+        step = self.phases[at]
+        arguments = arrange(kernel, step, step.space, {}, {AXIS: step.extent})
+        assert all(offset == 0 for *_, offset in arguments.pointers), "axes are not reversed here"
+        known = dict(step.arrays)
+        words = arguments.fill(dict.fromkeys(known, 0), {}, self.name)
+        names = {slot: known[name] for slot, name, _ in arguments.pointers}
+        return [
+            names[number] if number in names else _bytes(word, slot)
+            for number, (word, slot) in enumerate(zip(words, kernel.slots, strict=True))
+        ]
+
+    @property
+    def buffers(self) -> dict[str, Buffer]:
+        """Memory for all launches."""
+        made: dict[str, Buffer] = dict(self.arrays)
+        for step in self.phases:
+            made |= {name: Workspace(shape, dtype.numpy) for name, shape, dtype in step.made}
+        return made | {name: Output(each.shape, each.dtype) for name, each in self.expected.items()}
+
+
+def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scanned:
+    """An example over random arrays, with the oracle's answer."""
+    scan, names, dtypes = EXAMPLES[name]
+    given = {each: np.ascontiguousarray(array) for each, array in inputs(names, shape, axis).items()}
+    outputs: Mapping[str, np.ndarray] = {each: np.zeros(shape, dtype) for each, dtype in dtypes.items()}
+    operands = [
+        Operand(each, view_of(array), layouts.broadcast_strides(view_of(array), shape), each in outputs)
+        for each, array in {**given, **outputs}.items()
+    ]
+    walk = walk_of(shape, axis, operands, backwards=False)
+    totals = [dtype for _, dtype in scan.running.parts]
+    steps = steps_of(walk, [], totals, frozenset(given), machine)
+    programs = []
+    for step in steps:
+        here = between(scan) if step.form.of_totals else scan
+        write = scan_rows if step.form.is_last else scan_columns
+        programs.append(passes.run(write(here, step.form.axis, step.form.role, step.form.levels)))
+    is_last = steps[0].form.is_last
+    interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, shape, axis, is_last=is_last)
+    title = f"{name} of {shape} along {axis} in {len(steps)} kernels"
+    return Scanned(title, steps, programs, given, outputs, [], {}, 0)  # type: ignore[arg-type]
