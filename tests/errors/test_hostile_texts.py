@@ -238,7 +238,7 @@ TOKENS = (
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=14))
 @example(["sum", "(", "a", ",", "1", ")"])
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_sequence_of_tokens_is_an_expression_or_an_error(tokens):
     names = {"a": np.ones((2, 3)), "b": np.arange(3), "c": True, "é": 1 + 1j}
     found = fusec.validate(" ".join(tokens), names, {})
@@ -246,7 +246,7 @@ def test_any_sequence_of_tokens_is_an_expression_or_an_error(tokens):
 
 
 @given(st.text(max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_is_an_expression_or_an_error(text):
     found = fusec.validate(text, {}, {})
     assert found is None or isinstance(found, fusec.FusecError)

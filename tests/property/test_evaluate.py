@@ -85,7 +85,7 @@ def is_close_in_complex(found, wanted):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_text_means_what_numpy_computes(data):
     names = {}
     for name in "abc":
@@ -107,7 +107,7 @@ def test_a_text_means_what_numpy_computes(data):
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_complex_numbers_are_numpys_but_for_rounding(data):
     names = {name: np.round(values(data.draw, "c16", (3, 5)).real) + 1j for name in "ab"}
     names = {name: np.where(np.isfinite(each), each, 2 - 1j) for name, each in names.items()}
@@ -122,7 +122,7 @@ def test_complex_numbers_are_numpys_but_for_rounding(data):
 @given(
     st.integers(0, 12), st.sampled_from(["i4", "i8", "u1", "u8"]), st.sampled_from(["none", "moderate", "aggressive"])
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_powers_of_integers_are_exact_however_they_are_computed(exponent, dtype, optimization):
     a = np.arange(40).astype(dtype)
     found = fusec.evaluate(f"a**{exponent}", optimization=optimization)
