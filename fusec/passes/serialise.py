@@ -60,7 +60,7 @@ def _stage(stage: Stage, number: int, axis: int) -> list[Stmt]:
     step = f"{STEP}{number}"
     here = Local(step, INT64)
     inside, rewrite = _along(stage.body, number, axis, step)
-    before: list[Stmt] = [Declare(step, INT64, const(0, INT64))]
+    before: list[Stmt] = []
     after: list[Stmt] = []
     if stage.accumulator is not None:
         running = stage.accumulator.name if not isinstance(stage.accumulator.type, Struct) else f"_running{number}"
@@ -72,7 +72,8 @@ def _stage(stage: Stage, number: int, axis: int) -> list[Stmt]:
                 after.append(Declare(name, dtype, Field(whole, field, dtype)))
     condition = apply("less", here, Local(COVERED, INT64))
     advance = Assign(step, apply("add", here, const(1, INT64)))
-    return [*before, While(condition, inside, (advance,)), *after, *stage.then]
+    count = Declare(step, INT64, const(0, INT64))
+    return [*before, count, While(condition, inside, (advance,)), *after, *stage.then]
 
 
 def _accumulate(accumulator: Accumulator, running: str, value: Expr, here: Expr) -> tuple[Stmt, ...]:

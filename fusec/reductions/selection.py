@@ -8,7 +8,7 @@ from fusec import dtypes
 from fusec.dtypes import FLOAT64, STORAGE_FLOATS, compute_type
 from fusec.errors.arguments import OutShapeMismatch, UnsupportedDtype
 from fusec.errors.reductions import NotReducible
-from fusec.operands import Array, cure_for, wrapper_of
+from fusec.operands import Array, cure_for, host_array, wrapper_of
 from fusec.planned import briefly
 from fusec.reductions.arguments import array_of
 from fusec.reductions.binding import Axis, normalised
@@ -22,7 +22,8 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
 
     Integers give float64. The work is NumPy's partition, on one thread and for arrays in host memory.
     """
-    given, array = array_of(x, "median")
+    given, _ = array_of(x, "median")
+    array = host_array(given, "x", "median")  # refuses arrays on a device
     row = dtypes.from_numpy(array.dtype)
     if row is None:
         raise UnsupportedDtype("median", "x", str(array.dtype), cure_for(array.dtype)).at()
@@ -38,7 +39,7 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
     if out is None:
         wrap = wrapper_of((given,))
         return values if wrap is None else wrap(values)
-    _, target = array_of(out, "median")
+    target = host_array(out, "out", "median")
     if target.shape != values.shape:
         raise OutShapeMismatch("median", "out", target.shape, values.shape).at()
     target[...] = values

@@ -9,12 +9,15 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "host"))
 
+import numpy as np  # noqa: E402
 from all_programs import all_cases  # noqa: E402
 from arguments import layout_of  # noqa: E402
+from reduction_runs import reduced  # noqa: E402
 from statement_programs import atomic_case  # noqa: E402
 
 from fusec.codegen import cuda, metal  # noqa: E402
 from fusec.dtypes import FLOAT32, INT32  # noqa: E402
+from tests.support import reduction_examples  # noqa: E402
 
 NAMES = {
     "saxpy on 1000": "saxpy",
@@ -43,8 +46,22 @@ TARGETS = {"cuda": (cuda.generate, "cu"), "metal": (metal.generate, "metal")}
 def test_the_printed_kernel_is_the_one_on_file(name, target):
     case = CASES[name]
     generate, suffix = TARGETS[target]
-    text = generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned)).source
-    file = HERE / target / f"{name}.{suffix}"
+    check(
+        generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned)).source,
+        HERE / target / f"{name}.{suffix}",
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("name", "shape", "axis"), [("sum_of_rows", (3, 200), 1), ("sum_of_columns", (100, 3), 0)])
+def test_the_printed_reduction_is_the_one_on_file(name, shape, axis, target):
+    generate, suffix = TARGETS[target]
+    reduction = reduction_examples.simple("add", FLOAT32)
+    run = reduced(name, reduction, {"x": np.ones(shape, "f4")}, shape, (axis,))
+    check(generate(run.programs[0], run.phases[0].threads_layout).source, HERE / target / f"{name}.{suffix}")
+
+
+def check(text, file):
     if os.environ.get("FUSEC_UPDATE_GOLDEN"):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)

@@ -14,7 +14,7 @@ from stub import emitted_twin
 import fusec
 from fusec.kernel import Kernel, Layout
 from fusec.runtime import cuda
-from fusec.runtime.cuda import nvrtc
+from fusec.runtime.cuda import launching, nvrtc
 
 sys.path.append(str(Path(__file__).parents[1]))
 library = ctypes.CDLL("libcuda.so.1")
@@ -99,6 +99,27 @@ def test_no_elements_launch_no_reduction():
     assert z.numpy().tolist() == [0, 0, 0]
     assert TOTAL(cuda.from_numpy(np.zeros((0, 3), "f4")), axis=1).shape == (0,)
     assert all("copy" in line for line in calls("cuLaunchKernel"))
+
+
+def test_explain_reports_the_kernels_of_the_device():
+    report = TOTAL.explain(cuda.from_numpy(X))
+    assert "96 threads in groups of 32" in dict(report.lines)["kernel 1"]
+    assert not calls("cuLaunchKernel")
+    assert "total_first" in TOTAL.source()
+
+
+@pytest.mark.parametrize(
+    ("asked", "most", "threads"), [(1, 1024, 32), (32, 1024, 32), (100, 1024, 128), (256, 250, 224), (64, 33, 32)]
+)
+def test_blocks_hold_whole_groups(asked, most, threads):
+    kernel = Kernel("total", "cuda", (), "", Layout(1), group=32)
+    assert launching.block_of(kernel, asked, most) == threads
+    assert launching.block_of(replace(kernel, group=1), asked, most) == min(asked, most)
+
+
+def test_medians_are_not_taken_on_a_device():
+    with pytest.raises(TypeError):
+        fusec.median(cuda.from_numpy(X))
 
 
 def test_what_is_wrong_is_said_as_on_the_host():
