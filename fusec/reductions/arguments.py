@@ -65,10 +65,10 @@ def _masked(where: object, array: Array, name: str) -> tuple[object, ...]:
 
 def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
     """The output, or a tuple of several."""
-    if out is None and (axis is None or type(axis) is int):
-        quick = kernel.quick.get((axis, keepdims))
+    if axis is None or type(axis) is int:
+        quick = kernel.quick.get((axis, keepdims, out is not None))
         if quick is not None:
-            return quick(*args)
+            return quick(*args) if out is None else quick(*args, *(out if type(out) is tuple else (out,)))
     found = kernel.reduce(args, out, axis, keepdims, True)
     return found[0] if kernel.nout == 1 else found
 

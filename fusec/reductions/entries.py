@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -29,23 +29,40 @@ MAX_ENTRIES = 8  # one behind the other for a choice of axes, each a few ns for 
 def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> Callee:
     """What answers calls like this one and leaves others to what follows it; that itself if there is none.
 
-    Only for calls that allocate their outputs.
+    Outputs that are given follow the inputs.
     """
     from fusec.runtime.cpu import fastcall
 
     bound = plan.bound
-    if not plan.steps or call.outputs is not None or call.mask is not None or len(set(bound.shapes)) != 1:
+    if not plan.steps or call.mask is not None or len(set(bound.shapes)) != 1:
+        return following
+    if len(plan.steps) > 1 and call.outputs is not None:
         return following
     if len(plan.steps) > 1:
         return Repeat(kernel, plan, call, following)
     (step,) = plan.steps
     offsets = {name: offset for name, _, offset in step.phase.operands}
-    known = fastcall.Known(
-        step.arguments.template, step.phase.positions, bound.shapes[0],
-        tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params),
-        {param.name: tuple(range(len(bound.shapes[0]))) for param in kernel.out_params},
-    )  # fmt: skip
-    return fastcall.make(step.executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=False)
+    given = call.outputs is not None
+    places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
+    if given and _may_be_one(kernel, plan, places):
+        return following
+    orders = {} if given else {param.name: tuple(range(len(bound.shapes[0]))) for param in kernel.out_params}
+    known = fastcall.Known(step.arguments.template, step.phase.positions, bound.shapes[0], places, orders)
+    return fastcall.make(step.executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given)
+
+
+def _may_be_one(kernel: Reducing, plan: Plan, places: Sequence[Place | None]) -> bool:
+    """Whether an output could be the memory of an input where that is not allowed; entries take such calls."""
+    spans = {
+        param.name: (plan.bound.types[param.name].nbytes, place.high - place.low)
+        for param, place in zip(kernel.params, places, strict=True)
+        if place is not None
+    }
+    return any(
+        spans[output.name] == spans.get(each.name) and (output.name, each.name) not in kernel.in_place
+        for output in kernel.out_params
+        for each in kernel.in_params
+    )
 
 
 def _place(kernel: Reducing, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> Place | None:
@@ -57,6 +74,9 @@ def _place(kernel: Reducing, plan: Plan, call: Call, name: str, offsets: dict[st
     dtype, aligned = plan.bound.types[name], True
     if name in call.inputs:
         view, aligned = view_of(call.inputs[name], dtype), call.inputs[name].flags.aligned
+    elif call.outputs is not None:
+        given = next(each for param, each in zip(kernel.out_params, call.outputs, strict=True) if param.name == name)
+        view, aligned = view_of(given, dtype), given.flags.aligned
     else:
         view = dense(_shape(kernel, plan, name), dtype)
     low, high = (edge - view.pointer for edge in layouts.bounds(view))

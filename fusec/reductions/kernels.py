@@ -67,7 +67,7 @@ class Reducing:
         self.last: Bound | None = None  # what was called last, which source() shows
         self._settled: set[object] = set()  # keys of calls that have an entry, or get none
         self._entries: dict[object, int] = {}
-        self.quick: dict[object, Callable[..., object]] = {}  # by (axis, keepdims): what answers calls without out=
+        self.quick: dict[object, Callable[..., object]] = {}  # by (axis, keepdims, out is given): what is tried first
 
     def reduce(
         self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object, stream: object = None
@@ -129,16 +129,16 @@ class Reducing:
             from fusec.reductions import entries
 
             self._settled.add(call.key)
-            choice = (call.axis, call.keepdims)
+            choice = (call.axis, call.keepdims, call.outputs is not None)
             if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
-                before = self.quick.get(choice) or partial(self._outputs, call.axis, call.keepdims)
+                before = self.quick.get(choice) or partial(self._outputs, *choice)
                 entry = entries.put_before(self, plan, call, before)
                 if entry is not before:
                     self._entries[choice] = self._entries.get(choice, 0) + 1
                     self.quick[choice] = entry
 
-    def _outputs(self, axis: Axis, keepdims: bool, *args: object) -> object:
-        results = self.reduce(args, None, axis, keepdims, True)
+    def _outputs(self, axis: Axis, keepdims: bool, given: bool, *args: object) -> object:
+        results = self.reduce(args[: self.nin], args[self.nin :] if given else None, axis, keepdims, True)
         return results[0] if self.nout == 1 else results
 
 
@@ -208,8 +208,8 @@ class ReductionKernel(Reducing):
         stream: for arrays on a GPU.
         """
         if self.quick and len(args) == self.nin and kwargs.keys() <= {"axis", "keepdims"}:
-            axis = kwargs.get("axis")
-            quick = self.quick.get((axis, kwargs.get("keepdims", False))) if type(axis) in (int, NoneType) else None
+            axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims", False)
+            quick = self.quick.get((axis, keepdims, False)) if type(axis) in (int, NoneType) else None
             if quick is not None:
                 return quick(*args)
         return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
