@@ -134,17 +134,6 @@ ELEMENTARY = (
         69,
     ),
     Fit(
-        "atanh_series_power",
-        "(2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 of s^2, for powers",
-        of_square(lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5),
-        lambda z: z * z + TINY**2,
-        mp.mpf(0),
-        ATANH_MAX,
-        0,
-        71,
-        paired=1,
-    ),
-    Fit(
         "atanh_third",
         "(2 atanh(s) - 2 s) / s^3 of s^2",
         of_square(lambda s: (2 * mp.atanh(s) - 2 * s) / s**3),
@@ -161,7 +150,7 @@ ELEMENTARY = (
         of_square(lambda x: x**3 / mp.tanh(x) + TINY),
         mp.mpf(0),
         mp.mpf("0.8101"),
-        26.5,
+        0,
         55.5,
     ),
     Fit(

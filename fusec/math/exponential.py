@@ -62,12 +62,6 @@ def expm1_rest(rest: Pair) -> Pair:
     return Pair(head.hi, head.lo + (rest.lo + half.lo + cubic))
 
 
-def exp_pair(x: Pair) -> Value:
-    """exp(x.hi + x.lo), rounded almost correctly; x.hi as `clamp_exponent` leaves it."""
-    reduced = reduce(x)
-    return scale(exp_rest(reduced.rest).value(), reduced.integer)
-
-
 def exp(x: Value) -> Value:
     """e^x.
 

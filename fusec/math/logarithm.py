@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32, FLOAT64
-from fusec.math.coefficients import polynomial
+from fusec.dtypes import FLOAT32
 from fusec.math.constants import parts
 from fusec.math.exponential import fallen, least_exponent
 from fusec.math.formats import (
@@ -14,7 +13,6 @@ from fusec.math.formats import (
     estrin,
     format_of,
     horner,
-    horner_of,
     scale,
     split_exponent,
 )
@@ -56,11 +54,8 @@ def _log_double(split: Split) -> Value:
     return fma(count, high, f - (half_square - corrected))
 
 
-def log_pair(f: Pair, exponent: Value, fine: bool = False) -> Pair:
-    """Exponent * ln 2 + log(1 + f), relative error about 2^-(digits + 11); f in [-1/3, 1/3] or a little beyond.
-
-    fine: 2^-(digits + 15) in float64, for powers, which magnify it by up to 1000.
-    """
+def log_pair(f: Pair, exponent: Value) -> Pair:
+    """Exponent * ln 2 + log(1 + f), relative error about 2^-(digits + 11); f in [-1/3, 1/3] or a little beyond."""
     below = quick_sum(f.hi.like(2.0), f.hi)
     below = Pair(below.hi, below.lo + f.lo)
     inverse = 1.0 / below.hi
@@ -69,7 +64,7 @@ def log_pair(f: Pair, exponent: Value, fine: bool = False) -> Pair:
     s = quick_sum(first, rest * inverse)
     z = two_product(s.hi, s.hi)
     z = Pair(z.hi, fma(s.hi + s.hi, s.lo, z.lo))
-    third = (s * z) * (_series_fine(z) if fine and f.hi.dtype == FLOAT64 else _series(z.hi))
+    third = (s * z) * _series(z.hi)
     near = quick_sum(s.hi + s.hi, third.hi)
     near = Pair(near.hi, near.lo + (third.lo + (s.lo + s.lo)))
     ln2 = constant_pair("ln2", f.hi)
@@ -85,22 +80,10 @@ def _series(z: Value) -> Pair:
     return Pair(series.hi, series.lo + leading.lo)
 
 
-def _series_fine(z: Pair) -> Pair:
-    """The same with the second coefficient and its product in pairs too."""
-    second, *others = polynomial("atanh_series_power", z.hi.dtype)
-    (second_low,) = polynomial("atanh_series_power_low", z.hi.dtype)
-    inner = quick_sum(z.hi.like(second), z.hi * horner_of(tuple(others), z.hi))
-    product = two_product(z.hi, inner.hi)
-    low = fma(z.hi, inner.lo + second_low, fma(z.lo, inner.hi, product.lo))
-    leading = constant_pair("two_thirds", z.hi)
-    series = quick_sum(leading.hi, product.hi)
-    return Pair(series.hi, series.lo + (leading.lo + low))
-
-
-def log_of(x: Value, fine: bool = False) -> Pair:
-    """log(x) as a pair, for positive finite x; `fine` as for `log_pair`."""
+def log_of(x: Value) -> Pair:
+    """log(x) as a pair, for positive finite x."""
     split = split_exponent(x)
-    return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent, fine)
+    return log_pair(Pair(split.fraction, x.like(0.0)), split.exponent)
 
 
 def log1p(x: Value) -> Value:

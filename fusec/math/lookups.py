@@ -5,6 +5,10 @@ equal length in bits that follow, a number of few digits near the inverse of its
 binary logarithm, in two parts, of which the first has few digits. exp2_bits: the float whose bits are those of
 2^(i / 16) less i << (mantissa - 4), so that adding n << (mantissa - 4), of whatever n with these low bits, gives
 2^(n / 16). exp2_rest: what rounding these took off, relative to them.
+
+Of functions by intervals: the centre c of each, the value there, and the coefficients of (f(c + d) - f(c)) / d, lowest
+power first. The first interval is [0, 3/32], with centre 0, and less 1; then come halves of powers of two, up to those
+in LIMITS, where the function rounds to 1.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ def table(name: str, dtype: DType) -> tuple[float, ...]:
 
 
 LOG2_START = {"float32": 0x3F3DCCCD, "float64": 0x3FE7B9999999999A}
+
+LIMITS = {"tanh": 10.0}
 
 TABLES = {
     ("log2_inverse", "float32"): (
@@ -82,5 +88,50 @@ TABLES = {
         "0x1.59f48a72a4c6dp-55 0x1.690cebb7aafbp-56 0x1.063e1e21c5409p-54 -0x1.3b3efbf5e2228p-54 "
         "-0x1.b32dcb94da51dp-56 0x1.db72fc1f0eab4p-55 0x1.1affc2b91ce27p-56 0x1.c1a7792cb3387p-55 "
         "0x1.36eae30af0cb3p-56 0x1.4a385a63d07a7p-56 -0x1.ff7128fd391fp-55"
+    ),
+    ("tanh_centre", "float32"): (
+        "0x1.400022p+1 0x1.bfffe6p+1 0x1.40019cp+2 0x1.bfe31ep+2 0x1.154246p+3 0x1.154246p+3 0x0p+0 0x1.c0001p-4 "
+        "0x1.400046p-3 0x1.c00002p-3 0x1.400042p-2 0x1.bfffe2p-2 0x1.3ffebp-1 0x1.c0003ap-1 0x1.3fffe4p+0 "
+        "0x1.bfffbcp+0"
+    ),
+    ("tanh_value", "float32"): (
+        "0x1.f92586p-1 0x1.ff112cp-1 0x1.fff41ap-1 0x1.ffffc8p-1 0x1.fffffep-1 0x1.fffffep-1 0x0p+0 0x1.be38e8p-4 "
+        "0x1.3d6c0cp-3 0x1.b8fd06p-3 0x1.35f9c6p-2 0x1.a57286p-2 0x1.1bf396p-1 0x1.68666ep-1 0x1.b2522cp-1 "
+        "0x1.e1fbeap-1"
+    ),
+    ("tanh_c0", "float32"): (
+        "0x1.b3af04p-6 0x1.dd389p-9 0x1.7cb814p-13 0x1.bffc1p-19 0x1.0003bp-23 0x1.0003bp-23 0x1.1a6e74p-44 "
+        "0x1.f9ec6cp-1 0x1.f3b35ap-1 0x1.e842cap-1 0x1.d11562p-1 0x1.a945c4p-1 0x1.6285c6p-1 0x1.024fep-1 "
+        "0x1.1f2548p-2 0x1.d22d8ap-4"
+    ),
+    ("tanh_c1", "float32"): (
+        "-0x1.add97cp-6 -0x1.dc5ad4p-9 -0x1.7cf02p-13 -0x1.c048bap-19 -0x1.ffd80ap-24 -0x1.ffd80ap-24 -0x1.16844p-34 "
+        "-0x1.b8ed2cp-4 -0x1.35cbfep-3 -0x1.a48abp-3 -0x1.19924ap-2 -0x1.5e0efep-2 -0x1.893b36p-2 -0x1.6ba7bp-2 "
+        "-0x1.e72966p-3 -0x1.b6d91ep-4"
+    ),
+    ("tanh_c2", "float32"): (
+        "0x1.16dd54p-6 0x1.3c695ap-9 0x1.fbdb06p-14 0x1.2adc58p-19 0x1.54dc6cp-24 0x1.54dc6cp-24 -0x1.555554p-2 "
+        "-0x1.45460ap-2 -0x1.352036p-2 -0x1.183afcp-2 -0x1.c1a45ep-3 -0x1.16e21p-3 -0x1.243dfcp-6 0x1.4f15ap-4 "
+        "0x1.bba472p-4 0x1.01ba6p-4"
+    ),
+    ("tanh_c3", "float32"): (
+        "-0x1.07cecap-7 -0x1.39ef8cp-10 -0x1.f5906ep-15 -0x1.273b84p-20 -0x1.56ffap-25 -0x1.56ffap-25 -0x1.537968p-21 "
+        "0x1.20b7cep-4 0x1.8e2da6p-4 0x1.04dcccp-3 0x1.43d322p-3 0x1.5c26d2p-3 0x1.1a6a86p-3 0x1.f20868p-5 "
+        "-0x1.9c5594p-7 -0x1.8167f6p-6"
+    ),
+    ("tanh_c4", "float32"): (
+        "0x1.7711d4p-9 0x1.ef0184p-12 0x1.91025ap-16 0x1.d8a61ap-22 0x1.19731cp-26 0x1.19731cp-26 0x1.111a7ap-3 "
+        "0x1.ec2fd8p-4 0x1.b74a2cp-4 0x1.5c1a0ap-4 0x1.74cb8ap-5 -0x1.90c5a4p-8 -0x1.c3b72p-5 -0x1.e21e4ep-5 "
+        "-0x1.3ab802p-6 0x1.e4ad08p-9"
+    ),
+    ("tanh_c5", "float32"): (
+        "-0x1.6e6eaap-11 -0x1.495abap-13 -0x1.34f00ep-17 -0x1.6cffc6p-23 -0x1.666522p-28 -0x1.666522p-28 "
+        "-0x1.046a36p-12 -0x1.3f3d0cp-5 -0x1.acc4e6p-5 -0x1.0b534ap-4 -0x1.2877c6p-4 -0x1.f8d8e4p-5 -0x1.8a186ap-6 "
+        "0x1.a8ec6cp-7 0x1.ee1b2p-7 0x1.111ad4p-9"
+    ),
+    ("tanh_c6", "float32"): (
+        "0x1.f00a4cp-15 0x1.5ef87p-15 0x1.5f21fp-19 0x1.9efc9ep-25 0x1.ed2b76p-31 0x1.ed2b76p-31 -0x1.ae4f4cp-5 "
+        "-0x1.7065ep-5 -0x1.2aac0cp-5 -0x1.6f5356p-6 -0x1.ee7f32p-13 0x1.702e64p-6 0x1.e3813p-6 0x1.6dab28p-7 "
+        "-0x1.208916p-8 -0x1.02555ep-9"
     ),
 }

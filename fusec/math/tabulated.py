@@ -1,4 +1,4 @@
-"""Powers and logarithms to base 2 by constant tables, in pairs: the fast way to x^y.
+"""Functions by constant tables: powers and logarithms to base 2 in pairs, the fast way to x^y; others by intervals.
 
 After P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE floating-point arithmetic", 1989,
 and "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", 1990.
@@ -7,9 +7,9 @@ and "Table-driven implementation of the logarithm function in IEEE floating-poin
 from __future__ import annotations
 
 from fusec.math.formats import constant_pair, format_of, horner, scale
-from fusec.math.lookups import LOG2_START, table
+from fusec.math.lookups import LIMITS, LOG2_START, table
 from fusec.math.pairs import Pair, quick_sum, two_product
-from fusec.math.value import Value, entry, fma
+from fusec.math.value import Value, entry, fma, where
 from fusec.records import dataclass
 
 _LOG_BITS, _EXP_BITS = 5, 4  # of an index
@@ -82,3 +82,19 @@ def exp2_by_table(x: Pair) -> Power:
     number = shifted.signed_bits - x.hi.like(magic).signed_bits
     more = fma(rest, horner("exp2_near", rest), _entry("exp2_rest", shifted.signed_bits, x.hi))
     return Power(_entry("exp2_bits", shifted.signed_bits, x.hi).signed_bits, more, number)
+
+
+def by_intervals(name: str, size: Value, count: int) -> Value:
+    """A function that rounds to 1 from some limit on, of a float32 >= 0, by polynomials of `count` coefficients.
+
+    f(c + d) = f(c) + d P(d), about the middle c of one of two intervals in each power of two; f(c) in the table
+    is nearly exact, and d P(d) is small, so that little but the last rounding is lost. In the first interval it is d + d P(d).
+    """
+    limit, first, top = LIMITS[name], 2.0**-4, 3 / 32
+    bounded = where(size > limit, limit, size)
+    index = where(bounded < first, first, bounded).bits >> 22
+    distance = bounded - _entry(f"{name}_centre", index, size)
+    slope = _entry(f"{name}_c{count - 1}", index, size)
+    for power in range(count - 2, -1, -1):
+        slope = fma(slope, distance, _entry(f"{name}_c{power}", index, size))
+    return fma(distance, slope, where(bounded < top, distance, _entry(f"{name}_value", index, size)))
