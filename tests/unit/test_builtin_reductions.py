@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 import fusec
-from fusec.ir.reductions import ROUNDS, SHORT
+from fusec.ir.reductions import SHORT
 from fusec.reductions import builtin
+from tests.support.reduction_bounds import bound
 
 Array = np.ndarray[Any, Any]
 INTEGERS = ("bool", "int8", "uint16", "int64", "uint64")
@@ -125,21 +126,6 @@ def test_any_shape_axes_and_strides(data: st.DataObject) -> None:
 
 
 # --- rounding ------------------------------------------------------------------------------------------------------
-
-
-def additions(n: int, lanes: int) -> int:
-    """Most additions that one element goes through along the last axis, see Note [Order]; lanes 1: along another."""
-    total = 0
-    while n > 1:
-        chunk = min(n, ROUNDS * lanes)
-        total += -(-chunk // lanes) - 1 + math.ceil(math.log2(min(chunk, lanes)))
-        n = -(-n // (ROUNDS * lanes))
-    return total
-
-
-def bound(n: int, lanes: int, unit: float) -> float:
-    h = additions(n, lanes) * unit
-    return h / (1 - h)
 
 
 @pytest.mark.parametrize(("dtype", "lanes", "unit"), [("float32", 128, 2.0**-24), ("float64", 64, 2.0**-53)])
