@@ -179,7 +179,7 @@ class Total:
         self.variants: dict[tuple[Form, ...], Reducing] = {}
         axes = source.part.axes
         self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
-        self._choice = (self.axis, False)
+        self._choice = (self.axis, False, False)
         self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
 
     def fast(self, *inputs: object) -> object:

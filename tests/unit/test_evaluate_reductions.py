@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec import evaluation
 
 NAMES = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "any": np.any, "all": np.all, "where": np.where}
 
@@ -102,6 +103,15 @@ def test_repeated_totals_are_of_the_arrays_given_then():
             np.testing.assert_allclose(found, (x * 2).sum(), rtol=1e-5)
     for x in (2, 2.5, np.float32(1.5), [1, 2], np.arange(4)):
         assert fusec.evaluate("sum(x*2)") == np.sum(np.asarray(x) * 2)
+
+
+def test_repeated_totals_have_a_native_entry():
+    x, y = np.arange(30.0), np.arange(30.0).reshape(5, 6)
+    for text in ("sum(x*x + 1)", "max(y + 1, axis=1)"):
+        for _ in range(4):
+            fusec.evaluate(text)
+        part = evaluation._known[text].only
+        assert type(part._quick[part._choice]).__name__ == "builtin_function_or_method"
 
 
 def test_totals_have_an_output_and_an_order_too():
