@@ -1,0 +1,118 @@
+"""fusec.evaluate beside numexpr.evaluate: the same texts and arrays, in turns, in one process.
+
+``python benchmarks/evaluate.py [--sizes 1e3,1e4] [--rounds 9]`` writes results/evaluate.md. Both take the names from a
+dictionary and allocate their results, and use as many threads. The median of all rounds is shown; a round is as many
+calls as take 5 ms. Results are compared with NumPy's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numexpr
+import numpy as np
+
+import fusec
+
+TEXTS = {
+    "2*a + 3*b": "float64",
+    "(a + 2*b) / (1 + a + 4*b*b)": "float64",
+    "where(a > 0.5, exp(-a*b), c)": "float64",
+    "sin(a)**2 + cos(b)**2": "float64",
+    "((.25*a + .75)*a - 1.5)*a - 2": "float64",
+    "(a > 0.2) & (b < 0.7) | (c > a)": "float64",
+    "a*b + c": "float32",
+    "sqrt(a*a + b*b + c*c)": "float32",
+    "i*3 + j % 7": "int64",
+    "sum(a*b)": "float64",
+    "sum((a - b)**2, axis=0)": "float64",
+}
+ROUND = 5e-3  # seconds
+Row = tuple[str, str, int, float, float]
+
+
+def operands(dtype: str, size: int) -> dict[str, np.ndarray]:
+    """The arrays of a text, by name."""
+    rng = np.random.default_rng(size)
+    if dtype == "int64":
+        return {name: rng.integers(0, 1000, size) for name in "ij"}
+    return {name: rng.random(size).astype(dtype) for name in "abc"}
+
+
+def calls_in(call: Callable[[], object]) -> int:
+    """How many calls take a round, after some that prepare kernels and memory."""
+    for _ in range(4):
+        call()
+    start = time.perf_counter()
+    call()
+    return max(1, min(2000, int(ROUND / (time.perf_counter() - start))))
+
+
+def measured(call: Callable[[], object], count: int) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
+
+
+def compare(text: str, dtype: str, size: int, rounds: int) -> Row:
+    """One row of the table."""
+    names = operands(dtype, size)
+    peers = [lambda: fusec.evaluate(text, names, {}), lambda: numexpr.evaluate(text, names, {})]
+    results = [np.asarray(peer()) for peer in peers]
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-4 if dtype == "float32" else 1e-9)
+    counts = [calls_in(peer) for peer in peers]
+    times: list[list[float]] = [[], []]
+    for number in range(rounds):
+        for at in (0, 1) if number % 2 else (1, 0):
+            times[at].append(measured(peers[at], counts[at]))
+    return text, dtype, size, statistics.median(times[0]), statistics.median(times[1])
+
+
+def shown(seconds: float) -> str:
+    """A time with its unit."""
+    return f"{seconds * 1e6:.2f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
+
+
+def table(rows: list[Row], rounds: int) -> str:
+    """The page."""
+    versions = f"fusec {fusec.__version__}, numexpr {numexpr.__version__}, NumPy {np.__version__}"
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    lines = [
+        "# fusec.evaluate beside numexpr.evaluate",
+        "",
+        f"`python benchmarks/evaluate.py --rounds {rounds}` on {machine}; {versions}. Medians; both allocate.",
+        "",
+        "| expression | dtype | elements | fusec | numexpr | times faster |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for text, dtype, size, ours, theirs in rows:
+        cells = (f"`{text.replace('|', chr(92) + '|')}`", dtype, f"{size:,}", shown(ours), shown(theirs))
+        lines.append(f"| {' | '.join(cells)} | {theirs / ours:.1f} |")
+    slower = sum(theirs < ours for *_, ours, theirs in rows)
+    return "\n".join([*lines, "", f"Rows in which numexpr is faster: {slower} of {len(rows)}.", ""])
+
+
+def main() -> None:
+    """Measure, print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="1e3,1e4,1e5,1e6,1e7")
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    sizes = [int(float(each)) for each in options.sizes.split(",")]
+    numexpr.set_num_threads(len(os.sched_getaffinity(0)))
+    rows = [compare(*each, size, options.rounds) for each in TEXTS.items() for size in sizes]
+    page = table(rows, options.rounds)
+    print(page)
+    (Path(__file__).parent / "results" / "evaluate.md").write_text(page)
+
+
+if __name__ == "__main__":
+    main()
