@@ -111,7 +111,7 @@ ELEMENTARY = (
         -mp.mpf(1) / 32,
         mp.mpf(1) / 32,
         29,
-        57,
+        56.5,
     ),
     Fit(
         "atanh_series",

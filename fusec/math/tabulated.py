@@ -88,7 +88,8 @@ def by_intervals(name: str, size: Value, count: int) -> Value:
     """A function that rounds to 1 from some limit on, of a float32 >= 0, by polynomials of `count` coefficients.
 
     f(c + d) = f(c) + d P(d), about the middle c of one of two intervals in each power of two; f(c) in the table
-    is nearly exact, and d P(d) is small, so that little but the last rounding is lost. In the first interval it is d + d P(d).
+    is nearly exact, and d P(d) is small, so that little but the last rounding is lost. In the first interval it is
+    d + d P(d).
     """
     limit, first, top = LIMITS[name], 2.0**-4, 3 / 32
     bounded = where(size > limit, limit, size)
