@@ -51,3 +51,20 @@ def test_03_mandelbrot(tmp_path: Path) -> None:
     picture = np.asarray(image.open(tmp_path / "mandelbrot.png"))
     assert picture.shape == (1024, 1024)
     assert len(np.unique(picture)) > 50
+
+
+def test_04_faces(tmp_path: Path) -> None:
+    pytest.importorskip("skimage", reason="the photographs are scikit-image's")
+    printed = run("04_faces.py", tmp_path)
+    assert re.search(r"kernels +1\n", printed)
+    near = re.search(r"(\d+) of the 100 faces are among the nearer half", printed)
+    assert near is not None
+    assert int(near[1]) > 90
+
+
+def test_05_statistics(tmp_path: Path) -> None:
+    pytest.importorskip("skimage", reason="the photograph is scikit-image's")
+    printed = run("05_statistics.py", tmp_path)
+    assert re.search(r"^\d kernels ran", printed, re.MULTILINE)
+    assert re.search(r"1,990,921 rows", printed)
+    assert re.search(r"^green +1,573,585 +0 +236 +63.5450 +38.9049$", printed, re.MULTILINE)
