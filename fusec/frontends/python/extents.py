@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fusec.dtypes import DType
-from fusec.errors.python import BadLoop
+from fusec.errors.python import BadLoop, CannotUnpack
+from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.expressions import dotted_name
@@ -87,8 +88,6 @@ class _Reader:
                 for target in targets:
                     self._assign(target, found)
             case _:
-                from fusec.frontends.python import scan
-
                 self.names |= dict.fromkeys(scan.assigned((node,)))
 
     def _assign(self, target: s.Expression, value: object) -> None:
@@ -96,7 +95,10 @@ class _Reader:
             case s.Name(name=name):
                 self.names[name] = value
             case s.Tuple(items=items):
-                known = isinstance(value, tuple) and len(value) == len(items)
+                known = isinstance(value, tuple)
+                if known and len(value) != len(items):  # type: ignore[arg-type]
+                    given = f"a tuple of {len(value)}"  # type: ignore[arg-type]
+                    raise CannotUnpack(given, len(items), "write as many names as there are axes").at(target.span)
                 for at, item in enumerate(items):
                     self._assign(item, value[at] if known else None)  # type: ignore[index]
 

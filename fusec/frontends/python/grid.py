@@ -71,10 +71,13 @@ class Grid(Kernel):
             self.assign(loop.target, position)
 
     def end(self, node: s.Return) -> None:
-        """``return`` or, in the loop over the grid, ``continue``. Raises NotInSubset for a value."""
-        if node.value is not None:
-            cure = "write it to an array, out[i] = value; a bare return ends the element's work"
-            raise NotInSubset("a value returned by an explicit kernel is", cure).at(node.span)
+        """The end of the element's work. Raises NotInSubset for a return that was written: Python's ends the loop."""
+        if node.span.text.startswith("return"):
+            if node.value is None:
+                what, cure = "return in", "write continue for the next element, in a loop of its own break before"
+            else:
+                what, cure = "a value returned by", "write it to an array: out[i] = value"
+            raise NotInSubset(f"{what} an explicit kernel is", cure).at(node.span)
         if self.loops or not self.tail:
             self.emit(Return(line=self.line))
         self.reachable = False
