@@ -26,7 +26,7 @@ from fusec.ir.loops import Program  # noqa: E402
 from fusec.kernel import Layout  # noqa: E402
 from fusec.runtime.cpu import engine, threads  # noqa: E402
 from fusec.runtime.cpu.grain import Grain  # noqa: E402
-from fusec.runtime.cpu.processor import processor  # noqa: E402
+from fusec.runtime.cpu.processor import Processor, processor  # noqa: E402
 
 Outputs = dict[str, np.ndarray]
 Run = Callable[[engine.Executable, int, int], None]
@@ -86,7 +86,7 @@ def run(case: Case, variants: Sequence[str]) -> dict[str, Outputs]:
         placed = {name: Placed(array, step) for name, array in case.arrays.items()}
         if step not in compiled:
             layout = layout_of(program, {name: each.array for name, each in placed.items()}, case.shape, aligned=1)
-            compiled[step] = _compiled(program, layout, host.vector_bits, host.converts_halves)
+            compiled[step] = _compiled(program, layout, host)
         code = compiled[step]
         values = encode(code.kernel, program, placed, case.scalars, case.shape)  # type: ignore[arg-type]
         block = ctypes.create_string_buffer(b"".join(value.ljust(8, b"\0") for value in values))
@@ -95,8 +95,11 @@ def run(case: Case, variants: Sequence[str]) -> dict[str, Outputs]:
     return found
 
 
-def _compiled(program: Program, layout: Layout, bits: int, casts: bool) -> engine.Executable:
-    return engine.compile(llvm.generate(program, layout, vector_bits=bits, half_casts=casts))
+def _compiled(program: Program, layout: Layout, host: Processor) -> engine.Executable:
+    kernel = llvm.generate(
+        program, layout, vector_bits=host.vector_bits, half_casts=host.converts_halves, permutes=host.permutes
+    )
+    return engine.compile(kernel)
 
 
 def in_process(level: str, cases: Sequence[Case], variants: Sequence[str], folder: Path) -> list[dict[str, Outputs]]:
