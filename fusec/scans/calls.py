@@ -142,9 +142,7 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
         named = zip(kernel.out_params, call.outputs, strict=True)
         outputs = tuple(view(each, param.name) for param, each in named)
     inputs = {name: view(each, name) for name, each in call.inputs.items()}
-    threads = thread_count()
-    rows = threads * ROWS_PER_THREAD if threads > 1 else 1
-    machine = Machine(rows, rows * COLUMNS_PER_ROW if threads > 1 else 1, LEAST)
+    machine = machine_of(thread_count())
     bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, machine)
     steps = []
     for step in bound.steps:
@@ -153,6 +151,12 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
         known = {AXIS: step.extent}
         steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
     return Plan(bound, tuple(steps))
+
+
+def machine_of(threads: int) -> Machine:
+    """What keeps so many threads busy; one is busy with whatever there is."""
+    rows = threads * ROWS_PER_THREAD if threads > 1 else 1
+    return Machine(rows, rows * COLUMNS_PER_ROW if threads > 1 else 1, LEAST)
 
 
 def bind(

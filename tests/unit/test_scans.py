@@ -1,0 +1,246 @@
+"""Scans as users call them: NumPy's results, dtypes and errors; the oracle's bits; bounds of errors; bad input."""
+
+import math
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import fusec
+from fusec.errors.base import FusecError
+from fusec.ir.interpret_scans import scanned
+from fusec.scans import calls
+from fusec.scans.plans import Machine
+
+SIZES = (1, 2, 31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 4127, 8192)
+ADD = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+
+
+def add(a, b):
+    with np.errstate(all="ignore"):
+        return a + b
+
+
+def expected(x, axis=-1, is_last=True):
+    """The oracle's sums, in the dtype of x."""
+    return np.moveaxis(scanned(np.moveaxis(x, axis, -1), add, is_last=is_last), -1, axis)
+
+
+def normal(shape, dtype="f4"):
+    return np.random.default_rng(np.prod(shape)).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_have_the_bits_of_the_order(dtype):
+    for count in SIZES:
+        x = normal((3, count), dtype)
+        is_last = count > 32  # shorter axes are walked as others
+        assert fusec.cumsum(x, axis=1).tobytes() == expected(x, 1, is_last).tobytes(), count
+        flat = x[0].copy()
+        assert fusec.cumsum(flat).tobytes() == expected(flat).tobytes(), count
+
+
+def test_columns_have_the_bits_of_the_order():
+    for count in (1, 2, 63, 64, 65, 128, 4097):
+        for columns in (33, 300):
+            x = normal((count, columns))
+            assert fusec.cumsum(x, axis=0).tobytes() == expected(x, 0, False).tobytes(), (count, columns)
+
+
+@pytest.fixture(params=[Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)], ids=["alone", "parted"])
+def forced(request, monkeypatch):
+    """Calls in one kernel each, or in as many as there can be."""
+    monkeypatch.setattr(calls, "machine_of", lambda _: request.param)
+
+
+def test_bits_do_not_depend_on_the_number_of_kernels(forced):
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+    for count in (33, 2049, 70 * 2048 + 5):
+        x = normal(count)
+        assert kernel(x).tobytes() == expected(x).tobytes()
+    for count in (65, 64 * 64 + 1):
+        x = normal((count, 40))
+        assert kernel(x, axis=0).tobytes() == expected(x, 0, False).tobytes()
+
+
+def test_every_layout_is_scanned_where_it_lies():
+    base = normal((40, 50, 36))
+    for x in (base, base.transpose(2, 0, 1), base[::-1, :, ::2], base[:, 3:, ::-1], np.asfortranarray(base)):
+        for axis in range(3):
+            np.testing.assert_allclose(fusec.cumsum(x, axis=axis), np.cumsum(x, axis=axis, dtype="f8"), atol=1e-4)
+            backwards = np.flip(np.cumsum(np.flip(x, axis), axis=axis, dtype="f8"), axis)
+            np.testing.assert_allclose(ADD(x, axis=axis, reverse=True), backwards, atol=1e-4)
+    wide = np.broadcast_to(base[0, 0], (70, 36))
+    np.testing.assert_allclose(fusec.cumsum(wide, axis=0), np.cumsum(wide, axis=0, dtype="f8"), rtol=1e-5)
+
+
+def test_reading_backwards_gives_the_bits_of_the_reversed_array():
+    x = normal((3, 3000))
+    assert ADD(x, reverse=True).tobytes() == np.ascontiguousarray(ADD(x[:, ::-1].copy())[:, ::-1]).tobytes()
+
+
+ALL = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_dtypes_are_those_of_numpy_and_integers_its_values(dtype):
+    x = (np.random.default_rng(1).normal(size=(3, 90)) * 3).astype(dtype)
+    for axis in (0, 1, None):
+        found, wanted = fusec.cumsum(x, axis), np.cumsum(x, axis)
+        assert found.dtype == wanted.dtype
+        if np.dtype(dtype).kind in "?bui":
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(fusec.cumprod(x, axis), np.cumprod(x, axis))
+        else:
+            np.testing.assert_allclose(found, wanted, rtol=0.02 if dtype == "f2" else 1e-4, atol=1e-2)
+        if not dtype.startswith("c"):
+            flat, along = (x.reshape(-1), 0) if axis is None else (x, axis)
+            np.testing.assert_array_equal(fusec.cummax(x, axis), np.maximum.accumulate(flat, along))
+            np.testing.assert_array_equal(fusec.cummin(x, axis), np.minimum.accumulate(flat, along))
+
+
+def test_half_precision_is_rounded_once_per_element():
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        x = normal(5000).astype(dtype)
+        assert fusec.cumsum(x).tobytes() == expected(x.astype("f4")).astype(dtype).tobytes()
+
+
+def test_asked_dtypes_and_outputs():
+    x = np.arange(100, dtype="i1")
+    assert fusec.cumsum(x, dtype="f4").dtype == np.float32
+    out = np.zeros(100, "f8")
+    assert fusec.cumsum(x, out=out) is out
+    np.testing.assert_array_equal(out, np.cumsum(x, dtype="f8"))
+    y = normal(5000)
+    wanted = fusec.cumsum(y)
+    fusec.cumsum(y, out=y)
+    assert y.tobytes() == wanted.tobytes(), "the output may be the input"
+
+
+def test_nan_stays_from_its_place_on():
+    x = normal(300)
+    x[[50, 200]] = np.nan, np.inf
+    for ours, numpys in ((fusec.cumsum, np.add), (fusec.cummax, np.maximum), (fusec.cummin, np.minimum)):
+        np.testing.assert_array_equal(np.isnan(ours(x)), np.isnan(numpys.accumulate(x)))
+    np.testing.assert_array_equal(fusec.cummax(x), np.maximum.accumulate(x))
+
+
+def test_initial_results_come_first():
+    x = np.arange(1, 7, dtype="i1").reshape(2, 3)
+    sums = fusec.cumulative_sum(x, axis=1, include_initial=True)
+    assert sums.dtype == np.int64
+    assert sums.tolist() == [[0, 1, 3, 6], [0, 4, 9, 15]]
+    assert fusec.cumulative_prod(x, axis=0, include_initial=True).tolist() == [[1, 1, 1], [1, 2, 3], [4, 10, 18]]
+    assert fusec.cumulative_sum(np.zeros(0), include_initial=True).tolist() == [0]
+
+
+def test_empty_arrays_and_numbers():
+    assert fusec.cumsum(np.zeros((0, 3)), axis=0).shape == (0, 3)
+    assert fusec.cumsum(np.zeros((3, 0)), axis=0).shape == (3, 0)
+    assert fusec.cumsum(np.float32(7)).tolist() == [7]
+    assert fusec.cumsum([1, 2, 3]).tolist() == [1, 3, 6]
+
+
+@pytest.mark.parametrize("count", [2048, 5000, 300000])
+def test_sums_keep_the_documented_bound(count):
+    rng = np.random.default_rng(count)
+    x = (rng.normal(size=count) * 2.0 ** rng.integers(-20, 20, count)).astype("f4")
+    for found, depth in ((fusec.cumsum(x), levels(count, 2048)), (columns_of(x), levels(count, 64))):
+        for at in (*range(1, count, count // 9), count - 1):
+            exact = math.fsum(x[: at + 1].tolist())
+            size = math.fsum(np.abs(x[: at + 1]).tolist())
+            k = (69 if found.ndim == 1 else 64) * (depth + 1) - 1
+            assert abs(float(found.reshape(count, -1)[at, 0]) - exact) <= k * 2**-24 / (1 - k * 2**-24) * size
+
+
+def columns_of(x):
+    return fusec.cumsum(np.repeat(x[:, None], 33, 1), axis=0)
+
+
+def levels(count, chunk):
+    return 0 if count <= chunk else 1 + levels(-(-count // chunk), chunk)
+
+
+def test_many_ones_are_counted_exactly_up_to_what_a_float_holds():
+    found = fusec.cumsum(np.ones(1 << 24, "f4"))
+    assert np.array_equal(found, np.arange(1, (1 << 24) + 1, dtype="f4"))
+
+
+# --- kernels of users ----------------------------------------------------------------------------------------------
+
+
+def test_logcumsumexp_is_the_accumulation_of_logaddexp():
+    special = np.array([-np.inf, -np.inf, 0, 1000, -1000, np.inf, -np.inf, 1, np.nan, 2])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(fusec.logcumsumexp(special), np.logaddexp.accumulate(special), rtol=1e-14)
+    x = normal(5000, "f8") * 100
+    np.testing.assert_allclose(fusec.logcumsumexp(x), np.logaddexp.accumulate(x), rtol=1e-13)
+
+
+def test_segments_start_again_and_exclusive_results_do_not_see_their_element():
+    x, starts = normal(5000, "f8"), np.random.default_rng(0).random(5000) < 0.01
+    texts = ("T x, bool starts", "T y", "x", "a + b", "y = a", 0, "add")
+    inclusive = fusec.ScanKernel(*texts, segments="starts")(x, starts)
+    exclusive = fusec.ScanKernel(*texts, segments="starts", inclusive=False)(x, starts)
+    edges = np.flatnonzero(starts)
+    for part, sums in zip(np.split(x, edges), np.split(inclusive, edges), strict=True):
+        np.testing.assert_allclose(sums, np.cumsum(part), atol=1e-12)
+    before = np.concatenate([[0], inclusive[:-1]])
+    np.testing.assert_array_equal(exclusive, np.where(starts, 0, before))
+
+
+def test_a_linear_recurrence_is_a_scan_of_pairs():
+    """y[i] = p[i] y[i - 1] + q[i], by maps that compose."""
+    kernel = fusec.ScanKernel(
+        "float64 p, float64 q", "float64 y", "Line{p, q}", "Line{a.p * b.p, a.q * b.p + b.q}", "y = a.q", None, "line",
+        "Line", "struct Line { double p; double q; };",
+    )  # fmt: skip
+    p, q = np.random.default_rng(2).random((2, 3000))
+    y, wanted = 0.0, []
+    for at in range(3000):
+        y = p[at] * y + q[at]
+        wanted.append(y)
+    np.testing.assert_allclose(kernel(p, q), wanted, rtol=1e-12)
+
+
+def test_several_outputs_and_numbers_by_value():
+    kernel = fusec.ScanKernel(
+        "T x, T scale", "T low, bool high", "x * scale", "a + b", "low = a; high = a > (T)1", None, "several"
+    )
+    low, high = kernel(np.ones(40), 0.25)
+    np.testing.assert_array_equal(low, np.arange(1, 41) / 4)
+    np.testing.assert_array_equal(high, low > 1)
+
+
+def test_kernels_travel():
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a * b", "y = a", 1, "product", inclusive=False)
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again(np.arange(1.0, 6)).tolist() == [1, 1, 2, 6, 24]
+    assert "product" in repr(again)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: fusec.cumsum(np.ones((2, 2)), axis=2), IndexError, "axis 2 is out of bounds for array of dimension 2"),
+        (lambda: fusec.cumsum(np.ones(3), axis=-2), IndexError, "axis -2 is out of bounds for array of dimension 1"),
+        (lambda: fusec.cumulative_sum(np.ones((2, 2))), ValueError, "axis=None"),
+        (lambda: fusec.cumulative_sum(np.float64(1), axis=0), IndexError, "axis 0 is out of bounds"),
+        (lambda: ADD(np.ones((2, 2)), axis=(0, 1)), ValueError, "one axis"),
+        (lambda: ADD(np.ones(2), axis=0.5), TypeError, "integer"),
+        (lambda: ADD(np.ones(2), out=np.ones(3)), ValueError, "shape"),
+        (lambda: ADD(np.ones(2), out=np.ones(2, "f4")), TypeError, "float"),
+        (lambda: ADD(np.ones(2), out=(np.ones(2), np.ones(2))), ValueError, "output"),
+        (lambda: fusec.cummax(np.ones(2, "c8")), TypeError, "complex"),
+        (lambda: fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", inclusive=False), ValueError, "identity"),
+        (lambda: fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", segments="z"), ValueError, "segments"),
+        (lambda: fusec.ScanKernel("T x, int8 z", "T y", "x", "a + b", "y = a", segments="z"), TypeError, "bool"),
+        (lambda: fusec.ScanKernel("T x", "T y", "_J", "a + b", "y = a"), ValueError, "_J"),
+        (lambda: fusec.ScanKernel("T x", "T y", "x +", "a + b", "y = a"), ValueError, "unexpected end"),
+    ],
+)
+def test_mistakes_are_named(call, error, text):
+    with pytest.raises(error, match=text) as caught:
+        call()
+    assert isinstance(caught.value, FusecError)
