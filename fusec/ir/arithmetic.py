@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from fusec.dtypes import BOOL, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, from_numpy, real_type
 from fusec.ir import rounding
+from fusec.ir.expr import Const
 from fusec.ops import TABLE
 
 Array = NDArray[Any]
+
+
+def look_up(entries: Sequence[Const], index: Array) -> Array:
+    """The entries of a constant table that integers choose by their low bits."""
+    table = np.array([entry.value for entry in entries])
+    return np.asarray(table[index & (len(entries) - 1)])
 
 
 def evaluate(op: str, args: Sequence[Array], target: DType) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusec.dtypes import DType, from_numpy
-from fusec.ir.arithmetic import evaluate
+from fusec.ir.arithmetic import evaluate, look_up
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
 from fusec.ir.loops import (
@@ -343,8 +343,7 @@ class _Run:
                     return self._on_demand(expr, mask, frame)
                 return evaluate(op, [self.value(arg, mask, frame) for arg in args], target)
             case Lookup(entries, index):
-                table = np.array([entry.value for entry in entries])
-                return np.asarray(table[self.value(index, mask, frame) & (len(entries) - 1)])
+                return look_up(entries, self.value(index, mask, frame))
             case Load(pointer, dtype):
                 lanes = np.flatnonzero(mask)
                 loaded = np.zeros(mask.shape, dtype.numpy)
