@@ -3,10 +3,11 @@
 import numpy as np
 from programs import Case
 
-from fusec import passes
-from fusec.dtypes import from_numpy
+from fusec import captures, passes
+from fusec.dtypes import BY_NAME, from_numpy
 from fusec.frontends.python.definition import Border, FunctionText, PythonDefinition
 from fusec.frontends.python.lower import infer, lower
+from fusec.passes.bounds import WORDS, check_bounds
 from fusec.passes.resolve import resolve_axes
 
 ESCAPE = """
@@ -45,6 +46,27 @@ def window(a, b):
 """
 
 
+SWEEP = """
+def sweep(image, out, total, reach):
+    rows, columns = image.shape
+    for i, j in fusec.grid((rows, columns - 1)):
+        kept = fusec.local((2, 3), np.float32)
+        for k in range(3):
+            kept[k % 2, k] = image[i, (j + k) % columns]
+        if kept[0, 0] < 0:
+            continue
+        k = 0
+        while k < reach and i + k < rows and image[i + k, j] > -50:
+            kept[1, 1] += image[i + k, j]
+            k += 1
+        assert k <= reach
+        u = fusec.random.uniform32(7, i * columns + j)
+        out[i, j] = kept[0, 0] + kept[1, 1] * 2 + kept[0, 2] + u
+        if j == 0:
+            total.flat[i] = fusec.random.integers(7, i, 0, 100)
+"""
+
+
 def python_cases() -> list[Case]:
     """Elementwise functions, and stencils over arrays from one element to more than a block."""
     rng = np.random.default_rng(7)
@@ -59,7 +81,27 @@ def python_cases() -> list[Case]:
             a, b = (rng.integers(-99, 99, shape).astype(dtype) for dtype in ("float32", "int16"))
             border = ((mode,), ("python", 2.5), ())
             found.append(_case(f"python {mode} {shape}", WINDOW, {"a": a, "b": b.T.copy().T}, 1, border))
+    for shape in ((1, 2), (11, 19)):
+        image = rng.integers(-99, 99, shape).astype("float32")
+        found += [_explicit_case(f"python sweep {shape}{' checked' * each}", image, each) for each in (False, True)]
     return found
+
+
+def _explicit_case(name: str, image: np.ndarray, checked: bool) -> Case:
+    """An explicit kernel, as it is or with checks, which find nothing."""
+    captured = captures.capture(captures.Text(SWEEP, {"np": np}), {})
+    rows, columns = image.shape
+    arrays = {"image": image, "out": np.zeros(image.shape, "float32"), "total": np.zeros(rows, "int64")}
+    axes = tuple((each, array.ndim, each != "image") for each, array in arrays.items())
+    definition = PythonDefinition("sweep", captured.functions, (), arrays=axes, checked=checked)
+    types = {each: from_numpy(array.dtype) for each, array in arrays.items()} | {"reach": BY_NAME["int64"]}
+    ndims = {each: array.ndim for each, array in arrays.items()}
+    program = lower(definition, types, frozenset({"reach"}), ndims)
+    if checked:
+        program, _ = check_bounds(program)
+        arrays["fusec_fault"] = np.zeros(WORDS, "uint32")
+    program = passes.run(resolve_axes(program, {"": 2, **ndims}))
+    return Case(name, program, arrays, (rows, max(columns - 1, 0)), {"reach": 4})
 
 
 def _case(name: str, text: str, arrays: dict[str, np.ndarray], count: int, border: Border | None = None) -> Case:

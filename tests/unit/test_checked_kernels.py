@@ -1,4 +1,4 @@
-"""Checked kernels find the first index outside of an array, and touch nothing there; unchecked ones are as they were."""
+"""Checked kernels find the first index outside of an array, and touch nothing there."""
 
 import pickle
 

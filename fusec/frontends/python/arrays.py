@@ -97,7 +97,7 @@ class Arrays(Calls):
                 extents = [const(extent, INT64) for extent in shape]
         if len(flat) != len(extents):
             axes = f"{len(extents)} axes" if len(extents) != 1 else "one axis"
-            cure = f"write {len(extents)} indices: a kernel reads one element at a time"
+            cure = f"write {len(extents)} of them: a kernel reads one element at a time"
             raise BadIndex(f"{len(flat)} indices into an array of {axes}", cure).at(span)
         index = [
             self._counted(value, parts[at] if len(parts) == len(flat) else None, extent, node.span)

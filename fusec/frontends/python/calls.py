@@ -8,7 +8,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.expressions import Expressions
 from fusec.frontends.python.types import Kind, carrier
 from fusec.frontends.python.unit import MAX_FUNCTIONS, Instance, Other, value_of
-from fusec.frontends.python.values import Items, Neighbours, Scalar, UserFunction, Value
+from fusec.frontends.python.values import Array, Flat, Items, LocalStore, Neighbours, Scalar, UserFunction, Value, show
 from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
 from fusec.source import Span
@@ -74,6 +74,9 @@ class Calls(Expressions):
     def _argument(self, node: s.Expression) -> Value:
         """The value of an argument; of an array its current element."""
         value = self.value(node)
+        if isinstance(value, (Array, Flat, LocalStore)):
+            what = f"passing {show(value)} to a function is"
+            raise NotInSubset(what, "pass the elements that it needs").at(node.span)
         return self.element(value, (), node.span) if isinstance(value, Neighbours) else value
 
     def _instance(self, callee: UserFunction, given: dict[str, Value], span: Span) -> Instance:

@@ -12,7 +12,7 @@ from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.expressions import dotted_name
-from fusec.frontends.python.grid import grid_loop
+from fusec.frontends.python.grid import ONE_SHAPE, grid_loop
 from fusec.frontends.python.unit import Unit, value_of
 from fusec.frontends.python.values import Items, Scalar, Value
 from fusec.ir.expr import Const
@@ -60,9 +60,13 @@ def extents(definition: PythonDefinition, shapes: Mapping[str, tuple[int, ...]],
         reader.run(statement)
     call = loop.iterable
     if not isinstance(call, s.Call) or len(call.args) != 1:
-        raise BadLoop("the outermost loop runs over fusec.grid(...)", "write for i in fusec.grid(n)").at(call.span)
+        is_grid = isinstance(call, s.Call) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"
+        what = ONE_SHAPE if is_grid else "the outermost loop runs over fusec.grid(...) or range(...)"
+        raise BadLoop(what, "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes").at(call.span)
     try:
         found = reader.value(call.args[0])
+        if isinstance(found, Shaped):
+            raise TypeError("an array is none, but x.shape and x.size are")
         parts = found if isinstance(found, tuple) else (found,)
         return tuple(max(0, operator.index(part)) for part in parts)
     except _UnknownError as problem:

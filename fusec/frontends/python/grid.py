@@ -14,6 +14,7 @@ from fusec.ir.loops import Query, Return
 from fusec.records import replace
 
 ONE_LOOP = "a kernel is one loop over its grid, for i in fusec.grid(n), and what is computed before it"
+ONE_SHAPE = "fusec.grid takes one number or one tuple"
 
 
 def grid_loop(tree: s.Function) -> tuple[s.Body, s.For]:
@@ -58,7 +59,7 @@ class Grid(Kernel):
             raise BadLoop("the outermost loop runs over fusec.grid(...) or range(...)", ONE_LOOP).at(node.span)
         if len(node.args) != 1 or node.keywords:
             cure = "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes"
-            raise BadLoop("fusec.grid takes one number or one tuple", cure).at(node.span)
+            raise BadLoop(ONE_SHAPE, cure).at(node.span)
         self.line = loop.span.line if loop.span.file == self.unit.source else 0
         shape = self.value(node.args[0])
         position: Value = Scalar(PY_INT, Query("", "index", None, INT64))

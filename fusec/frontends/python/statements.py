@@ -12,6 +12,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
 from fusec.frontends.python.arrays import Arrays
+from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
 from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
@@ -216,6 +217,8 @@ class Statements(Arrays):
     def _range(self, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
         """Start, stop and step, evaluated once. Raises BadLoop."""
         is_range = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
+        if isinstance(node, s.Call) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
+            self.value(node)  # raises: a grid stands elsewhere
         if not is_range or not isinstance(node, s.Call):
             raise BadLoop("a loop runs over a range", "write for i in range(n)").at(node.span)
         if node.keywords or not 1 <= len(node.args) <= 3:

@@ -179,7 +179,7 @@ def _mapped(mode: str, index: Expr, extent: Expr) -> tuple[Expr, Expr | None]:
         case "nearest":
             return apply("minimum", apply("maximum", index, ZERO), last), None
         case "wrap":
-            back = apply("remainder", index, extent)
+            back: Expr = apply("remainder", index, extent)
         case "reflect":
             back = _there_and_back(index, extent, apply("add", extent, extent), ONE)
         case "mirror":

@@ -1,0 +1,16 @@
+import numpy as np
+
+import fusec
+
+x, out = np.arange(4.0), np.zeros(4)
+
+
+@fusec.kernel
+def f(x, out):
+    for i in fusec.grid(4):
+        if x[i] > 2:
+            return
+        out[i] = x[i]
+
+
+f(x, out)
