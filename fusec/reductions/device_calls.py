@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from fusec.layouts import View
 from fusec.operands import is_number, may_overlap
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
-from fusec.reductions import binding
+from fusec.reductions import binding, device_entries
 from fusec.reductions import pipeline as stages
 from fusec.reductions.binding import Axis, Bound, Given
 from fusec.reductions.calls import empty_totals
@@ -120,6 +121,8 @@ def run(
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
     outputs = _reduce(kernel, call, like)
+    if not given and call.mask is None and stream is None and type(axis) in (int, NoneType):
+        device_entries.remember(kernel, args, call, kernel.device_plan(call), kernel.following(axis, keepdims))
     return given or tuple(cuda.deliver(like, each) for each in outputs)
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fusec.reductions.binding import Bound
     from fusec.reductions.device_calls import Call as DeviceCall
     from fusec.reductions.device_calls import Plan as DevicePlan
+    from fusec.reductions.device_entries import Repeated
 
 INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
 
@@ -64,6 +65,7 @@ class Reducing:
         self.elements, self.in_place, self.uses_index, self.fp = elements, in_place, uses_index, fp
         self._plans: dict[object, Plan] = {}
         self._device_plans: dict[object, DevicePlan] = {}
+        self.repeated: dict[object, Repeated] = {}  # by the keys of `quick`: its parts for arrays on a device
         self.last: Bound | None = None  # what was called last, which source() shows
         self._settled: set[object] = set()  # keys of calls that have an entry, or get none
         self._entries: dict[object, int] = {}
@@ -136,6 +138,10 @@ class Reducing:
                 if entry is not before:
                     self._entries[choice] = self._entries.get(choice, 0) + 1
                     self.quick[choice] = entry
+
+    def following(self, axis: Axis, keepdims: bool) -> Callable[..., object]:
+        """What answers calls that allocate their outputs where nothing faster does."""
+        return partial(self._outputs, axis, keepdims, False)
 
     def _outputs(self, axis: Axis, keepdims: bool, given: bool, *args: object) -> object:
         results = self.reduce(args[: self.nin], args[self.nin :] if given else None, axis, keepdims, True)

@@ -29,7 +29,7 @@ from fusec.runtime.cuda.driver import current_ordinal, device
 from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
 from fusec.runtime.cuda.launching import Launcher, encode, launch
 from fusec.runtime.cuda.libraries import bindings_version
-from fusec.runtime.cuda.memory import CudaArray, empty, fill_with_zeros, from_numpy
+from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
 from fusec.runtime.cuda.sources import VECTOR_BYTES, Source, source_of
 from fusec.runtime.cuda.streams import handle, synchronise
@@ -43,6 +43,7 @@ __all__ = [
     "Source",
     "acquire",
     "allocate",
+    "allocator",
     "bindings_version",
     "check_writable",
     "compile",

@@ -78,6 +78,30 @@ def test_a_call_like_an_earlier_one_compiles_nothing():
     assert not calls("cuLibraryLoadData")
 
 
+def test_repeated_calls_follow_their_arguments():
+    kernel = fusec.ReductionKernel("T x, T y", "T z, int64 n", "x * y", "a + b", "z = a; n = 1", "0", "repeated")
+    rng = np.random.default_rng(1)
+    for shape, axis in (((20_000,), None), ((70, 90), 0), ((70, 90), 1), ((9, 9, 9), None)):
+        for _ in range(3):
+            x, y = rng.normal(size=(2, *shape)).astype("f4")
+            for second in (y, 2.5, y[:1], np.float32(3)):
+                there = cuda.from_numpy(second) if isinstance(second, np.ndarray) else second
+                given = cuda.from_numpy(x)
+                for got, expected in zip(kernel(given, there, axis=axis), kernel(x, second, axis=axis), strict=True):
+                    assert got.numpy().tobytes() == np.asarray(expected).tobytes()
+    assert len(kernel.repeated) == 3
+    double = kernel(cuda.from_numpy(x.astype("f8")), 2.0)[0]
+    assert double.numpy() == kernel(x.astype("f8"), 2.0)[0]
+    with pytest.raises(ValueError, match="broadcast"):
+        kernel(cuda.from_numpy(x), cuda.from_numpy(np.zeros(4, "f4")))
+
+
+def test_repeated_calls_run_on_the_device_of_their_arrays():
+    for device in (0, 1, 0, 1):
+        assert TOTAL(cuda.from_numpy(X, device=device)).device == device
+    assert [line.split()[-1] for line in calls("cuLaunchKernel")] == ["0", "0", "1", "1"] * 2
+
+
 def test_arrays_of_other_libraries_are_read_after_they_were_made_and_written_before_they_are_used():
     source, out = cuda.from_numpy(X), cuda.from_numpy(np.zeros((), "f4"))
     TOTAL(Exporter(source, stream=STREAM), out=Exporter(out, stream=2 * STREAM), stream=STREAM // 2)
