@@ -159,6 +159,8 @@ def place(name: str, x: object, axis: int | None, out: object, keepdims: bool, *
     given, array = array_of(x, name)
     if isinstance(axis, (tuple, list)):
         raise NotOneAxis(name, repr(axis)).at()
+    if axis is None and given is array and array.flags.c_contiguous and not keepdims:
+        given = array = array.reshape(-1)  # one axis to walk in place of several that positions keep apart
     along = _extent(array, axis)
     if along == 0 and array.size == 0 and (axis is None or 0 not in np.delete(array.shape, axis)):
         raise NoPosition(name, array.shape).at()

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fusec.dtypes import BOOL, INT64, DType, real_type
+from fusec.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
-from fusec.ir.loops import Program, Query
+from fusec.ir.loops import Program
 from fusec.ir.reductions import Reduction
-from fusec.math.value import Value, make_complex, sqrt, unary, where
+from fusec.math.value import Value, make_complex, sqrt, unary
 from fusec.reductions.formulas import REST, Formula, Outputs, Part, one_walk
+from fusec.reductions.places import place
 from fusec.reductions.spread import logsumexp, spread
 
 Lowered = tuple[Reduction, Program]
@@ -162,51 +163,6 @@ def _root(formula: Formula, total: Value) -> Value:
     return Value(apply("pow", total.expr, (1 / formula.number("p")).expr))
 
 
-# --- positions -----------------------------------------------------------------------------------------------------
-
-
-def _position(reduced: Sequence[int], index: DType) -> Value:
-    """The position among the elements of one total, in C order of the axes that are reduced."""
-    found = number(0, index)
-    for axis in reduced:
-        along = const(axis, INT64)
-        extent, here = Value(Query("", "shape", along, INT64)), Value(Query("", "coordinate", along, INT64))
-        found = here.to(index) if axis == reduced[0] else found * extent.to(index) + here.to(index)
-    return found
-
-
-def _key(formula: Formula, upwards: bool) -> Value:
-    """An integer that orders elements as they are: equal ones alike, nan beyond all others."""
-    x = formula.element()
-    if x.dtype == BOOL:
-        return x.to(formula.held)
-    if not x.dtype.is_float:
-        return x
-    bits = (x + 0.0).signed_bits  # -0.0 becomes 0.0
-    low = (1 << (x.dtype.bits - 1)) - 1
-    ordered = where(bits < 0, bits ^ low, bits)
-    return where(unary("isnan", x), low if upwards else -low - 1, ordered)
-
-
-def _place(*, upwards: bool) -> Rule:
-    """The first place of the greatest or the least element; -1 if none takes part."""
-
-    def rule(formula: Formula, reduced: Sequence[int]) -> Lowered:
-        key, at = _key(formula, upwards), _position(reduced, formula.index)
-        parts = [Part("key", "", key, number(0, key.dtype)), Part("at", "", at, number(-1, at.dtype))]
-
-        def combine(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
-            beyond = b["key"] > a["key"] if upwards else b["key"] < a["key"]
-            later = beyond | (b["key"].eq(a["key"]) & (b["at"] < a["at"]))
-            if formula.condition is not None:
-                later = ~(b["at"] < 0) & (later | (a["at"] < 0))
-            return [where(later, b[name], a[name]) for name in ("key", "at")]
-
-        return one_walk(formula, parts, lambda total: [total["at"]], has_value=False, combine=combine)
-
-    return rule
-
-
 RULES: Mapping[str, Rule] = {
     "sum": _folded("add", 0),
     "prod": _folded("multiply", 1),
@@ -226,8 +182,8 @@ RULES: Mapping[str, Rule] = {
     "norm_high": _norm(_size, "maximum", lambda _, total: total),
     "norm_low": _norm(_size, "minimum", lambda _, total: total),
     "norm_p": _norm(_to_power, "add", _root),
-    "argmax": _place(upwards=True),
-    "argmin": _place(upwards=False),
+    "argmax": place(upwards=True),
+    "argmin": place(upwards=False),
     "spread": spread,
     "logsumexp": logsumexp,
 }
