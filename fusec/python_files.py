@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import fusec
-from fusec import checked, decorators
+from fusec import checked, decorators, random
 from fusec.array_functions import Elementwise
 from fusec.captures import FileFunction, Unusable
 from fusec.errors.base import FusecError
@@ -31,7 +31,11 @@ from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
 from fusec.stencils import Stencil, border_of
 
-MODULES: dict[str, ModuleType] = {"numpy": np, "math": math, "cmath": cmath, "fusec": fusec}
+SPECIAL = ModuleType("scipy.special")  # stands for it: its functions are known by their names
+MODULES: dict[str, ModuleType] = {
+    "numpy": np, "math": math, "cmath": cmath, "fusec": fusec, "fusec.random": random, "scipy.special": SPECIAL,
+}  # fmt: skip
+BY_NAME = ("scipy.special", "ml_dtypes")  # what is imported from them needs no module to be known
 KERNELS = {"elementwise": decorators.elementwise, "stencil": decorators.stencil, "kernel": decorators.kernel}
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -80,7 +84,8 @@ class _File:
                     self._import(each)
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 for each in names:
-                    self.names[each.asname or each.name] = _member(module, each.name)
+                    if module not in BY_NAME or each.asname is not None:
+                        self.names[each.asname or each.name] = _member(module, each.name)
             case ast.FunctionDef(name=name, decorator_list=marks):
                 self.names[name] = self._function(node)
                 self.kernels += [(node, name, mark) for mark in marks if self._made_by(mark) in KERNELS]

@@ -1,0 +1,146 @@
+"""The kernels of a Python file are compiled from its text: nothing of it is imported or run."""
+
+from pathlib import Path
+
+import pytest
+
+from fusec import cli, python_files
+from fusec.errors import FusecError
+
+FILE = '''
+import math
+import os
+import numpy as np
+import nowhere
+import fusec
+from fusec import kernel, atomic_add as add
+from fusec.random import uniform32
+from scipy.special import erf
+import scipy.special as sp
+
+raise SystemExit("it was run")
+SCALE = 1 / math.sqrt(2)
+HALF: float = np.float32(0.5)
+LIMITS = (1, -2.5, 2 * SCALE ** 2)
+HOME = os.environ["HOME"]
+TABLE = nowhere.table
+
+
+def cdf(x, shift=0):
+    return HALF * (1 + erf(x * SCALE)) + LIMITS[2] + shift
+
+
+@fusec.elementwise
+def gelu(x):
+    """Not SCALE."""
+    return x * cdf(x) + sp.erfc(x) * 0
+
+
+@fusec.stencil(boundary=("reflect", "wrap"), name="edges")
+def laplacian(a: fusec.float32 if 0 else "int32"):
+    return a[-1, 0] + a[1, 0] + a[0, -1] + a[0, 1] - 4 * a[0, 0]
+
+
+@kernel(bounds="check")
+def histogram(data: np.int64, bins: "uint32", step: int = 1):
+    for i in fusec.grid(data.size):
+        add(bins, data[i], step)
+
+
+@kernel
+def noise(out: "float32", key: "uint64"):
+    for i, j in fusec.grid(out.shape):
+        out[i, j] = uniform32(key, i * out.shape[1] + j) + math.pi
+
+
+text = fusec.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x + y", "add")
+'''.replace('fusec.float32 if 0 else "int32"', '"int32"')
+TYPES = ["--types", "x=float32"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE)
+    return path
+
+
+def test_every_kernel_is_printed_for_every_target(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [kernel.name for kernel in python_files.read(file)[1]] == ["gelu", "edges", "histogram", "noise", "add"]
+    for target, mark in (
+        ("cuda", "__global__ void"),
+        ("metal", "kernel void"),
+        ("llvm", "define void"),
+        ("ir", "kernel "),
+    ):
+        assert cli.main(["compile", str(file), *TYPES, "--target", target]) == 0
+        assert capsys.readouterr().out.count(mark) >= 5
+    assert cli.main(["compile", str(file), "--target", "ir", "--name", "gelu", *TYPES]) == 0
+    ir = capsys.readouterr().out
+    assert "0.70710677" in ir
+    assert "histogram" not in ir
+
+
+def test_options_of_decorators_count(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compile", str(file), "--name", "histogram"]) == 0
+    text = capsys.readouterr().out
+    assert "fusec_fault" in text
+    assert "atomicAdd" in text
+    assert cli.main(["compile", str(file), "--name", "noise", "--target", "metal"]) == 0
+    assert "ulong key" in capsys.readouterr().out
+
+
+def test_what_only_running_tells_is_an_error_where_it_is_used(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, what in (
+        ("HOME", "made when the file runs"),
+        ("TABLE", "made when the file runs"),
+        ("nowhere", "the module"),
+    ):
+        file.write_text(FILE.replace("LIMITS[2]", name))
+        assert cli.main(["compile", str(file), "--name", "gelu", *TYPES]) == 1
+        said = capsys.readouterr().err
+        assert f"'{name}' is {what}" in said
+        assert f"{file}:21:" in said
+        assert cli.main(["compile", str(file), "--name", "edges"]) == 0
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name="edges"', "name=HOME", "known only when the file runs"),
+        ('name="edges"', "size=3", "no option 'size'"),
+        ('("reflect", "wrap")', '"around"', "unknown boundary 'around'"),
+        ("return x * cdf(x) + sp.erfc(x) * 0", "return [x]", "a list is not part"),
+        ("return x * cdf(x) + sp.erfc(x) * 0", "return x *", "invalid syntax"),
+        (FILE, "import fusec\nx = 1\n", "defines no kernel"),
+    ],
+)
+def test_mistakes_are_placed_in_the_file(
+    old: str, new: str, message: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(FILE.replace(old, new))
+    assert cli.main(["compile", str(file), *TYPES]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert str(file) in said or "boundary" in message
+
+
+def test_types_that_are_missing_are_asked_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compile", str(file)]) == 1
+    assert "hint: --types x=float32" in capsys.readouterr().err
+    assert cli.main(["compile", str(file), "--types", "q=int8"]) == 2
+    assert "no kernel of the file has a parameter q" in capsys.readouterr().err
+    assert cli.main(["compile", str(file), "--name", "gelux"]) == 2
+    assert "did you mean 'gelu'" in capsys.readouterr().err
+
+
+def test_harmless_arithmetic_is_done_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(
+        "import fusec, math\nN = 9 ** 9 ** 9\nM = math.factorial(10 ** 9)\n"
+        "@fusec.elementwise\ndef f(x): return x + N\n@fusec.elementwise\ndef g(x): return x + M\n"
+    )
+    for kernel in python_files.read(path)[1]:
+        with pytest.raises(FusecError, match="made when the file runs"):
+            kernel.source("ir", {"x": "float32"})

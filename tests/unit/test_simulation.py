@@ -1,0 +1,69 @@
+"""What is simulated gives the bits of what is compiled, and Python runs the function that is written."""
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec import FusecError
+
+
+@fusec.elementwise
+def both(x, y):
+    if x > 2:
+        return x, np.sqrt(y)
+    return y, x
+
+
+def test_functions_and_texts_give_the_same_bits():
+    x = np.linspace(-3, 5, 77, dtype="float32")
+    for args in ((x, 2.5), (x, x[:, None]), (2.0, 3.0)):
+        for found, wanted in zip(fusec.simulate(both)(*args), both(*args), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.dtype == wanted.dtype
+    kernel = fusec.ElementwiseKernel("T x, int32 k", "T z, T w", "z = sin(x) * k; w = erf(x) + i")
+    for found, wanted in zip(fusec.simulate(kernel)(x, 3), kernel(x, 3), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    stencil = fusec.stencil("def f(a, w): return a[-1, 0] + a[0, 2] * w", boundary="mirror")
+    image = x[:70].reshape(7, 10)
+    out = np.empty_like(image)
+    fusec.simulate(stencil)(image, w=3, out=out)
+    np.testing.assert_array_equal(out, stencil(image, 3))
+
+
+def test_raw_kernels_take_a_size():
+    kernel = fusec.ElementwiseKernel("raw _non_const T x", "", "x[i] += 1", no_return=True)
+    x = np.zeros(5)
+    assert fusec.simulate(kernel)(x, size=3) is None
+    assert x.tolist() == [1, 1, 1, 0, 0]
+
+
+def test_python_runs_functions_that_print(capsys):
+    @fusec.elementwise
+    def noisy(x, y):
+        print("x is", x)
+        return x + y
+
+    np.testing.assert_array_equal(fusec.simulate(noisy, python=True)(np.arange(2.0), 1), [1, 2])
+    assert capsys.readouterr().out == "x is 0.0\nx is 1.0\n"
+    with pytest.raises(FusecError, match="'print' is not part"):
+        noisy(np.arange(2.0), 1)
+    x = np.linspace(0, 4, 6)
+    for found, wanted in zip(
+        fusec.simulate(both, python=True)(x[:, None], 2.0 * x), both(x[:, None], 2.0 * x), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+    out = (np.zeros(6), np.zeros(6))
+    assert fusec.simulate(both, python=True)(x, 1.0, out=out)[0] is out[0]
+    assert out[1][0] == x[0]
+    assert fusec.simulate(both, python=True)(3, 4) == (3, 2)
+
+
+def test_what_cannot_be_simulated_is_told_so():
+    for wrong in (len, np.sin, 3):
+        with pytest.raises(FusecError, match="cannot be simulated"):
+            fusec.simulate(wrong)
+    for text in (fusec.stencil("def f(a): return a[1]"), fusec.ElementwiseKernel("T x", "T z", "z = x")):
+        with pytest.raises(FusecError, match="in Python cannot be simulated"):
+            fusec.simulate(text, python=True)
+    with pytest.raises(FusecError, match="Wrong number of arguments"):
+        fusec.simulate(fusec.ElementwiseKernel("T x", "T z", "z = x"))()
