@@ -54,6 +54,10 @@ def _squares(axis: int) -> Callable[..., Any]:
     return lambda xp, x, y: xp.sum((x - y) * (x - y), axis=axis)
 
 
+def _cumsum(axis: int) -> Callable[..., Any]:
+    return lambda xp, x: xp.cumsum(x, axis=axis)
+
+
 def _argmax(xp: Any, x: Any) -> Any:
     return xp.argmax(x)
 
@@ -85,6 +89,9 @@ REDUCTIONS: dict[str, tuple[Callable[[int], Arrays], Callable[..., Any], tuple[i
     "squares_0": (matrices, _squares(0), WHOLE, "side", "sum((x-y)^2), axis 0"),
     "squares_1": (matrices, _squares(1), WHOLE, "side", "sum((x-y)^2), axis 1"),
     "argmax": (vector, _argmax, WHOLE, "one", "all"),
+    "cumsum": (vector, _cumsum(0), WHOLE, "all", "all"),
+    "cumsum_0": (matrix, _cumsum(0), WHOLE, "all", "axis 0"),
+    "cumsum_1": (matrix, _cumsum(1), WHOLE, "all", "axis 1"),
     "softmax": (rows, softmax, ROWS, "all", "4096 x 1024"),
     "layer_norm": (rows, layer_norm, ROWS, "all", "4096 x 1024"),
 }

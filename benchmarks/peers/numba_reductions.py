@@ -145,6 +145,41 @@ def argmax(x, z):
     z[0] = found
 
 
+def cumsum(x, z):
+    chunks = (x.shape[0] + CHUNK - 1) // CHUNK
+    starts = np.zeros(chunks + 1, np.float32)
+    for chunk in numba.prange(chunks):
+        s = F(0)
+        for i in range(chunk * CHUNK, min(x.shape[0], (chunk + 1) * CHUNK)):
+            s += x[i]
+        starts[chunk + 1] = s
+    for chunk in range(chunks):
+        starts[chunk + 1] += starts[chunk]
+    for chunk in numba.prange(chunks):
+        s = starts[chunk]
+        for i in range(chunk * CHUNK, min(x.shape[0], (chunk + 1) * CHUNK)):
+            s += x[i]
+            z[i] = s
+
+
+def cumsum_0(x, z):
+    for block in numba.prange((x.shape[1] + BLOCK - 1) // BLOCK):
+        low, high = block * BLOCK, min(x.shape[1], (block + 1) * BLOCK)
+        for j in range(low, high):
+            z[0, j] = x[0, j]
+        for i in range(1, x.shape[0]):
+            for j in range(low, high):
+                z[i, j] = z[i - 1, j] + x[i, j]
+
+
+def cumsum_1(x, z):
+    for i in numba.prange(x.shape[0]):
+        s = F(0)
+        for j in range(x.shape[1]):
+            s += x[i, j]
+            z[i, j] = s
+
+
 def softmax(x, z):
     for i in numba.prange(x.shape[0]):
         m = x[i, 0]
@@ -174,5 +209,6 @@ def layer_norm(x, z):
 
 
 LOOPS = {function.__name__.replace("total", "sum"): function for function in (
-    total, total_0, total_1, mean, mean_0, mean_1, var, var_0, var_1, squares_0, squares_1, argmax, softmax, layer_norm
+    total, total_0, total_1, mean, mean_0, mean_1, var, var_0, var_1, squares_0, squares_1, argmax, cumsum,
+    cumsum_0, cumsum_1, softmax, layer_norm
 )}  # fmt: skip
