@@ -138,20 +138,21 @@ def lower(
     scalars: frozenset[str],
     fp: Fp = "strict",
     native: Native = frozenset(),
+    fits: bool = False,
 ) -> Program:
     """The typed program after all passes: only primitive ops, calls, and ops that are native to the target are left.
 
-    ndims: raw array -> axes; "" -> axes of the iteration space.
+    ndims: raw array -> axes; "" -> axes of the iteration space. fits: see `passes.run`.
     """
     from fusec import passes
     from fusec.passes.resolve import resolve_axes
 
     raw = {name: ndim for name, ndim in ndims.items() if name}
     program = resolve_axes(definition.lower(types, raw, scalars), ndims)
-    return passes.run(program, fp=fp, native=native)
+    return passes.run(program, fp=fp, native=native, fits=fits)
 
 
-def program_of(definition: Source, spec: Specialisation, native: Native = frozenset()) -> Program:
+def program_of(definition: Source, spec: Specialisation, native: Native = frozenset(), fits: bool = False) -> Program:
     """The program of one specialisation; native: ops that the target has instructions for.
 
     Raises AxisOutOfRange if it names an axis that the layout has not.
@@ -159,7 +160,7 @@ def program_of(definition: Source, spec: Specialisation, native: Native = frozen
     from fusec.ir import axes
 
     ndims = {"": spec.layout.ndim, **{name: ndim for name, (ndim, _) in spec.layout.raw}}
-    program = lower(definition, dict(spec.types), ndims, spec.scalars, spec.fp, native)
+    program = lower(definition, dict(spec.types), ndims, spec.scalars, spec.fp, native, fits)
     for param, needed in axes.required(program).items():
         if needed > ndims[param]:
             what = f"'{param}'" if param else "the iteration space ('_ind')"
@@ -172,7 +173,7 @@ def program_of(definition: Source, spec: Specialisation, native: Native = frozen
 @forks_wait
 def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
     """The kernel of a target."""
-    program = program_of(definition, spec, _native(spec.fp, target))
+    program = program_of(definition, spec, _native(spec.fp, target), fits=target == "llvm")
     if debug.is_wanted(4):
         debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
     match target:

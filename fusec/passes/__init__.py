@@ -8,7 +8,7 @@ from functools import partial
 from fusec import debug
 from fusec.ir.loops import Program
 from fusec.kernel import Fp
-from fusec.passes import approximate, contract, expand, fold, merge, narrow, prune, reuse, share, simplify
+from fusec.passes import approximate, contract, expand, fit, fold, merge, narrow, prune, reuse, share, simplify
 from fusec.passes.approximate import Native
 
 Pass = Callable[[Program], Program]
@@ -25,25 +25,36 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def order(fp: Fp = "strict", native: Native = frozenset()) -> tuple[Pass, ...]:
-    """The passes of a floating-point mode; the other modes change arithmetic before functions are expanded."""
+def order(fp: Fp = "strict", native: Native = frozenset(), fits: bool = False) -> tuple[Pass, ...]:
+    """The passes of a floating-point mode; the other modes change arithmetic before functions are expanded.
+
+    fits: with `fit.fit_integers`.
+    """
     at = PASSES.index(expand.expand)
+    first = (*PASSES[:at], fit.fit_integers) if fits else PASSES[:at]
     match fp:
         case "strict":
-            return PASSES
+            return (*first, *PASSES[at:])
         case "contract":
-            return (*PASSES[:at], contract.contract, *PASSES[at:])
+            return (*first, contract.contract, *PASSES[at:])
         case "fast":
             loose = (partial(approximate.approximate, native=native), contract.contract)
-            return (*PASSES[:at], *loose, partial(expand.expand, native=native), *PASSES[at + 1 :])
+            return (*first, *loose, partial(expand.expand, native=native), *PASSES[at + 1 :])
 
 
-def run(program: Program, check: bool = False, *, fp: Fp = "strict", native: Native = frozenset()) -> Program:
+def run(
+    program: Program,
+    check: bool = False,
+    *,
+    fp: Fp = "strict",
+    native: Native = frozenset(),
+    fits: bool = False,
+) -> Program:
     """All passes in order: what remains are primitive ops, loads, stores and calls.
 
     check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 and FUSEC_DUMP do too; an
     AssertionError then names the pass that broke it. fp: the floating-point mode. native: ops that a target has
-    instructions for in the mode "fast", which remain too.
+    instructions for in the mode "fast", which remain too. fits: the target computes integers of fewer bits faster.
     """
     watched = debug.is_wanted(3)
     check = check or watched
@@ -52,7 +63,7 @@ def run(program: Program, check: bool = False, *, fp: Fp = "strict", native: Nat
     if watched:
         _show(program, "the front end")
     is_expanded = False
-    for step in order(fp, native):
+    for step in order(fp, native, fits):
         program = step(program)
         name = getattr(step, "func", step).__name__
         is_expanded = is_expanded or name == expand.expand.__name__

@@ -62,7 +62,7 @@ class _Reuser:
 
     def __init__(self, body: Body, params: frozenset[str], reserved: set[str]) -> None:
         self.body = body
-        changing = {name for stmt in statements(body) for name in _changed(stmt)}
+        changing = {name for stmt in statements(body) for name in changed_by(stmt)}
         self.fixed = (params | declared_names(body)) - changing
         self.taken = reserved | declared_names(body)
         self.first: dict[Expr, int] = {}
@@ -197,7 +197,7 @@ class _Reuser:
                 return name
 
 
-def _changed(stmt: Stmt) -> tuple[str, ...]:
+def changed_by(stmt: Stmt) -> tuple[str, ...]:
     """Locals that a statement gives another value than the one of their declaration."""
     match stmt:
         case Assign(name) | SetField(name) | Shuffle(name):

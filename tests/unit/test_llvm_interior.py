@@ -76,7 +76,7 @@ def test_the_interior_has_no_branch_and_shares_loads() -> None:
     for boundary, ndim in itertools.product(("constant", "nearest", "reflect", "mirror", "wrap", "skip"), (1, 2, 3)):
         offsets = [[0] * axis + [step] + [0] * (ndim - axis - 1) for axis in range(ndim) for step in (-1, 2)]
         text = " + ".join(f"a[{', '.join(map(str, offset))}]" for offset in offsets)
-        parts = parts_of(program_of(f"def f(a): return {text} + a", FLOAT32, ndim, boundary), ndim)
+        parts = parts_of(program_of(f"def f(a): return {text} + a", FLOAT32, ndim, boundary), ndim, 512)
         assert parts is not None
         assert parts.split.low == (1,) * ndim
         assert parts.split.high == (2,) * ndim

@@ -67,6 +67,9 @@ class Space(Protocol):
     def hint(self, param: str, moved: bool) -> Hint:
         """How to store the current element, or one moved by constants."""
 
+    def keeps(self, pointer: Element | Moved, value: Operand) -> bool:
+        """Whether what is to be stored there by all lanes is kept, to be stored later."""
+
     def index(self) -> Value:
         """The flat C-order position."""
 

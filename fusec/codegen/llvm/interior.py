@@ -6,26 +6,32 @@ a rest: the last one of a row ends with the row, the first shares elements with 
 
 Rows that lie one above the other are taken several at once, so that what they all read is loaded once: a 3x3 window
 over six rows loads 24 vectors instead of 54.
+
+Note [Stores]. Rows are often a multiple of 4096 bytes long and begin where pages do, those of inputs and outputs alike.
+A load is then taken to depend on a store before it that has the same lower 12 bits of the address, and neighbours are
+loaded from everywhere around: results wait in registers until the next vectors are loaded, which halves the time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
-from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, all_expressions
-from fusec.codegen.llvm.values import Builder, Linear, Value, Walk, integer
-from fusec.ir.expr import Expr
-from fusec.ir.loops import At, Program
-from fusec.ir.walk import expressions
+from fusec.codegen.llvm.memory import Lanes
+from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
+from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
+from fusec.codegen.llvm.values import Builder, Value, integer
+from fusec.ir.loops import Program
 from fusec.kernel import Layout, Step
-from fusec.passes.split import Split, distances_of, split
+from fusec.passes.split import Split, split
 from fusec.passes.stack import loads_of, stack_rows
 from fusec.records import dataclass
 
-_ROWS = (6, 4, 2)  # taken together
-_WORK = 240  # operations of all rows together: beyond, vectors leave the registers
+_ROWS = (6, 4, 3, 2)  # taken together
+_REGISTERS = 6  # for one value of all rows, of 32; a third of that where there are 16, of fewer lanes
+_WORK = 240  # operations of all rows together: beyond, their values leave the registers
 
 
 @dataclass(frozen=True)
@@ -37,14 +43,15 @@ class Parts:
     stacked: Program
 
 
-def parts_of(program: Program, ndim: int) -> Parts | None:
+def parts_of(program: Program, ndim: int, vector_bits: int) -> Parts | None:
     """The parts of a program if it has any, with as many rows together as share loads and fit the registers."""
     found = split(program, ndim)
     if found is None:
         return None
     interior, axis = found.interior, ndim - 2
     loads = loads_of(interior.body)
-    for rows in _ROWS if axis >= 0 else ():
+    most = _REGISTERS // _registers(interior, vector_bits) // (1 if vector_bits >= 512 else 3)
+    for rows in (rows for rows in _ROWS if rows <= most and axis >= 0):
         stacked = stack_rows(interior, axis, rows)
         if stacked is None or Costs(stacked.functions).of_body(stacked.body) > _WORK:
             continue
@@ -53,84 +60,25 @@ def parts_of(program: Program, ndim: int) -> Parts | None:
     return Parts(found, 1, interior)
 
 
+def _registers(program: Program, vector_bits: int) -> int:
+    """Vector registers that a value takes, of as many lanes as `lanes_of` says for several rows."""
+    return max(1, _line(program) * hot_bits(program) // max(vector_bits, 1))
+
+
+def _line(program: Program) -> int:
+    """Elements of which every output fills a cache line."""
+    return max((LINE // param.dtype.nbytes for param in program.arrays if param.written), default=1)
+
+
 def lanes_of(work: Parts | Program, layout: Layout, vector_bits: int) -> int:
     """Elements of a vector: one register where several rows are in flight, but a cache line of every output."""
     if isinstance(work, Program):
         return choose_lanes(work, layout, vector_bits)
-    parts = work
-    lanes = choose_lanes(parts.split.interior, layout, vector_bits)
-    if parts.rows == 1 or lanes == 1:
+    interior = work.split.interior
+    lanes = choose_lanes(interior, layout, vector_bits)
+    if work.rows == 1 or lanes == 1:
         return lanes
-    line = max(LINE // param.dtype.nbytes for param in parts.stacked.arrays if param.written)
-    return min(lanes, max(vector_bits // hot_bits(parts.split.interior), line))
-
-
-def _neighbours(program: Program) -> list[tuple[str, tuple[int, ...]]]:
-    """The raw arrays that a program reads beside the element, and how far along all axes but the last; in order."""
-    found: set[tuple[str, tuple[int, ...]]] = set()
-    seen: set[Expr] = set()
-    for expr in expressions(all_expressions(program.body), seen):
-        if isinstance(expr, At):
-            distances = distances_of(expr.index)
-            if distances is not None:
-                found.add((expr.param, distances[:-1]))
-    return sorted(found)
-
-
-class InnerSite(Site):
-    """Elements whose neighbours exist. addresses: of rows of raw arrays, where the elements are along them."""
-
-    def __init__(self, nest: SplitNest, row: Row, position: str, streams: Value | None, part: Program) -> None:
-        super().__init__(nest, row, position, streams is not None)
-        self.streams = streams
-        self.addresses: dict[tuple[str, tuple[int, ...]], str] = {}
-        for param, outer in _neighbours(part):
-            if nest.follows_space(param):
-                self.addresses[param, outer] = self._address(nest, param, outer)
-
-    def _address(self, nest: SplitNest, param: str, outer: tuple[int, ...]) -> str:
-        """The address so many rows away; from the row before, if that is known."""
-        b, number = nest.b, nest.arguments.number
-        if outer:
-            before = self.addresses.get((param, (*outer[:-1], outer[-1] - 1)))
-            if before is not None:
-                stride = number("raw_stride", param, len(outer) - 1)
-                return b.let(f"getelementptr i8, ptr {before}, i64 {stride.text}")
-        address = self.row.addresses[param].text
-        along = b.binary("mul", Value("i64", self.position), nest.last_stride(param))
-        address = b.let(f"getelementptr i8, ptr {address}, i64 {along.text}")
-        for axis, distance in enumerate(outer):
-            if distance:
-                far = b.binary("mul", number("raw_stride", param, axis), integer(distance))
-                address = b.let(f"getelementptr i8, ptr {address}, i64 {far.text}")
-        return address
-
-    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
-        """The address of a neighbour: one lane after the other, or a stride apart."""
-        row = self.addresses.get((param, distances[:-1]))
-        if row is None:
-            return None
-        nest, b = self.nest, self.nest.b
-        assert isinstance(nest, SplitNest), "made by one"
-        stride = nest.last_stride(param)
-        if distances[-1]:
-            far = b.binary("mul", stride, integer(distances[-1])) if stride.literal is None else stride
-            nbytes = far.text if stride.literal is None else str(stride.literal * distances[-1])
-            row = b.let(f"getelementptr i8, ptr {row}, i64 {nbytes}")
-        if b.lanes == 1:
-            return Value("ptr", row)
-        if stride.literal is not None:
-            return Value("ptr", "", varying=True, linear=Linear(row, stride.literal))
-        offsets = b.binary("mul", Value("i64", b.iota("i64"), varying=True), stride)
-        text = b.let(f"getelementptr i8, ptr {row}, {b.typed(offsets)}")
-        return Value("ptr", text, varying=True, walk=Walk(row, stride.text))
-
-    def hint(self, param: str, moved: bool) -> Hint:
-        """All rows of an output begin their lines together."""
-        del moved
-        if self.streams is None or self.nest.inner[param] is not Step.UNIT:
-            return PLAIN
-        return Hint(align=LINE, when=self.streams)
+    return min(lanes, max(vector_bits // hot_bits(interior), _line(interior)))
 
 
 class SplitNest(Nest):
@@ -141,18 +89,7 @@ class SplitNest(Nest):
         self.parts = parts
         self.split = parts.split
         self.last = layout.ndim - 1
-        raw = {name for part in (parts.split.interior, parts.stacked) for name, _ in _neighbours(part)}
-        self.raw = sorted(name for name in raw if self.follows_space(name))
-
-    def follows_space(self, param: str) -> bool:
-        """Whether a raw array has the axes of the space."""
-        return self.arrays[param].raw and dict(self.layout.raw)[param][0] == self.layout.ndim
-
-    def last_stride(self, param: str) -> Value:
-        """Bytes between neighbours along the last axis of a raw array."""
-        if dict(self.layout.raw)[param][1]:
-            return integer(self.arrays[param].dtype.nbytes)
-        return self.arguments.number("raw_stride", param, self.last)
+        self.raw = sorted({name for name, _ in neighbours_of(parts.split.interior, layout)})
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
@@ -300,19 +237,43 @@ class SplitNest(Nest):
         b, lanes = self.b, integer(self.width)
         last = b.binary("sub", high, lanes)
         together, skew = self._lines(row, low, rows) if self.layout.streaming else (None, integer(0))
-        slot, head, done = b.alloca("i64"), b.label("vector"), b.label("done")
+        slot, before, head, done = b.alloca("i64"), b.alloca("i64"), b.label("vector"), b.label("done")
         b.write_slot(slot, b.binary("sub", low, skew), varying=False)
         b.jump(head)
         b.place(head)
-        aligned = b.read_slot(slot, "i64", varying=False)
-        position = b.intrinsic("smin", b.intrinsic("smax", aligned, low), last)
-        streams = None
-        if together is not None:
-            streams = b.binary("and", together, b.compare("icmp eq", position, aligned))
-        self._body(InnerSite(self, row, position.text, streams, part), Lanes(), part)
-        b.write_slot(slot, b.binary("add", aligned, lanes), varying=False)
-        b.fork(b.compare("icmp slt", position, last), head, done)
+        start = b.read_slot(slot, "i64", varying=False)
+
+        def site(start: Value, part: Program | None) -> InnerSite:
+            position = b.intrinsic("smin", b.intrinsic("smax", start, low), last)
+            is_line = None if together is None else b.binary("and", together, b.compare("icmp eq", position, start))
+            return InnerSite(self, row, position.text, is_line, part)
+
+        def store_those_before() -> None:
+            there = site(b.read_slot(before, "i64", varying=False), None)
+            for result in results:
+                there.store(result)
+
+        here = site(start, part)
+        self._body(here, Lanes(), part)
+        results = here.kept or []
+        if results:
+            self._unless(b.compare("icmp eq", Value("i64", here.position), low), store_those_before)
+            for result in results:
+                result.hold(b)
+            b.write_slot(before, start, varying=False)
+        b.write_slot(slot, b.binary("add", start, lanes), varying=False)
+        b.fork(b.compare("icmp slt", Value("i64", here.position), last), head, done)
         b.place(done)
+        if results:
+            store_those_before()
+
+    def _unless(self, condition: Value, write: Callable[[], None]) -> None:
+        b, other, after = self.b, self.b.label("other"), self.b.label("after")
+        b.fork(condition, after, other)
+        b.place(other)
+        write()
+        b.jump(after)
+        b.place(after)
 
     def _lines(self, row: Row, start: Value, rows: int) -> tuple[Value | None, Value]:
         """Whether outputs begin their cache lines together, and how many elements before `start` that is."""

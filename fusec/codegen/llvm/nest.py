@@ -132,6 +132,11 @@ class Site:
             return PLAIN
         return Hint(align=LINE, when=self.row.streams)
 
+    def keeps(self, pointer: Element | Moved, value: Operand) -> bool:
+        """Nothing is kept here."""
+        del pointer, value
+        return False
+
     def index(self) -> Value:
         """The flat position of the current elements."""
         b = self.nest.b

@@ -275,6 +275,8 @@ class Statements(Expressions):
         assert isinstance(dtype, DType), "memory holds scalars"
         hint = PLAIN
         if isinstance(pointer, Element | Moved) and self.lanes.mask is None:
+            if self.around.space.keeps(pointer, given):
+                return
             hint = self.around.space.hint(pointer.param, isinstance(pointer, Moved))
         memory.store(self.b, self.scalar(pointer), given, dtype, self.lanes, hint)
 

@@ -1,0 +1,144 @@
+"""Where the neighbours of the current elements lie: rows away and some elements further, all of it known beforehand."""
+
+from __future__ import annotations
+
+from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
+from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, all_expressions
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
+from fusec.ir.expr import Const
+from fusec.ir.loops import At, Declare, Element, Moved, Program, Store
+from fusec.ir.walk import expressions
+from fusec.kernel import Layout, Step
+from fusec.passes.split import distances_of
+from fusec.records import dataclass
+
+Outer = tuple[int, ...]  # distances along all axes but the last
+
+
+def neighbours_of(program: Program, layout: Layout) -> list[tuple[str, Outer]]:
+    """The raw arrays with the axes of the space that are read beside the element, and in which rows; in order."""
+    found: set[tuple[str, Outer]] = set()
+    for expr in expressions(all_expressions(program.body)):
+        if isinstance(expr, At) and dict(layout.raw)[expr.param][0] == layout.ndim:
+            distances = distances_of(expr.index)
+            if distances is not None:
+                found.add((expr.param, distances[:-1]))
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is to be stored in an output, so many rows further, once the next vectors are loaded; `slots` hold it."""
+
+    param: str
+    row: int
+    value: Operand
+    slots: tuple[str, ...]
+
+    def hold(self, b: Builder) -> None:
+        """Keep the value."""
+        for slot, part in zip(self.slots, self.value, strict=True):
+            b.write_slot(slot, part, part.varying)
+
+    def held(self, b: Builder) -> Operand:
+        """The value that was kept."""
+        pairs = zip(self.slots, self.value, strict=True)
+        return tuple(b.read_slot(slot, part.type, part.varying) for slot, part in pairs)
+
+
+class InnerSite(Site):
+    """Elements whose neighbours exist, for a part of the program.
+
+    streams: whether they begin a cache line of every output, decided at run time. kept: results that wait, or None if
+    the part has branches, and stores where it says. rows: where the elements are along the rows of raw arrays.
+    """
+
+    def __init__(self, nest: Nest, row: Row, position: str, streams: Value | None, part: Program | None) -> None:
+        super().__init__(nest, row, position, streams is not None)
+        self.streams = streams
+        body = part.body if part else ()
+        self.kept: list[Result] | None = [] if all(isinstance(stmt, Declare | Store) for stmt in body) else None
+        self.rows: dict[tuple[str, Outer], str] = {}
+        for param, outer in neighbours_of(part, nest.layout) if part else ():
+            self.rows[param, outer] = self._along_row(param, outer)
+
+    def _along_row(self, param: str, outer: Outer) -> str:
+        """The address so many rows away; from the row before, if that is known."""
+        b, number = self.nest.b, self.nest.arguments.number
+        before = self.rows.get((param, (*outer[:-1], outer[-1] - 1))) if outer else None
+        if before is not None:
+            stride = number("raw_stride", param, len(outer) - 1)
+            return b.let(f"getelementptr i8, ptr {before}, i64 {stride.text}")
+        along = b.binary("mul", Value("i64", self.position), self._step(param))
+        address = b.let(f"getelementptr i8, ptr {self.row.addresses[param].text}, i64 {along.text}")
+        for axis, distance in enumerate(outer):
+            if distance:
+                far = b.binary("mul", number("raw_stride", param, axis), integer(distance))
+                address = b.let(f"getelementptr i8, ptr {address}, i64 {far.text}")
+        return address
+
+    def _step(self, param: str) -> Value:
+        """Bytes from one element of a row of a raw array to the next."""
+        layout = self.nest.layout
+        if dict(layout.raw)[param][1]:
+            return integer(self.nest.arrays[param].dtype.nbytes)
+        return self.nest.arguments.number("raw_stride", param, layout.ndim - 1)
+
+    def neighbour(self, param: str, distances: tuple[int, ...]) -> Value | None:
+        """The address of a neighbour: beside each other in memory, or a stride apart."""
+        address = self.rows.get((param, distances[:-1]))
+        if address is None:
+            return None
+        b, step, distance = self.nest.b, self._step(param), distances[-1]
+        if distance:
+            far = integer(step.literal * distance) if step.literal else b.binary("mul", step, integer(distance))
+            address = b.let(f"getelementptr i8, ptr {address}, i64 {far.text}")
+        if b.lanes == 1:
+            return Value("ptr", address)
+        if step.literal is not None:
+            return Value("ptr", "", varying=True, linear=Linear(address, step.literal))
+        offsets = b.binary("mul", Value("i64", b.iota("i64"), varying=True), step)
+        text = b.let(f"getelementptr i8, ptr {address}, {b.typed(offsets)}")
+        return Value("ptr", text, varying=True, walk=Walk(address, step.text))
+
+    # --- results -------------------------------------------------------------------------------------------------
+
+    def keeps(self, pointer: Element | Moved, value: Operand) -> bool:
+        """All results of a part without branches."""
+        if self.kept is None:
+            return False
+        row = 0
+        if isinstance(pointer, Moved):
+            (distance,) = pointer.distances
+            assert isinstance(distance, Const), "rows are a known number of rows apart"
+            row = int(distance.value)
+        b = self.nest.b
+        vectors = tuple(map(b.spread, value))
+        slots = tuple(b.alloca(b.type_of(part)) for part in vectors)
+        self.kept.append(Result(pointer.param, row, vectors, slots))
+        return True
+
+    def store(self, result: Result) -> None:
+        """Store what was kept."""
+        b, nest, param = self.nest.b, self.nest, result.param
+        address = self.element(param)
+        if result.row:
+            stride = nest.arguments.number("stride", param, nest.layout.ndim - 2)
+            address = _further(b, address, b.binary("mul", stride, integer(result.row)))
+        store(b, address, result.held(b), nest.arrays[param].dtype, Lanes(), self.hint(param, result.row > 0))
+
+    def hint(self, param: str, moved: bool) -> Hint:
+        """All rows of an output begin their lines together."""
+        del moved
+        if self.streams is None or self.nest.inner[param] is not Step.UNIT:
+            return PLAIN
+        return Hint(align=LINE, when=self.streams)
+
+
+def _further(b: Builder, address: Value, nbytes: Value) -> Value:
+    """An address some bytes further."""
+    if address.linear is None:
+        text = b.let(f"getelementptr i8, {b.typed(address)}, i64 {nbytes.text}")
+        return Value("ptr", text, address.varying)
+    base = b.let(f"getelementptr i8, ptr {address.linear.base}, i64 {nbytes.text}")
+    return Value("ptr", "", varying=True, linear=Linear(base, address.linear.step))
