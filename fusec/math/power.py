@@ -14,7 +14,7 @@ from fusec.math.value import Value, fma, sqrt, trunc, where
 def pow_(x: Value, y: Value) -> Value:
     """x^y as 2^(y log2 |x|) by tables; special cases as in C99, Annex F.
 
-    Greatest error seen: float32 0.77 ulp, float64 0.76 ulp.
+    Greatest error seen: float32 0.78 ulp, float64 0.78 ulp.
     """
     form, size = format_of(x), abs(x)
     exponent = times(log2_by_table(size), y)
