@@ -350,3 +350,12 @@ def test_an_error_while_typing_points_into_the_text():
         fusec.evaluate("2*x +\n x & 1", {"x": 1.5})
     assert caught.value.span.text == "&"
     assert caught.value.span.line == 2
+
+
+def test_small_powers_are_products_unless_told_otherwise():
+    x = np.linspace(-3, 3, 50)
+    assert np.array_equal(fusec.evaluate("x**3"), x * x * x)
+    assert np.array_equal(fusec.evaluate("x**4"), (x * x) * (x * x))
+    for optimization in ("none", "moderate", "aggressive"):
+        np.testing.assert_allclose(fusec.evaluate("x**3", optimization=optimization), x**3, rtol=1e-15)
+    assert np.array_equal(fusec.evaluate("x/3.0"), x / 3.0)

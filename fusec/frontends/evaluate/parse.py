@@ -25,9 +25,10 @@ from fusec.records import dataclass, replace
 from fusec.source import SourceFile, Span
 
 MAX_CHARACTERS = 1 << 16
-MAX_TOKENS = 1 << 14
+MAX_TOKENS = 1 << 12  # some seconds of compilation
 MAX_WORD = 400  # characters of a name or number: more digits than any float has
 MAX_NESTING = 64  # of expressions; the IR bears twice as much
+MAX_CALLS = 200  # of functions, each some 20 ms of compilation
 MAX_REDUCTIONS = 64  # kernels that run one after the other
 LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
 PARTS = ("real", "imag")
@@ -166,7 +167,7 @@ class _Splitter:
         self.scopes: list[set[str]] = [set()]  # names that each part reads, the innermost last
         self.numbers: dict[str, bool | int | float | complex] = {}  # by how they are written: 1 is not 1.0
         self.places: dict[str, Span] = {}
-        self.depth = 0
+        self.depth = self.calls = 0
 
     def parsed(self, tree: s.Expression) -> Parsed:
         """All parts. Raises what is wrong with them."""
@@ -264,6 +265,9 @@ class _Splitter:
         if name not in KNOWN and name not in CONVERSIONS:
             cure = did_you_mean(name, {*KNOWN, *CONVERSIONS, *REDUCTIONS}) or "docs/evaluate.md lists the functions"
             raise NotAnExpression(f"unknown function '{name}'", cure).at(node.callee.span)
+        self.calls += 1
+        if self.calls > MAX_CALLS:
+            raise ExpressionTooLarge(MAX_CALLS, "functions").at(node.span)
         for keyword in node.keywords:
             raise NotAnExpression(f"{name}() takes no '{keyword.name}='", "pass arguments by position").at(keyword.span)
         return replace(node, callee=s.Name(node.callee.span, name), args=tuple(map(self.walk, node.args)))
