@@ -395,13 +395,13 @@ class _Parser(Tokens):
         function = self.names.functions.get(name)
         return Call(name, args, BOOL if function is None or function.result is None else function.result)
 
-    def make(self) -> Expr:
     def lookup(self) -> Expr:
         """The rest of an entry of a constant table."""
         self.expect("(")
         index, *values = [self.expression() for _ in self.list(")")]
         return Lookup(tuple(cast("list[Const]", values)), index, scalar_type(values[0]))
 
+    def make(self) -> Expr:
         """The rest of a struct value."""
         kind = self.structs[self.name()]
         self.expect("(")
