@@ -98,6 +98,7 @@ def test_programs_of_columns_give_the_bits_of_the_oracle(name, parted):
             assert expected[output].tobytes() == found[output].tobytes(), (output, extent)
 
 
+@pytest.mark.slow
 def test_totals_are_scanned_by_chunks_too():
     scan, names, outputs = EXAMPLES["sum"]
     for parted in (False, True):

@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -62,6 +64,13 @@ def test_bits_do_not_depend_on_the_number_of_kernels(forced):
     for count in (65, 64 * 64 + 1):
         x = normal((count, 40))
         assert kernel(x, axis=0).tobytes() == expected(x, 0, False).tobytes()
+
+
+@pytest.mark.slow
+def test_totals_of_totals_of_totals_have_the_bits_of_the_order(forced):
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+    x = normal(2048 * 2048 + 3 * 2048 + 5)
+    assert kernel(x).tobytes() == expected(x).tobytes()
 
 
 def test_every_layout_is_scanned_where_it_lies():
@@ -244,3 +253,8 @@ def test_mistakes_are_named(call, error, text):
     with pytest.raises(error, match=text) as caught:
         call()
     assert isinstance(caught.value, FusecError)
+
+
+def test_the_page_says_what_scans_do():
+    page = (Path(__file__).parents[2] / "docs" / "scans.md").read_text()
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})  # noqa: S102 - it ends in an assertion
