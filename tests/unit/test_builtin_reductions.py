@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -344,11 +345,10 @@ print(found.hexdigest())
 
 
 def test_threads_and_processors_change_no_bit() -> None:
-    runs = [{"FUSEC_NUM_THREADS": "1"}, {"FUSEC_NUM_THREADS": "2"}, {"FUSEC_NUM_THREADS": "3"}]
-    if sys.platform != "darwin" and os.uname().machine == "x86_64":
-        runs.append({"FUSEC_CPU": "sse2"})
-        if "avx2" in open("/proc/cpuinfo").read():  # noqa: SIM115 - read at once
-            runs.append({"FUSEC_CPU": "avx2"})
+    levels = ["native", "generic", "native"]
+    if sys.platform == "linux" and os.uname().machine == "x86_64":
+        levels[1:] = ["sse2", "avx2" if "avx2" in Path("/proc/cpuinfo").read_text() else "native"]
+    runs = [{"FUSEC_NUM_THREADS": str(at), "FUSEC_CPU": level} for at, level in enumerate(levels, 1)]
     started = [
         subprocess.Popen(
             [sys.executable, "-c", SCRIPT], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
