@@ -16,10 +16,12 @@ from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType
 from fusec.frontends.python.values import Scalar, converted
 from fusec.fusing.trace import Trace, here, rounded_to
 from fusec.fusing.values import Value, phantom
-from fusec.ir.expr import apply, const
+from fusec.ir.expr import Expr, apply, const
 
 WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
 COMPARISONS = frozenset("equal not_equal less less_equal greater greater_equal".split())
+ORDERED = frozenset("less less_equal greater greater_equal".split())
+EXTREMES = {"minimum": False, "maximum": True, "fmin": False, "fmax": True}
 EXACT = frozenset("negative positive absolute abs minimum maximum fmin fmax copysign conjugate nextafter".split())
 Make = Callable[[list[Scalar]], list[Scalar]]
 
@@ -28,7 +30,9 @@ def known_dtype(given: Any) -> DType:
     """The row of a NumPy dtype. Raises NotFusable."""
     found = dtypes.from_numpy(given)
     if found is None:
-        raise NotFusable(f"dtype {np.dtype(given)}", f"convert it; supported are {', '.join(dtypes.BY_NAME)}").at(here())
+        raise NotFusable(f"dtype {np.dtype(given)}", f"convert it; supported are {', '.join(dtypes.BY_NAME)}").at(
+            here()
+        )
     return found
 
 
@@ -58,6 +62,12 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
         raise NotFusable(f"'{name}'", cure).at(here())
     types = resolved(ufunc, [each.kind for each in values], dtype)
     values = trace.ready(values)
+    if name in ORDERED and types[0].is_complex:
+        operands = [trace.adapted(each, kind).expr for each, kind in zip(values, types[:2], strict=True)]
+        return [trace.combined(Scalar(BOOL, _ordered(name, *operands)), values)]
+    if name in EXTREMES and types[0].is_complex:
+        operands = [trace.adapted(each, types[0]).expr for each in values]
+        return [trace.combined(Scalar(types[0], _extreme(name, *operands)), values)]
     if name in COMPARISONS and dtype is None:
         scalars = [each.scalar for each in values]
     else:
@@ -70,6 +80,24 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
     for scalar, wanted in zip(made, types[ufunc.nin :], strict=True):
         found.append(trace.combined(finished(scalar, wanted, name), values))
     return found
+
+
+def _ordered(name: str, a: Expr, b: Expr) -> Expr:
+    """Complex numbers compared as NumPy does: by real parts, then by imaginary ones; false if any part is nan."""
+    if name.startswith("greater"):
+        return _ordered(name.replace("greater", "less"), b, a)
+    (ar, ai), (br, bi) = ([apply(part, each) for part in ("real", "imag")] for each in (a, b))
+    numbers = apply("logical_and", apply("equal", ai, ai), apply("equal", bi, bi))
+    first = apply("logical_and", apply("less", ar, br), numbers)
+    return apply("logical_or", first, apply("logical_and", apply("equal", ar, br), apply(name, ai, bi)))
+
+
+def _extreme(name: str, a: Expr, b: Expr) -> Expr:
+    """The complex number that comes first or last as `_ordered` has it; of two, nan or the other one."""
+    test = "greater_equal" if EXTREMES[name] else "less_equal"
+    gives_way = b if name.startswith("f") else a
+    nan = apply("not_equal", gives_way, gives_way)
+    return apply("where", apply("logical_or", _ordered(test, a, b), nan), a, b)
 
 
 def finished(scalar: Scalar, wanted: DType, name: str) -> Scalar:

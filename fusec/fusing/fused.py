@@ -15,9 +15,10 @@ from fusec.errors.fusing import NotTraceable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusing import reducing, routines, tracers, ufuncs
 from fusec.fusing.namespace import Namespace
-from fusec.fusing.plans import Builder, Fetch, KernelStep, viewed
+from fusec.fusing.plans import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusing.trace import NeedsNumberError, Trace, literal
 from fusec.fusing.values import Buffer, geometry
+from fusec.ir.graph import Input
 from fusec.operands import dtype_of
 from fusec.planned import briefly
 from fusec.records import dataclass
@@ -31,15 +32,21 @@ Result = Callable[[Sequence[Any], list[Any]], Any]
 
 @dataclass(eq=False)
 class Plan:
-    """What calls of one kind do. size: buffers. writes: arguments that are written. apart: which arguments shared
-    memory with one of these when the plan was made.
-    """
+    """What calls of one kind do. size: buffers. writes: arguments that are written. quick: does all of it at once."""
 
     steps: tuple[KernelStep, ...]
     size: int
     result: Result
     writes: tuple[int, ...]
     notes: tuple[str, ...]
+    quick: Callable[..., Any] | None = None
+
+    def may_share(self, args: Sequence[Any]) -> bool:
+        """Whether an argument that is written may share memory with another."""
+        arrays = [(at, each) for at, each in enumerate(args) if isinstance(each, np.ndarray)]
+        return any(
+            np.may_share_memory(args[written], each) for written in self.writes for at, each in arrays if at != written
+        )
 
     def run(self, args: Sequence[Any]) -> Any:
         """Run all kernels; the result of the function."""
@@ -63,23 +70,20 @@ class Fused:
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the function on NumPy arrays, numbers, and anything else that it takes."""
         if options:
-            return self._with_options(args, options)
-        key = []
+            return self._general(args, options)
+        key: list[Any] = []
         for arg in args:
             kind = type(arg)
             if kind is np.ndarray:
                 key += (arg.dtype, arg.shape, arg.strides)
-            elif kind is float and not self._values:
-                key.append(float)
+            elif (kind is float or kind is int) and not self._values:
+                key.append(kind)
             else:
                 return self._general(args, options)
         plan = self._plans.get((*key,))
-        if plan is None or plan.writes:
+        if plan is None or (plan.writes and plan.may_share(args)):
             return self._general(args, options)
-        return plan.run(args)
-
-    def _with_options(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        return self._general(args, options)
+        return plan.run(args) if plan.quick is None else plan.quick(*args)
 
     @briefly
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -246,6 +250,8 @@ class _Run:
         self.trace, self.function, self.found, self.values = Trace(name), function, found, values
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}
+        self.order: tuple[int, ...] = ()  # places of buffers that are returned as they are, if that is all
+        self.is_tuple = False
 
     def plan(self) -> Plan:
         """Trace, and schedule what was traced."""
@@ -254,11 +260,25 @@ class _Run:
         self.trace.finish()
         needed: list[Buffer] = []
         rebuilt = self._returned(result, needed)
+        self.is_tuple = type(result) is tuple
+        parts = result if type(result) is tuple else (result,)
+        if all(isinstance(each, Tracer) and each.is_whole() for each in parts):
+            self.order = tuple(buffer.place for buffer in needed)
         self.trace.finish()
         builder = Builder(self.trace, needed)
         steps = builder.steps()
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
-        return Plan(tuple(steps), builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)))
+        notes = tuple(dict.fromkeys(self.trace.notes))
+        return Plan(tuple(steps), builder.size, rebuilt, writes, notes, self._quick(steps, writes))
+
+    def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int]) -> Callable[..., Any] | None:
+        """The one kernel, if it takes the arguments as they are and gives what the function returns."""
+        if len(steps) != 1 or writes or self.order != steps[0].makes[0] or not self.order:
+            return None
+        (step,) = steps
+        if not step.is_plain(len(self.found.flat)) or (len(self.order) > 1) != self.is_tuple:
+            return None
+        return step.kernel if isinstance(step.kernel, MapKernel) else None
 
     def _given(self, around: Any) -> Any:
         match around:
@@ -310,7 +330,7 @@ class _Run:
         if type(result) is dict:
             pairs = [(name, self._returned(each, needed)) for name, each in result.items()]
             return lambda args, held: {name: part(args, held) for name, part in pairs}
-        return lambda args, held: result
+        return lambda *_: result
 
     def _array(self, result: Tracer, needed: list[Buffer]) -> Result:
         memory, value = result._memory, result._memory.value
@@ -318,10 +338,10 @@ class _Run:
         if value is not None and not memory.is_argument:
             if isinstance(value.kind, PythonType):
                 weak = {"bool": bool, "int": int, "float": float, "complex": complex}[value.kind.name]
-            leaf = self.trace.leaves.get(value.expr)  # type: ignore[call-overload]
+            leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
             if leaf is not None and leaf.number is not None and leaf.number[0] == "argument" and not result._steps:
                 place: int = leaf.number[1]  # type: ignore[assignment]
-                return lambda args, held: args[place]
+                return lambda args, _: args[place]
         buffer = memory.buffer if memory.is_argument else self.trace.settle(memory)
         assert buffer is not None, "results have memory"
         if buffer.kind == "temporary":
@@ -337,7 +357,9 @@ class _Run:
 @overload
 def fuse(function: Callable[..., Any], /, *, name: str = "", kernel_name: str = "") -> Fused: ...
 @overload
-def fuse(function: None = None, /, *, name: str = "", kernel_name: str = "") -> Callable[[Callable[..., Any]], Fused]: ...
+def fuse(
+    function: None = None, /, *, name: str = "", kernel_name: str = ""
+) -> Callable[[Callable[..., Any]], Fused]: ...
 
 
 def fuse(

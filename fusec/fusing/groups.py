@@ -54,7 +54,7 @@ class Group:
         """Why a statement cannot join; empty if it can. staged: rows may be walked more than once."""
         kind = self._kind(statement)
         if not isinstance(kind, str) or kind not in ("elements", "totals"):
-            return f"its shape is {_extents(statement)}, this kernel's {self.shape}"
+            return _differs(statement, self)
         arrays = {geometry(leaf.phantom) for leaf in leaves if leaf.buffer is not None} | {statement}
         if len(self.arrays | arrays) > MAX_ARRAYS:
             return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
@@ -93,8 +93,10 @@ class Group:
         definition = self.defined[leaf.buffer]
         about = self.kinds[definition]
         if about == "elements":
-            return kind == "elements" and geometry(leaf.phantom) == geometry(leaf.buffer.phantom) or (
-                isinstance(definition, Define) and self.axes is not None and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
+            return (kind == "elements" and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)) or (
+                isinstance(definition, Define)
+                and self.axes is not None
+                and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
             )
         whole = leaf.buffer.phantom.reshape(self.kept)
         if kind == "elements" or leaf.phantom.ndim > len(squeezed(self.kept)):
@@ -171,3 +173,11 @@ def new_group(statement: Statement, reason: str) -> Group:
 def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
     """What a statement reads."""
     return [leaves[each] for each in leaves_of(statement.value.expr)]
+
+
+def _differs(statement: Statement, group: Group) -> str:
+    """In what a statement is not like a kernel."""
+    shape = _extents(statement)
+    if shape != group.shape:
+        return f"its shape is {shape}, that of the other {group.shape}"
+    return "it reduces" if group.axes is None else "the other reduces other axes"

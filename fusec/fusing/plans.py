@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from fusec.operands import memory_order
 from fusec.planned import Planned
 from fusec.plans import Plan as KernelPlan
 from fusec.records import dataclass
-from fusec.reductions.graph_kernels import GraphKernel
 from fusec.reductions.arguments import run
+from fusec.reductions.graph_kernels import GraphKernel
 from fusec.reductions.graphs import ElementwiseSource, ReducingSource, signature_of
 from fusec.reductions.kernels import Reducing
 
@@ -35,19 +36,20 @@ Fetch = Callable[[Sequence[Any], list[Any]], Any]
 
 
 class MapKernel(Planned):
-    """A graph in which nothing is reduced, as a function of arrays; returns a tuple."""
+    """A graph in which nothing is reduced, as a function of arrays; returns its output, or a tuple of several."""
 
     def __init__(self, source: ElementwiseSource) -> None:
-        super().__init__(source, signature_of(source), return_tuple=True)
+        super().__init__(source, signature_of(source))
         self._entries = Entries(self._from_python)
         self._fast: Callable[..., Any] = self._from_python
 
     def __call__(self, *args: object) -> Any:
-        """All outputs."""
+        """The output, or a tuple of several."""
         return self._fast(*args)
 
     def _from_python(self, *args: object) -> object:
-        return calls.run(self, args, -1)
+        found = calls.run(self, args, -1)
+        return found[0] if self.nout == 1 else found
 
     def hasten(self, plan: KernelPlan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
@@ -78,28 +80,68 @@ class KernelStep:
     inputs: tuple[Fetch, ...]
     stores: tuple[Fetch, ...]
     makes: tuple[tuple[int, ...], tuple[Shape | None, ...]]
+    written: tuple[Array, ...]
 
     def run(self, args: Sequence[Any], held: list[Any]) -> None:
         """Run on the arguments of a call and the buffers of the plan."""
-        inputs = tuple([fetch(args, held) for fetch in self.inputs])
-        outputs = tuple([fetch(args, held) for fetch in self.stores])
-        if isinstance(self.kernel, MapKernel):
-            found = self.kernel(*inputs, *outputs)
-        elif outputs:
-            self.kernel.reduce(inputs, outputs, self.axis, True, True)
+        pick = self.pick
+        inputs = tuple([fetch(args, held) for fetch in self.inputs]) if pick is None else pick(args)
+        if self.stores:
+            outputs = tuple([fetch(args, held) for fetch in self.stores])
+            if isinstance(self.kernel, MapKernel):
+                self.kernel(*inputs, *outputs)
+            else:
+                self.kernel.reduce(inputs, outputs, self.axis, True, True)
+            return
+        kernel = self.kernel
+        found: Any = kernel(*inputs) if isinstance(kernel, MapKernel) else run(kernel, inputs, None, self.axis, True)
+        places, shapes = self.makes
+        if len(places) == 1:
+            held[places[0]] = found if shapes[0] is None else found.reshape(shapes[0])
         else:
-            found = run(self.kernel, inputs, None, self.axis, True)
-            found = found if isinstance(found, tuple) else (found,)
-        for place, shape, each in zip(*self.makes, found if self.makes[0] else (), strict=True):
-            held[place] = each if shape is None else each.reshape(shape)
+            for place, shape, each in zip(places, shapes, found, strict=True):
+                held[place] = each if shape is None else each.reshape(shape)
 
-    @property
+    @cached_property
+    def places(self) -> tuple[int, ...] | None:
+        """The arguments that are the inputs as they are; None if others are among them."""
+        found = [_place(leaf, self.group) for leaf in self.leaves]
+        known = [each for each in found if each is not None]
+        return tuple(known) if len(known) == len(found) else None
+
+    @cached_property
+    def pick(self) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
+        """From the arguments of a call to the inputs, if those are among them."""
+        places = self.places
+        if places is None or not places:
+            return None
+        if len(places) == 1:
+            (only,) = places
+            return lambda args: (args[only],)
+        return itemgetter(*places)
+
+    def is_plain(self, count: int) -> bool:
+        """Whether the inputs are just the arguments of a call."""
+        return self.places == tuple(range(count))
+
+    @cached_property
     def axis(self) -> int | tuple[int, ...] | None:
         """The axes that are reduced, as a call says it shortest."""
         axes = self.group.axes or ()
         if len(axes) == len(self.group.shape):
             return None
         return axes[0] if len(axes) == 1 else axes
+
+
+def _place(leaf: Leaf, group: Group) -> int | None:
+    """The argument that a leaf is, if it is read as it is."""
+    if leaf.number is not None:
+        which, place = leaf.number
+        return place if which == "argument" and isinstance(place, int) else None
+    buffer = leaf.buffer
+    if buffer is None or buffer.kind != "argument" or leaf.steps:
+        return None
+    return buffer.place if group.axes is None or leaf.phantom.shape == group.shape else None
 
 
 class Builder:
@@ -121,7 +163,10 @@ class Builder:
             long = next((step for step in found if not self._fits(step)), None)
             if long is None:
                 self.size = max(
-                    [self.size, *(each.buffer.place + 1 for each in self.trace.statements if each.buffer.kind == "temporary")]
+                    [
+                        self.size,
+                        *(each.buffer.place + 1 for each in self.trace.statements if each.buffer.kind == "temporary"),
+                    ]
                 )
                 return found
             self.unstaged[long.group.shape, long.group.axes] = ""
@@ -156,10 +201,7 @@ class Builder:
 
     def _step(self, at: int, group: Group, groups: Sequence[Group]) -> KernelStep:
         elsewhere = {
-            leaf.buffer
-            for number, other in enumerate(groups)
-            if number != at
-            for leaf in self._leaves(other)
+            leaf.buffer for number, other in enumerate(groups) if number != at for leaf in self._leaves(other)
         } | set(self.needed)
         elsewhere |= {each.buffer for other in groups for each in other.statements if isinstance(each, Store)}
         stored = [each for each in group.statements if isinstance(each, Store) or each.buffer in elsewhere]
@@ -184,10 +226,16 @@ class Builder:
         else:
             kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
         fetches = tuple(self._fetch(leaf, group) for leaf in leaves)
+        written = tuple(each.phantom if isinstance(each, Store) else each.buffer.phantom for each in stored)
         if self._makes_outputs(stored, leaves, group):
-            shapes = tuple(None if self._made(each, group) == each.buffer.phantom.shape else each.buffer.phantom.shape for each in stored)
-            return KernelStep(group, kernel, leaves, fetches, (), (tuple(each.buffer.place for each in stored), shapes))
-        return KernelStep(group, kernel, leaves, fetches, tuple(self._target(each, group) for each in stored), ((), ()))
+            shapes = tuple(
+                None if self._made(each, group) == each.buffer.phantom.shape else each.buffer.phantom.shape
+                for each in stored
+            )
+            makes = (tuple(each.buffer.place for each in stored), shapes)
+            return KernelStep(group, kernel, leaves, fetches, (), makes, written)
+        targets = tuple(self._target(each, group) for each in stored)
+        return KernelStep(group, kernel, leaves, fetches, targets, ((), ()), written)
 
     def _made(self, statement: Statement, group: Group) -> Shape:
         """The shape in which a kernel makes an output."""
@@ -220,9 +268,9 @@ class Builder:
         if leaf.number is not None:
             which, given = leaf.number
             if which == "known":
-                return lambda args, held: given
+                return lambda *_: given
             place: int = given  # type: ignore[assignment]
-            return lambda args, held: args[place]
+            return lambda args, _: args[place]
         assert leaf.buffer is not None, "a number or an array"
         fetch = viewed(leaf.buffer, leaf.steps)
         if group.axes is None or leaf.phantom.shape == group.shape:
@@ -271,11 +319,11 @@ def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]], wanted: Ar
     del wanted
     place, array = buffer.place, buffer.array
     if buffer.kind == "constant":
-        whole: Fetch = lambda args, held: array  # noqa: E731 - one of three
+        whole: Fetch = lambda *_: array  # noqa: E731 - one of three
     elif buffer.kind == "argument":
-        whole = lambda args, held: args[place]  # noqa: E731
+        whole = lambda args, _: args[place]  # noqa: E731
     else:
-        whole = lambda args, held: held[place]  # noqa: E731
+        whole = lambda _, held: held[place]  # noqa: E731
     if not steps:
         return whole
 
@@ -286,4 +334,3 @@ def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]], wanted: Ar
         return found
 
     return fetch
-

@@ -68,12 +68,12 @@ def _prepared(x: Any, axis: Any, where: Any) -> tuple[Trace, Value, tuple[int, .
     trace: Trace = tracer._trace
     value = tracers._operand(trace, x)
     axes = normalised(axis, len(value.shape))
-    mask = None if where is True or where is None or where is np._NoValue else tracers._operand(trace, where)  # type: ignore[attr-defined]
+    mask = None if where is True or where is None or where is np._NoValue else tracers._operand(trace, where)
     return trace, value, axes, mask
 
 
 def _finished(trace: Trace, value: Value, axes: tuple[int, ...], keepdims: Any, out: Any) -> Any:
-    if keepdims is np._NoValue or not keepdims:  # type: ignore[attr-defined]
+    if keepdims is np._NoValue or not keepdims:
         value = without_axes(value, axes, trace)
     if isinstance(out, tuple):
         (out,) = out
@@ -96,7 +96,7 @@ def _masked(trace: Trace, value: Value, mask: Value | None, identity: Value) -> 
 
 
 def _initial(trace: Trace, op: str, value: Value, initial: Any) -> Value:
-    if initial is None or initial is np._NoValue:  # type: ignore[attr-defined]
+    if initial is None or initial is np._NoValue:
         return value
     start = trace.adapted(tracers._operand(trace, initial), value.dtype)
     scalar = Scalar(value.dtype, rounded_to(apply(op, start.expr, value.expr), value.dtype))
@@ -140,12 +140,17 @@ def _numbers(trace: Trace, value: Value, instead: float) -> Value:
 def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
     upwards = op == "maximum"
 
-    def reduce(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Any:
+    def reduce(
+        x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+    ) -> Any:
         trace, value, axes, mask = _prepared(x, axis, where)
-        starts = initial is not None and initial is not np._NoValue  # type: ignore[attr-defined]
+        starts = initial is not None and initial is not np._NoValue
         if mask is not None:
             if not starts:
-                raise ValueError(f"reduction operation '{op}' does not have an identity, so to use a where mask one has to specify 'initial'")
+                raise ValueError(
+                    f"reduction operation '{op}' does not have an identity, so to use a where mask one has to specify "
+                    "'initial'"
+                )
             value = _masked(trace, value, mask, trace.adapted(tracers._operand(trace, initial), value.dtype))
         if 0 in value.shape and not starts:
             np.max(np.empty(value.shape), axis)  # NumPy's error
@@ -179,7 +184,16 @@ def _lexicographic(trace: Trace, value: Value, axes: tuple[int, ...], upwards: b
 
 
 def _truth(op: str) -> Callable[..., Any]:
-    def reduce(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, dtype: Any = None, where: Any = True, initial: Any = None) -> Any:
+    def reduce(
+        x: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        *,
+        dtype: Any = None,
+        where: Any = True,
+        initial: Any = None,
+    ) -> Any:
         del dtype
         trace, value, axes, mask = _prepared(x, axis, where)
         value = Value(Scalar(BOOL, condition(value.scalar)), value.phantom)
@@ -231,7 +245,9 @@ def _mean_of(
     return _over(trace, total, count), count
 
 
-def mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def mean(
+    x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     """np.mean."""
     trace, value, axes, mask = _prepared(x, axis, where)
     result = _floating(value, dtype)
@@ -239,7 +255,9 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     return _finished(trace, trace.adapted(found, result), axes, keepdims, out)
 
 
-def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def nanmean(
+    x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     """np.nanmean."""
     return mean(x, axis, dtype, out, keepdims, where=np.logical_and(where, ~np.isnan(x)))
 
@@ -251,7 +269,7 @@ def var(
     """np.var, and np.std with `root`."""
     del mean
     trace, value, axes, mask = _prepared(x, axis, where)
-    result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction  # type: ignore[attr-defined]
+    result, ddof = _floating(value, dtype), ddof if correction in (None, np._NoValue) else correction
     middle, count = _mean_of(trace, value, axes, mask, result)
     wide, real = compute_type(result), real_type(compute_type(result))
     value, middle = trace.ready([value, middle])

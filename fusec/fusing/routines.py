@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa: N812 - the ufunc that np.clip calls
 
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
@@ -51,7 +52,11 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     """A view of another shape, or a copy where no strides give it. Raises NumPy's errors."""
     if order not in ("C", "A", "K") or (order == "A" and not x._seen.flags.c_contiguous and x._seen.flags.f_contiguous):
         raise NotFusable(f"reshape in order '{order}'", "transpose before and after").at(here())
-    wanted = np.broadcast_to(np.empty(()), x.shape).reshape(shape).shape if x.size else np.empty(x.shape).reshape(shape).shape
+    wanted = (
+        np.broadcast_to(np.empty(()), x.shape).reshape(shape).shape
+        if x.size
+        else np.empty(x.shape).reshape(shape).shape
+    )
     try:
         np.reshape(x._seen, wanted, copy=False)
     except ValueError:
@@ -117,10 +122,14 @@ def _copied(x: Any, order: str = "K") -> Any:
     return tracers.made(x._trace, value)
 
 
-def _astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+def _astype(
+    x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
     del subok
     if not np.can_cast(x.dtype, dtype, casting):  # type: ignore[arg-type]
-        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'")
+        raise TypeError(
+            f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'"
+        )
     if np.dtype(dtype) == x.dtype and not copy:
         return x
     value = x._trace.adapted(x._read(), elementwise.known_dtype(dtype))
@@ -185,15 +194,24 @@ def where(condition: Any, x: Any = None, y: Any = None, /, **options: Any) -> An
     if options:
         raise TypeError(f"where() got an unexpected keyword argument {next(iter(options))!r}")
     if x is None or y is None:
-        raise NotFusable("np.where(condition) without values", "its result has a size that depends on values").at(here())
+        raise NotFusable("np.where(condition) without values", "its result has a size that depends on values").at(
+            here()
+        )
     trace = trace_of(condition, x, y)
-    return tracers.made(trace, elementwise.choose(trace, *(tracers._operand(trace, each) for each in (condition, x, y))))
+    return tracers.made(
+        trace, elementwise.choose(trace, *(tracers._operand(trace, each) for each in (condition, x, y)))
+    )
 
 
-def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any) -> Any:  # noqa: A002
+def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
     """np.clip."""
-    low, high = (a if a is not None and a is not np._NoValue else b for a, b in ((a_min, min), (a_max, max)))  # type: ignore[attr-defined]
-    low, high = (None if each is np._NoValue else each for each in (low, high))  # type: ignore[attr-defined]
+    absent = (None, np._NoValue)
+    low, high = a_min, a_max
+    if any(each is low for each in absent):
+        low = options.pop("min", None)
+    if any(each is high for each in absent):
+        high = options.pop("max", None)
+    options = {name: value for name, value in options.items() if name not in ("min", "max")}
     options = {name: value for name, value in options.items() if value is not None}
     if out is not None:
         options["out"] = out
@@ -204,7 +222,7 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
     if high is None:
         return np.maximum(x, low, **options)
     trace = trace_of(x, low, high)
-    return METHODS["__array_ufunc__"](trace, np._core.umath.clip, "__call__", (x, low, high), options)  # type: ignore[attr-defined]
+    return METHODS["__array_ufunc__"](trace, CLIP, "__call__", (x, low, high), options)
 
 
 def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
@@ -255,7 +273,14 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
 ) -> Any:
     """np.full_like."""
     del order, subok, device
@@ -278,7 +303,9 @@ def _shape(given: Any) -> tuple[int, ...]:
 
 
 def _filled(number: Any) -> Callable[..., Any]:
-    def make(x: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    def make(
+        x: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Any:
         return full_like(x, number, dtype, order, subok, shape, device=device)
 
     return make
@@ -309,7 +336,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
 def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """np.stack."""
     trace = trace_of(*arrays)
-    parts = [np.expand_dims(traced(each, trace), axis) for each in arrays]  # type: ignore[call-overload]
+    parts = [np.expand_dims(traced(each, trace), axis) for each in arrays]
     return concatenate(parts, axis, out, dtype=dtype, casting=casting)
 
 
@@ -321,7 +348,9 @@ def roll(x: Any, shift: int, axis: Any = None) -> Any:
         return _copied(x)
     shift %= x.shape[axis]
     before = (slice(None),) * (axis % x.ndim)
-    return concatenate([x[(*before, slice(x.shape[axis] - shift, None))], x[(*before, slice(0, x.shape[axis] - shift))]], axis)
+    return concatenate(
+        [x[(*before, slice(x.shape[axis] - shift, None))], x[(*before, slice(0, x.shape[axis] - shift))]], axis
+    )
 
 
 _VIEWS = (
@@ -330,13 +359,17 @@ _VIEWS = (
 ).split()
 
 
+def _refused_view(*_: Any) -> Any:
+    raise NotFusable("x.view(...)", "convert with x.astype, or view before the fused function").at(here())
+
+
 FUNCTIONS.update(
     {
         **{name: _view(getattr(np, name)) for name in _VIEWS},
         **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
         **{name: scalar_function(name) for name in ("sinc", "i0", "angle")},
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays, "split": _split,
-        "copy": lambda x, order="K", subok=False: _copied(x), "astype": _astype_function, "copyto": _copyto,
+        "copy": lambda x, *_, **__: _copied(x), "astype": _astype_function, "copyto": _copyto,
         "real": _part("real"), "imag": _part("imag"), "where": where, "clip": clip, "round": round_, "around": round_,
         "fix": fix, "nan_to_num": nan_to_num, "diff": diff, "full_like": full_like, "zeros_like": _filled(0),
         "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
@@ -356,13 +389,9 @@ METHODS.update(
     "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
     "copy": lambda x, order="C": _copied(x, order), "conj": lambda x: np.conjugate(x),
     "conjugate": lambda x: np.conjugate(x), "fill": lambda x, value: x.__setitem__(..., value),
-    "view": lambda x, *_: _refused_view(x),
+    "view": _refused_view,
     }
 )  # fmt: skip
-
-
-def _refused_view(x: Any) -> Any:
-    raise NotFusable("x.view(...)", "convert with x.astype, or view before the fused function").at(here())
 
 
 __all__ = ["reshaped", "scalar_function", "trace_of", "traced"]

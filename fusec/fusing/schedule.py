@@ -85,14 +85,14 @@ class _Scheduler:
         return self.groups
 
     def _place(self, statement: Statement, leaves: list[Leaf]) -> int:
-        low = max((self._after(statement, leaf) for leaf in leaves), default=0)
+        low = max((self._after(leaf) for leaf in leaves), default=0)
         low = max(low, self._after_stores(statement))
         high, stale = self._before(leaves)
         reason = ""
         for at in range(low, min(high + 1, len(self.groups))):
             group = self.groups[at]
             why = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
-            why = why or self._conflict(statement, leaves, at)
+            why = why or self._conflict(statement, at)
             if not why:
                 return at
             reason = why
@@ -105,7 +105,7 @@ class _Scheduler:
         """Why a kernel starts where there was none that could be asked."""
         return "it needs the results of the one before" if self.groups and leaves else ""
 
-    def _after(self, statement: Statement, leaf: Leaf) -> int:
+    def _after(self, leaf: Leaf) -> int:
         """The first kernel in which a leaf may be read."""
         if leaf.buffer is None:
             return 0
@@ -143,9 +143,8 @@ class _Scheduler:
                     last, stale = at, leaf
         return last, stale
 
-    def _conflict(self, statement: Statement, leaves: list[Leaf], at: int) -> str:
+    def _conflict(self, statement: Statement, at: int) -> str:
         """Why a kernel cannot also run a statement, for the sake of memory; empty if it can."""
-        del leaves
         if isinstance(statement, Store):
             for each in self.groups[at].statements:
                 if isinstance(each, Store) and each.buffer.group == statement.buffer.group:
@@ -193,18 +192,16 @@ def _computed_again(trace: Trace, groups: list[Group]) -> Expr | None:
                     order.append(part)
                 owners.setdefault(part, set()).add(at)
     for part in order:
-        if len(owners[part]) > 1 and isinstance(part, Apply) and is_dear(part):
-            if any(trace.leaves[each].buffer is not None for each in leaves_of(part)):
-                return part
+        is_shared = len(owners[part]) > 1 and isinstance(part, Apply) and is_dear(part)
+        if is_shared and any(trace.leaves[each].buffer is not None for each in leaves_of(part)):
+            return part
     return None
 
 
 def _store(trace: Trace, part: Expr) -> None:
     """Have a buffer hold a part of several values."""
     dtype = scalar_type(part)
-    arrays = [
-        Value(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)
-    ]
+    arrays = [Value(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
     shape = common_phantom(arrays, dtype)
     buffer = trace.temporary(shape, dtype)
     held = trace.leaf(buffer, (), buffer.phantom)

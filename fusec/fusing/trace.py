@@ -216,8 +216,6 @@ class Trace:
         """Have a view of some memory hold a value of its dtype, which broadcasts to it."""
         if not seen.flags.writeable and memory.is_argument:
             raise ValueError("assignment destination is read-only")
-        if memory.buffer is not None and memory.buffer.kind == "constant":
-            memory.buffer, memory.value = None, self.leaf(memory.buffer, (), memory.base)
         if memory.is_argument and not memory.is_written:
             memory.is_written = True
             self.written.append(memory)
@@ -322,10 +320,11 @@ def common_phantom(values: Sequence[Value], dtype: DType) -> Array:
     arrays = [each.phantom for each in values if each.phantom.ndim]
     if all(each.flags.c_contiguous for each in arrays) or 0 in shape:
         return phantom(shape, dtype.numpy)
+    operands: list[Array | None] = [*arrays, None]
     order = np.nditer(
-        [*arrays, None],
+        operands,
         flags=["zerosize_ok"],
-        op_flags=[*([["readonly"]] * len(arrays)), ["writeonly", "allocate"]],
+        op_flags=[*(("readonly",) for _ in arrays), ("writeonly", "allocate")],
         op_dtypes=[*(each.dtype for each in arrays), dtype.numpy],
         order="K",
     ).operands[-1]

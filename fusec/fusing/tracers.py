@@ -50,6 +50,7 @@ class Tracer:
 
     @shape.setter
     def shape(self, given: Any) -> None:
+        """Give it another shape in place; raises if that needs a copy."""
         found = METHODS["_reshaped"](self, given, copies=False)
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
 
@@ -95,27 +96,36 @@ class Tracer:
     def __repr__(self) -> str:
         return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
 
+    def is_whole(self) -> bool:
+        """Whether it is all of a buffer of the plan's own, as it is."""
+        buffer = self._memory.buffer
+        is_own = buffer is not None and buffer.kind == "temporary" and self._memory.value is None
+        return is_own and not self._steps and not self._is_scalar
+
     # --- reading and writing -------------------------------------------------------------------------------------
 
     def _read(self) -> Value:
-        value = self._trace.read(self._memory, self._steps, self._seen)
-        return value
+        return self._trace.read(self._memory, self._steps, self._seen)
 
     def _write(self, value: Value) -> None:
         """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
         dtype = elementwise.known_dtype(self.dtype)
         value = self._trace.adapted(value, dtype)
         if value.shape != self.shape:
-            found = np.broadcast_shapes(value.shape, self.shape)
-            if found != self.shape and value.phantom.size != self.size:
+            lead = len(value.shape) - self.ndim
+            rest = value.shape[lead:] if lead > 0 and set(value.shape[:lead]) == {1} else value.shape
+            if np.broadcast_shapes(rest, self.shape) != self.shape:
                 raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {self.shape}")
-            if found != self.shape:  # leading axes of one element
-                value = viewed(self._trace, value, lambda array: np.reshape(array, self.shape))
+            if rest != value.shape:
+                value = viewed(self._trace, value, lambda array: np.reshape(array, rest))
             (value, _) = self._trace.ready([value, Value(value.scalar, self._seen)])
         self._trace.write(self._memory, self._steps, self._seen, value)
 
     def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
-        return Tracer(self._trace, self._memory, (*self._steps, step), step(self._seen), is_scalar)
+        seen = step(self._seen)
+        return Tracer(
+            self._trace, self._memory, (*self._steps, step), seen, is_scalar or (self._is_scalar and not seen.ndim)
+        )
 
     def __getitem__(self, index: Any) -> Tracer:
         index = _basic(index)
@@ -129,7 +139,8 @@ class Tracer:
             if value.shape or index.shape != self.shape:
                 raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
             index, value = ..., elementwise.choose(self._trace, index._read(), value, self._read())
-        self[(*_basic(index), ...) if Ellipsis not in _basic(index) else index]._write(value)
+        found = _basic(index)
+        self[found if ... in found else (*found, ...)]._write(value)
 
     @property
     def T(self) -> Tracer:  # noqa: N802 - NumPy's name
@@ -149,6 +160,7 @@ class Tracer:
 
     @real.setter
     def real(self, given: Any) -> None:
+        """Store all of a real array."""
         if self.dtype.kind == "c":
             raise NotFusable("storing real parts alone", "write x[...] = a + 1j * x.imag").at(here())
         self[...] = given
@@ -206,7 +218,9 @@ class Tracer:
         return self._number("tolist()")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise NeedsValues("making a NumPy array of it", "use functions that fuse knows: docs/fuse.md lists them").at(here())
+        raise NeedsValues("making a NumPy array of it", "use functions that fuse knows: docs/fuse.md lists them").at(
+            here()
+        )
 
     def __contains__(self, _: Any) -> bool:
         found: bool = self._number("in")
@@ -368,12 +382,22 @@ for _name, (_op, _ufunc) in _BINARY.items():
     if _name not in _COMPARES:
         setattr(Tracer, f"__r{_name}__", _binary(_op, _ufunc, True))
         setattr(Tracer, f"__i{_name}__", _in_place(_op, _ufunc))
-Tracer.__neg__ = _unary(np.negative, operator.neg)  # type: ignore[attr-defined]
-Tracer.__pos__ = _unary(np.positive)  # type: ignore[attr-defined]
-Tracer.__invert__ = _unary(np.invert)  # type: ignore[attr-defined]
-Tracer.__abs__ = _unary(np.absolute)  # type: ignore[attr-defined]
-Tracer.__divmod__ = lambda self, other: np.divmod(self, other)  # type: ignore[attr-defined]
-Tracer.__rdivmod__ = lambda self, other: np.divmod(other, self)  # type: ignore[attr-defined]
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "neg": _unary(np.negative, operator.neg), "pos": _unary(np.positive), "invert": _unary(np.invert),
+    "abs": _unary(np.absolute), "divmod": lambda self, other: np.divmod(self, other),
+    "rdivmod": lambda self, other: np.divmod(other, self),
+}  # fmt: skip
+
+
+def _refused_product(*_: Any) -> Any:
+    """Matrix products are refused."""
+    cure = "sum products, (a[:, :, None] * b).sum(1), or multiply matrices before or after the fused function"
+    raise NotFusable("a matrix product", cure).at(here())
+
+
+_OTHERS |= dict.fromkeys(("matmul", "rmatmul", "imatmul"), _refused_product)
+for _name, _operator in _OTHERS.items():
+    setattr(Tracer, f"__{_name}__", _operator)
 
 
 def same_view(left: Tracer, right: Tracer) -> bool:

@@ -1,4 +1,4 @@
-"""What a trace is made of: arrays that kernels read and write, views of them, and values computed element by element."""
+"""What a trace is made of: arrays that kernels read and write, views of them, values computed for each element."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ FLOORS = (
     {"doctor", "kernel_files", "python_files"},
     {"evaluation"},
     {"expressions"},
+    {"fusing"},
     {"scans"},
     {"reductions"},
     {"simulation"},

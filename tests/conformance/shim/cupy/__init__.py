@@ -7,7 +7,11 @@ from numpy import bool_, float32, float64, ndarray, random  # noqa: F401
 import cupy.testing  # noqa: F401 - in place of the testing that NumPy has
 import fusec
 from cupy import _core, cuda, exceptions  # noqa: F401
-from fusec import fuse  # noqa: F401
+
+
+def fuse(*args, kernel_name="fused"):
+    """fusec's, all kernels of one name, so that equal ones are compiled once."""
+    return fusec.fuse(*args, kernel_name=kernel_name)
 
 
 class ElementwiseKernel(fusec.ElementwiseKernel):

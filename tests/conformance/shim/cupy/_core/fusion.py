@@ -3,6 +3,6 @@
 import fusec
 
 
-def Fusion(function, name):  # noqa: N802 - CuPy's name
+def Fusion(function, name):
     """A fused function."""
     return fusec.fuse(function, name=name)

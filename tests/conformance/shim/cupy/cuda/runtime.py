@@ -6,7 +6,7 @@ cudaFilterModePoint = cudaReadModeElementType = 0
 cudaDevAttrCooperativeLaunch = 0
 
 
-def deviceGetAttribute(attribute, device):  # noqa: N802 - CuPy's name
+def deviceGetAttribute(attribute, device):
     """What fused kernels need of a device is there."""
     del attribute, device
     return 1

@@ -10,7 +10,9 @@ def _wraps_partial_xp(test, *names):
     def decorate(run):
         run = functools.wraps(test)(run)
         kept = inspect.signature(test)
-        run.__signature__ = kept.replace(parameters=[each for each in kept.parameters.values() if each.name not in names])
+        run.__signature__ = kept.replace(
+            parameters=[each for each in kept.parameters.values() if each.name not in names]
+        )
         del run.__wrapped__
         return run
 

@@ -1,0 +1,61 @@
+"""What fuse makes of a call, as a report: how many kernels there are, what each does, and why they are not one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fusec.explain import Explanation
+from fusec.fusing.groups import Group
+from fusec.fusing.plans import KernelStep
+from fusec.fusing.values import Store, is_dear_op, parts_of
+from fusec.ir.expr import Apply
+from fusec.ir.graph import Reduce
+
+
+def report(name: str, plan: Any) -> Explanation:
+    """The report of a plan."""
+    lines = [("kernels", str(len(plan.steps)))]
+    moved = 0
+    for number, step in enumerate(plan.steps, 1):
+        topic = f"kernel {number}"
+        lines.append((topic, _described(step)))
+        if step.group.reason:
+            lines.append((topic, f"apart from the one before: {step.group.reason}"))
+        moved += _bytes(step)
+    lines += [("note", note) for note in plan.notes]
+    lines.append(("bytes moved", f"{moved:,}"))
+    return Explanation(name, tuple(lines), moved)
+
+
+def _described(step: KernelStep) -> str:
+    group = step.group
+    ops = _operations(group)
+    arrays = sum(leaf.buffer is not None for leaf in step.leaves)
+    writes = len(step.stores) or len(step.makes[0])
+    places = sum(isinstance(each, Store) for each in group.statements)
+    what = f"{ops} operations over {group.shape}"
+    if group.axes is not None:
+        totals = {each.op for expr in group.exprs.values() for each in parts_of(expr) if isinstance(each, Reduce)}
+        along = "all axes" if len(group.axes) == len(group.shape) else f"axes {group.axes}"
+        again = ", rows walked again in cache" if group.is_staged else ""
+        what += f", {len(totals)} kinds of totals ({', '.join(sorted(totals))}) along {along}{again}"
+    stored = f", {places} of them in place" if places else ""
+    parts = (each for expr in group.exprs.values() for each in parts_of(expr))
+    dear = sorted({each.op for each in parts if isinstance(each, Apply) and is_dear_op(each.op)})
+    return f"{what}; {arrays} arrays read, {writes} written{stored}" + (f"; {', '.join(dear)}" if dear else "")
+
+
+def _operations(group: Group) -> int:
+    found = {part for expr in group.exprs.values() for part in parts_of(expr)}
+    return sum(isinstance(part, Reduce) or (isinstance(part, Apply) and part.op != "convert") for part in found)
+
+
+def _bytes(step: KernelStep) -> int:
+    """Every array once."""
+    read = sum(leaf.phantom.nbytes for leaf in step.leaves if leaf.buffer is not None)
+    kernel = step.kernel.signature
+    written = 0
+    for param, each in zip(kernel.outputs, step.written, strict=True):
+        assert param.dtype is not None, "graphs are typed"
+        written += each.size * param.dtype.nbytes
+    return read + written
