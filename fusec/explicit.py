@@ -24,6 +24,7 @@ from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.explain import Explanation
+    from fusec.frontends.python.extents import Extents
 
 
 class ExplicitVariant(Variant):
@@ -32,6 +33,14 @@ class ExplicitVariant(Variant):
     def __init__(self, owner: Elementwise, definition: PythonDefinition, signature: FunctionSignature, fp: Fp) -> None:
         super().__init__(owner, definition, signature, native=False, fp=fp, neighbours=True)
         self.follows_raw, self.no_return = False, True
+
+    @cached_property
+    def grid(self) -> Extents:
+        """What the grid says."""
+        from fusec.frontends.python.extents import Extents
+
+        assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
+        return Extents(self.definition)
 
     def hasten(self, plan: Plan, call: calls.Call, again: bool) -> None:
         """Every call comes to Python, which asks the grid how many elements there are."""
@@ -91,8 +100,6 @@ class Explicit(Elementwise):
         return variant, inputs, self._grid(variant, inputs)
 
     def _grid(self, variant: Variant, inputs: tuple[object, ...]) -> Shape:
-        from fusec.frontends.python.extents import extents
-
         shapes: dict[str, tuple[int, ...]] = {}
         numbers: dict[str, object] = {}
         for param, value in zip(variant.in_params, inputs, strict=True):
@@ -100,8 +107,8 @@ class Explicit(Elementwise):
                 shapes[param.name] = _shape(value, param.name, self.name)
             else:
                 numbers[param.name] = value
-        assert isinstance(variant.definition, PythonDefinition), "variants are made of functions"
-        return extents(variant.definition, shapes, numbers)
+        assert isinstance(variant, ExplicitVariant), "variants of explicit kernels"
+        return variant.grid.of(shapes, numbers)
 
     def form(self, name: str, value: object) -> Form:
         """How a variant sees an argument: arrays with their number of axes. Raises BadParameter for a wrong sort."""

@@ -95,6 +95,11 @@ axes, or as many as `axes=` names.
 as scipy.ndimage has them. The function is compiled twice, for elements whose neighbours all exist and for those at the
 border; offsets that are not known when it is compiled, such as `a[k]` in a loop, are looked up as at the border.
 
+## Explicit kernels
+
+`fusec.kernel` makes a loop over `fusec.grid(...)` a kernel that indexes its arrays itself; [kernels.md](kernels.md) has it,
+with atomic updates, local arrays, random numbers, checks of bounds and assertions, and `fusec.simulate`.
+
 ## Functions
 
 By the names of NumPy, the Array API, `math`, `scipy.special` and Python itself, whichever module they are written

@@ -68,3 +68,21 @@ def test_05_statistics(tmp_path: Path) -> None:
     assert re.search(r"^\d kernels ran", printed, re.MULTILINE)
     assert re.search(r"1,990,921 rows", printed)
     assert re.search(r"^green +1,573,585 +0 +236 +63.5450 +38.9049$", printed, re.MULTILINE)
+
+
+def test_06_option_price(tmp_path: Path) -> None:
+    printed = run("06_option_price.py", tmp_path)
+    assert "400,000 paths of 252 days" in printed
+    arithmetic = re.search(r"arithmetic average: ([\d.]+) \+- ([\d.]+)", printed)
+    assert arithmetic is not None
+    assert float(arithmetic[1]) == pytest.approx(5.78, abs=0.01)
+    assert float(arithmetic[2]) < 0.001
+
+
+def test_07_ising(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    printed = run("07_ising.py", tmp_path)
+    rows = re.findall(r"^ +([\d.]+) +([\d.]+) +([\d.]+)$", printed, re.MULTILINE)
+    assert [float(row[0]) for row in rows] == [1.8, 2.2, 3.5]
+    assert all(abs(float(found) - float(exact)) < 0.06 for _, found, exact in rows)
+    assert set(np.unique(np.asarray(image.open(tmp_path / "ising.png")))) == {0, 254}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fusec.dtypes import DType
+from fusec.errors.base import FusecError
 from fusec.errors.python import BadLoop, CannotUnpack
 from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
@@ -44,35 +45,42 @@ class _UnknownError(Exception):
         self.span = span
 
 
-def extents(definition: PythonDefinition, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> (
-    tuple[int, ...]
-):  # fmt: skip
-    """The shape of the grid; a negative extent is an empty one. Raises BadLoop if it depends on more than it may.
+class Extents:
+    """What the grid of a definition says, read once. Raises BadLoop if it is no loop over fusec.grid(...)."""
 
-    shapes: of the arrays of a call; numbers: its other arguments.
-    """
-    text = definition.functions[-1]
-    tree = Unit(definition).tree(text.key)
-    names: dict[str, object] = {name: Shaped(shape) for name, shape in shapes.items()} | dict(numbers)
-    reader = _Reader(names, dict((*text.names, *definition.constants)))
-    before, loop = grid_loop(tree)
-    for statement in before:
-        reader.run(statement)
-    call = loop.iterable
-    if not isinstance(call, s.Call) or len(call.args) != 1:
-        is_grid = isinstance(call, s.Call) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"
-        what = ONE_SHAPE if is_grid else "the outermost loop runs over fusec.grid(...) or range(...)"
-        raise BadLoop(what, "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes").at(call.span)
-    try:
-        found = reader.value(call.args[0])
-        if isinstance(found, Shaped):
-            raise TypeError("an array is none, but x.shape and x.size are")
-        parts = found if isinstance(found, tuple) else (found,)
-        return tuple(max(0, operator.index(part)) for part in parts)
-    except _UnknownError as problem:
-        raise BadLoop("the grid depends on what is not known before the kernel runs", CURE).at(problem.span) from None
-    except (TypeError, ValueError, ArithmeticError, IndexError) as problem:
-        raise BadLoop(f"the grid is no shape: {problem}", CURE).at(call.args[0].span) from None
+    def __init__(self, definition: PythonDefinition) -> None:
+        text = definition.functions[-1]
+        self.captured = dict((*text.names, *definition.constants))
+        self.before, loop = grid_loop(Unit(definition).tree(text.key))
+        call = loop.iterable
+        if not isinstance(call, s.Call) or len(call.args) != 1:
+            is_grid = isinstance(call, s.Call) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"
+            what = ONE_SHAPE if is_grid else "the outermost loop runs over fusec.grid(...) or range(...)"
+            raise BadLoop(what, "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes").at(call.span)
+        self.shape = call.args[0]
+
+    def of(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> tuple[int, ...]:
+        """The shape of the grid; a negative extent is an empty one. Raises BadLoop if it depends on more than it may.
+
+        shapes: of the arrays of a call; numbers: its other arguments.
+        """
+        names: dict[str, object] = {name: Shaped(shape) for name, shape in shapes.items()} | dict(numbers)
+        reader = _Reader(names, self.captured)
+        try:
+            for statement in self.before:
+                reader.run(statement)
+            found = reader.value(self.shape)
+            if isinstance(found, Shaped):
+                raise TypeError("an array is none, but x.shape and x.size are")
+            parts = found if isinstance(found, tuple) else (found,)
+            return tuple(max(0, operator.index(part)) for part in parts)
+        except FusecError:
+            raise
+        except _UnknownError as problem:
+            what = "the grid depends on what is not known before the kernel runs"
+            raise BadLoop(what, CURE).at(problem.span) from None
+        except (TypeError, ValueError, ArithmeticError, IndexError) as problem:
+            raise BadLoop(f"the grid is no shape: {problem}", CURE).at(self.shape.span) from None
 
 
 class _Reader:
