@@ -13,6 +13,7 @@ class FusecSyntaxError(FusecError, SyntaxError, ValueError):
     def __init__(self, error: UserError, span: object = None) -> None:
         Exception.__init__(self, error, span)
         self.error, self.span = error, span  # type: ignore[assignment]
+        self.msg = str(self)  # what the module traceback shows of a SyntaxError
 
 
 class FusecKeyError(FusecError, KeyError):

@@ -1,7 +1,9 @@
 # ruff: noqa: F841 - the variables are named in texts
 """Whatever the text given to evaluate, the worst that happens is an error: nothing of it is ever run."""
 
+import pickle
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -223,6 +225,14 @@ def test_errors_are_those_that_numexpr_raises():
         "a.__class__": ValueError, "i ** -1": ValueError, "sum(a, axis=1)": ValueError, "a < [0]": ValueError,
     }.items():  # fmt: skip
         assert isinstance(fusec.validate(text, names, {}), kind)
+
+
+def test_a_traceback_shows_the_whole_error():
+    for text in ("a +", "b", "a.x", "not a"):
+        with pytest.raises(fusec.FusecError) as caught:
+            fusec.evaluate(text, {"a": 1}, {})
+        assert str(caught.value) in "".join(traceback.format_exception(caught.value))
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_an_error_points_into_the_text():
