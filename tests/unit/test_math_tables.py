@@ -1,0 +1,64 @@
+"""The constant tables hold what the definitions that use them rely on."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from fusec.dtypes import FLOAT32, FLOAT64, DType
+from fusec.math.formats import FORMATS
+from fusec.math.lookups import LIMITS, LOG2_START, table
+
+BOTH = pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=repr)
+WORD = {FLOAT32: np.uint32, FLOAT64: np.uint64}
+
+
+def ends_of_intervals(dtype: DType) -> list[tuple[np.floating, np.floating]]:
+    """The first and the last float of every interval of the logarithm."""
+    step = 1 << FORMATS[dtype].mantissa - 5
+    starts = [LOG2_START[dtype.name] + i * step for i in range(32)]
+    pairs = np.array([[start, start + step - 1] for start in starts], WORD[dtype]).view(dtype.numpy)
+    return [(low, high) for low, high in pairs]
+
+
+@BOTH
+def test_what_a_factor_leaves_of_an_argument_is_exact_and_small(dtype: DType) -> None:
+    with mp.workprec(200):
+        for (low, high), factor in zip(ends_of_intervals(dtype), table("log2_inverse", dtype), strict=True):
+            inside = np.random.default_rng(1).uniform(low, high, 20).astype(dtype.numpy)
+            for x in (low, high, *inside):
+                rest = mp.mpf(float(x)) * mp.mpf(factor) - 1
+                assert mp.mpf(float(dtype.numpy.type(float(rest)))) == rest, (x, factor)
+                assert abs(rest) < 0.0214
+
+
+@BOTH
+def test_logarithms_of_factors_are_precise_and_add_up_exactly(dtype: DType) -> None:
+    factors, highs, lows = (table(f"log2_{part}", dtype) for part in ("inverse", "high", "low"))
+    greatest = FORMATS[dtype].bias + FORMATS[dtype].mantissa + 1
+    with mp.workprec(200):
+        for factor, high, low in zip(factors, highs, lows, strict=True):
+            assert abs(mp.mpf(high) + mp.mpf(low) + mp.log(factor, 2)) <= FORMATS[dtype].pick(2.0**-41, 2.0**-96)
+            for exponent in (greatest, -greatest, 1, -1):
+                exact = mp.mpf(exponent) + mp.mpf(high)
+                assert mp.mpf(float(dtype.numpy.type(exponent) + dtype.numpy.type(high))) == exact
+
+
+@BOTH
+@pytest.mark.parametrize("number", [-37, -16, -1, 0, 5, 16, 31, 1000])
+def test_adding_a_number_of_sixteenths_to_the_bits_gives_that_power_of_two(dtype: DType, number: int) -> None:
+    form, at = FORMATS[dtype], number % 16
+    bits = int(np.array([table("exp2_bits", dtype)[at]], dtype.numpy).view(WORD[dtype])[0])
+    found = np.array([bits + (number << form.mantissa - 4)], WORD[dtype]).view(dtype.numpy)[0]
+    with mp.workprec(200):
+        power = mp.mpf(2) ** (mp.mpf(number) / 16)
+        whole = mp.mpf(float(found)) * (1 + mp.mpf(table("exp2_rest", dtype)[at]))
+        assert abs(whole / power - 1) < 2.0 ** -(2 * form.mantissa)
+
+
+def test_the_hyperbolic_tangent_is_almost_a_float_where_its_table_has_it() -> None:
+    centres, values = table("tanh_centre", FLOAT32), table("tanh_value", FLOAT32)
+    assert max(centres) < LIMITS["tanh"]
+    assert min(centres) == 0
+    with mp.workprec(200):
+        for centre, value in zip(centres, values, strict=True):
+            assert abs(mp.tanh(centre) - value) <= 2.0**-30 * value
