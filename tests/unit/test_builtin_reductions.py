@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -18,8 +19,11 @@ from hypothesis import strategies as st
 from scipy import special
 
 import fusec
-from fusec.ir.reductions import SHORT
-from fusec.reductions import builtin
+from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.ir.reductions import REDUCED, SHORT
+from fusec.passes.expand import expand
+from fusec.passes.reductions import run_on_reduction
+from fusec.reductions import builtin, choosing, showing
 from tests.support.reduction_bounds import bound
 
 Array = np.ndarray[Any, Any]
@@ -325,6 +329,40 @@ def test_the_walk_decides_not_the_axes_it_goes_by() -> None:
                 same(reduce(np.repeat(x, 2, 1)[:, ::2], axis), reduce(x, axis))
             same(reduce(x.T), reduce(x))
             same(reduce(x.reshape(2, -1, shape[1]), (0, 1)), reduce(x, 0))
+
+
+F32 = np.dtype("f4")
+KERNELS = {
+    "sum": choosing.total("add", "sum", F32, None, None, starts=False, masked=False, skips_nan=False),
+    "mean": choosing.moments(("mean",), F32, None, None, masked=False, skips_nan=False),
+    "nanvar": choosing.moments(("var",), F32, None, None, masked=False, skips_nan=True),
+    "var": choosing.moments(("var",), F32, None, None, masked=False, skips_nan=False),
+    "logsumexp": choosing.logsumexp(F32),
+    "argmax": choosing.place("argmax", F32, short=True, skips_nan=False),
+}
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, CHUNK + 300), 1), ((150, 40), 0)])
+def test_the_bits_are_the_oracles(shape: tuple[int, int], axis: int) -> None:
+    x = rng(4).normal(size=shape).astype("f4")
+    kept, count = shape[1 - axis], shape[axis]
+    for name in ("sum", "mean", "nanvar", "var", "logsumexp"):
+        kernel = KERNELS[name]
+        reduction, _ = kernel.definition.lower(SimpleNamespace(reduced=(axis,)))
+        found = np.zeros(kept, "f4")
+        arrays = {"x": x, kernel.out_params[0].name: found}
+        scalars = {REDUCED: count, "correction": 0}
+        interpret_reduction(run_on_reduction(reduction, expand), arrays, scalars, shape, axis)
+        same(getattr(fusec, name)(x, axis), found)
+
+
+@pytest.mark.parametrize("target", ["cuda", "metal"])
+def test_every_kind_of_formula_has_a_text_for_gpus(target: str) -> None:
+    for name, kernel in KERNELS.items():
+        scalars = [param.name for param in kernel.in_params if param.name == "correction"]
+        for axis in (0, 1):
+            text = showing.text_of(kernel, showing.canonical(kernel, {}, (300, 200), axis, scalars), target)
+            assert kernel.name in text, name
 
 
 SCRIPT = """
