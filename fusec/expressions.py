@@ -17,7 +17,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.evaluate.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.evaluate.parse import Parsed, Part, parse
-from fusec.operands import is_foreign
+from fusec.operands import dtype_of, host_array, is_foreign
 from fusec.planned import Planned, runner
 from fusec.plans import Plan
 from fusec.records import dataclass, field
@@ -151,7 +151,7 @@ class Elements:
     def result(self, inputs: tuple[object, ...]) -> tuple[DType, Variant]:
         """The dtype that is computed from these arguments."""
         variant = self.variant(inputs)
-        types = variant.signature.bind(calls.read(variant, inputs, -1).dtypes)
+        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
         return types[variant.out_params[0].name], variant
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
@@ -240,8 +240,8 @@ class Total:
     def result(self, inputs: tuple[object, ...]) -> tuple[DType, Reducing]:
         """The dtype of the totals."""
         variant = self.variant(inputs)
-        given = [None if isinstance(each, SCALAR_TYPES) else dtypes.from_numpy(each.dtype) for each in inputs]  # type: ignore[attr-defined]
-        return variant.signature.bind([*given, None])[variant.out_params[0].name], variant
+        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
+        return types[variant.out_params[0].name], variant
 
 
 @dataclass(frozen=True)
@@ -354,7 +354,18 @@ def _prepared(name: str, value: object) -> object:
 
 
 def _ndim(values: tuple[object, ...]) -> int:
-    return max((getattr(each, "ndim", 0) for each in values), default=0)
+    return max((len(getattr(each, "shape", ())) for each in values), default=0)
+
+
+def _dtype_of(name: str, value: object) -> DType | None:
+    """The dtype of an array of any library, None for numbers. Raises UnsupportedArgument or UnsupportedDtype."""
+    if isinstance(value, SCALAR_TYPES):
+        return None
+    if not isinstance(value, np.ndarray):
+        known = dtypes.BY_NAME.get(str(getattr(value, "dtype", "")).rpartition(".")[2])
+        if known is not None:
+            return known
+    return dtype_of(host_array(value, name, NAME), name, NAME)
 
 
 def _is_wrapped(value: object) -> bool:
