@@ -9,6 +9,29 @@ from fusec.errors.python_examples import PYTHON
 EXAMPLES: dict[str, str] = {
     **LANGUAGE,
     **PYTHON,
+    "F380": """\
+A checked kernel looks at every index before it uses it.
+
+    after = ElementwiseKernel("raw T x", "float64 z", "z = x[i + 1]", "after", bounds="check")
+    after(np.ones(3), out)       # wrong: the last element reads x[3]
+    after(np.ones(4), out)       # right""",
+    "F381": """\
+Assertions act in kernels that are checked, and nowhere else.
+
+    root = elementwise("def root(x):\\n    assert x >= 0\\n    return np.sqrt(x)", bounds="check")
+    root(np.array([4.0, -4.0]))      # wrong
+    root(np.array([4.0, 9.0]))       # right""",
+    "F382": """\
+What a pointer may reach is not known once it has been moved.
+
+    moved = ElementwiseKernel("raw T x", "float64 z", "const T* p = &x[0]; z = p[i]", bounds="check")
+    moved(np.ones(3), out)       # wrong
+    ElementwiseKernel("raw T x", "float64 z", "z = x[i]", bounds="check")(np.ones(3), out)     # right""",
+    "F383": """\
+Checks are on or off.
+
+    elementwise("def f(x): return x", bounds="yes")          # wrong
+    elementwise("def f(x): return x", bounds="check")        # right""",
     "F200": """\
 A call gives all inputs, or all inputs and all outputs.
 

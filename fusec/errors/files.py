@@ -41,12 +41,15 @@ class BadKernelTable(UserError):
     kernel: str
     problem: str
 
+
 class NoPythonKernels(UserError):
     """A Python file without functions that fusec compiles."""
 
     code: ClassVar[str] = "F403"
     message: ClassVar[str] = "{file} defines no kernel"
-    hint: ClassVar[str] = "decorate a function of its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
+    hint: ClassVar[str] = (
+        "decorate a function of its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
+    )
     file: str
 
 

@@ -1,12 +1,16 @@
 """Checked kernels find the first index outside of an array, and touch nothing there."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
 
 import fusec
-from fusec import FusecError, FusecIndexError, FusecRuntimeError
+from fusec import FusecError, FusecIndexError, FusecRuntimeError, passes
+from fusec.dtypes import INT32
+from fusec.passes.bounds import check_bounds
+from fusec.pipeline import Definition
 
 
 @fusec.kernel(bounds="check")
@@ -168,3 +172,26 @@ def test_moved_pointers_cannot_be_checked():
     kernel = fusec.ElementwiseKernel("raw T x", "T z", "const T* p = &x[0]; z = p[i]", bounds="check")
     with pytest.raises(FusecError, match="moves pointers"):
         kernel(np.zeros(3), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int k = 0; do { if (k == 2) { ++k; continue; } z += x[j + k]; ++k; } while (k < 3 && x[j + k] >= 0);",
+        "for (int k = 0; k < 3; k += x[k]) { int t[3]; t[k % 3] = x[j + x[k]]; z += t[0]; if (z > 9) break; }",
+    ],
+)
+def test_checked_programs_obey_the_rules_of_the_ir(body):
+    definition = Definition("raw T x, int32 j", "T z", "z = 0; " + body)
+    types = {"x": INT32, "j": INT32, "z": INT32}
+    program, sites = check_bounds(definition.lower(types, {"x": 1}, frozenset()))
+    passes.run(program, check=True)
+    assert len(sites) >= 2
+    assert {site.array for site in sites} >= {"x"}
+
+
+def test_the_decorator_hides_the_module_of_its_name():
+    import fusec.kernel as module
+
+    assert module is fusec.kernel is sys.modules["fusec.decorators"].kernel
+    assert sys.modules["fusec.kernel"].Kernel.__module__ == "fusec.kernel"
