@@ -300,6 +300,8 @@ class _Run:
                 same = self.arguments.get(group)
                 if same is not None and geometry(same._seen) == geometry(given):
                     return same
+                if same is not None:
+                    self.trace.shared.add(group)
                 memory = self.trace.argument(place, given, dtype, group)
                 self.arguments[place] = Tracer(self.trace, memory, (), given)
             return self.arguments[place]

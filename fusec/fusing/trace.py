@@ -82,6 +82,7 @@ class Trace:
         self._groups = itertools.count(1 << 20)
         self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
         self.notes: list[str] = []
+        self.shared: set[int] = set()  # groups of arguments that overlap: writes to one are seen through others
 
     # --- memory --------------------------------------------------------------------------------------------------
 
@@ -219,7 +220,8 @@ class Trace:
         if memory.is_argument and not memory.is_written:
             memory.is_written = True
             self.written.append(memory)
-        if geometry(seen) == geometry(memory.base):
+        is_alone = memory.buffer is None or memory.buffer.group not in self.shared
+        if is_alone and geometry(seen) == geometry(memory.base):
             memory.value = Value(value.scalar, phantom(memory.base.shape, seen.dtype))
         else:
             self.store(self.settle(memory), steps, seen, value)

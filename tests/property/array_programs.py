@@ -92,7 +92,7 @@ def _step(what: str, rest: list[Any], found: list[Any]) -> Any:
             if at(a).ndim and at(a).dtype.kind != "b":
                 op(at(a), at(b), out=at(a))
         case "assign", index, a, b:
-            if at(a).ndim:
+            if at(a).ndim and (np.can_cast(at(b).dtype, at(a).dtype) or at(a).dtype.kind in "fc"):
                 at(a)[tuple(index)] = at(b)
         case "reduce", name, a, axis, keepdims:
             is_exact = at(a).dtype.kind in "biu" or (at(a).dtype.kind == "f" and name in ("any", "all", "max", "min"))
@@ -104,3 +104,18 @@ def _step(what: str, rest: list[Any], found: list[Any]) -> Any:
             if at(a).dtype.kind in "biu" or np.dtype(dtype).kind in "fc":
                 return np.astype(at(a), dtype)
     return None
+
+
+def copies(given: list[Any]) -> list[Any]:
+    """Arrays of the same content that lie as the given ones do."""
+    found = []
+    for each in given:
+        whole = each if each.base is None else each.base
+        if not each.size or not each.ndim or not (whole.flags.c_contiguous or whole.flags.f_contiguous):
+            found.append(each.copy(order="K"))
+            continue
+        memory = whole.copy(order="K")
+        offset = each.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        flat = memory if memory.flags.c_contiguous else memory.T
+        found.append(np.ndarray(each.shape, each.dtype, flat.data, offset, each.strides))
+    return found
