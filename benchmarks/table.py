@@ -16,6 +16,7 @@ GROUPS = {
     "function": "Functions, float32, microseconds; the last column: times the time of x + 1",
     "function64": "Functions, float64, microseconds; the last column: times the time of x + 1",
     "reduction": "Reductions, float32, microseconds",
+    "stencil": "3×3 stencils, microseconds",
     "call": "One call on 1000 elements, float32, microseconds",
 }
 LOADED = 0.15  # share of the machine used by others above which a number is marked

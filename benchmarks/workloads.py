@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import reductions
+import stencils
 from reductions import REDUCTIONS
+from stencils import STENCILS
 
 Arrays = tuple[np.ndarray, ...]
 ITERATIONS = 50  # of Mandelbrot
@@ -24,9 +26,9 @@ class Workload:
     """One row of the table.
 
     inputs: makes the operands of about n elements. compute: the same expression for every array library, given its
-    namespace. group: "compute", "layout", "function", "function64", "reduction" or "call". sizes: what it is run with
-    unless asked otherwise. kernel: the expression in C, if it stands in one line. dtype: of the operands and results.
-    tolerance: of the error relative to the largest result; for integer results the share that may differ.
+    namespace. group: "compute", "layout", "function", "function64", "reduction", "stencil" or "call". sizes: what it
+    is run with unless asked otherwise. kernel: the expression in C, if it stands in one line. dtype: of the operands
+    and results. tolerance: of the error relative to the largest result; for integer results the share that may differ.
     """
 
     name: str
@@ -280,6 +282,10 @@ WORKLOADS = {
             )
             for name, (inputs, compute, sizes, _, text) in REDUCTIONS.items()
         ),
+        *(
+            Workload(name, stencils.image(dtype), compute, "stencil", (stencils.SIDE**2,), text=note, dtype=dtype)
+            for name, (dtype, compute, _, note) in STENCILS.items()
+        ),
         Workload("call_sum", reductions.vector, REDUCTIONS["sum"][1], "call", sizes=(1000,), text="sum"),
         Workload("call_add", PAIR, add, "call", sizes=(1000,), text="x + y"),
         Workload("call_gelu", uniform((-6, 6)), gelu, "call", sizes=(1000,), text="GELU"),
@@ -302,6 +308,8 @@ def error(work: Workload, operands: Arrays, results: Arrays, sample: int = 20_00
     name = work.name.removeprefix("call_")
     if name in REDUCTIONS:
         return reductions.error(name, operands, results)
+    if name in STENCILS:
+        return stencils.error(name, operands, results)
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
     size = math.prod(shape)
     at = np.unravel_index(np.linspace(0, size - 1, min(size, sample)).astype(np.int64), shape)

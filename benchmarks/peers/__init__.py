@@ -27,6 +27,7 @@ PEERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "fusec": ("fusec_peer", {"out": False}, "ElementwiseKernel object; allocates its results"),
     "fusec-out": ("fusec_peer", {"out": True}, "the same, results given"),
     "numpy": ("numpy_peer", {}, "the expression; SciPy's erf; call_add is np.add with out="),
+    "scipy": ("scipy_peer", {}, "ndimage.correlate; one thread"),
     "numexpr": ("numexpr_peer", {}, "evaluate with out=; float32 constants passed as operands"),
     "numba": ("numba_peer", {"fastmath": False}, "explicit prange loops (plain loops in group call); results given"),
     "numba-fast": ("numba_peer", {"fastmath": True}, "the same with fastmath=True"),

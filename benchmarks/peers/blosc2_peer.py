@@ -21,7 +21,7 @@ class Library:
 
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
-        if work.group == "reduction" or work.name == "call_sum":
+        if work.group in ("reduction", "stencil") or work.name == "call_sum":
             return None
         found = texts(work, len(operands), FUNCTIONS, repr)
         if found is None:

@@ -40,7 +40,7 @@ class Library:
 
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
-        if work.group in ("layout", "reduction") or work.name == "call_sum":
+        if work.group in ("layout", "reduction", "stencil") or work.name == "call_sum":
             return None
         kind = llvm.Float64 if work.dtype == "float64" else llvm.Float
         inputs = [kind(operand.ravel()) for operand in operands]

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 from reductions import REDUCTIONS, result_size
+from stencils import STENCILS, TEXTS
 from workloads import ITERATIONS, Arrays, Workload
 
 import fusec
@@ -77,11 +78,25 @@ class Library:
         given = np.empty(shape, np.int64 if name == "argmax" else np.float32)
         return partial(run, *operands, out=given), lambda: (given,)
 
+    def _stencil(self, name: str, operands: Arrays) -> Prepared:
+        run = fusec.stencil(TEXTS[STENCILS[name][2]], boundary="reflect", names={"np": np})
+        given = np.empty_like(operands[0])
+        if self.out:
+            return partial(run, *operands, out=given), lambda: (given,)
+        last: list[object] = [None]
+
+        def call() -> None:
+            last[0] = run(*operands)
+
+        return call, lambda: as_tuple(last[0])
+
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
         name = work.name.removeprefix("call_")
         if name in REDUCTIONS:
             return self._reduced(name, operands)
+        if name in STENCILS:
+            return self._stencil(name, operands)
         ins, outs, operation = function(work, len(operands)) if work.kernel else KERNELS.get(work.name, SAXPY)
         kernel = fusec.ElementwiseKernel(ins, outs, operation, work.name)
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))

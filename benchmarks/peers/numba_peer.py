@@ -14,6 +14,7 @@ from workloads import ITERATIONS, Arrays, Workload
 
 from peers import Prepared
 from peers.numba_reductions import LOOPS
+from peers.numba_stencils import WINDOWS
 
 F = np.float32
 
@@ -166,6 +167,10 @@ class Library:
             outputs = (made.reshape(operands[0].shape) if made.size == operands[0].size else made,)
             run = numba.njit(parallel=work.group != "call", fastmath=self.fastmath, cache=True)(LOOPS[name])
             return partial(run, *operands, *outputs), lambda: outputs
+        if name in WINDOWS:
+            made = np.zeros_like(operands[0])
+            run = numba.njit(parallel=True, fastmath=self.fastmath, cache=True)(WINDOWS[name])
+            return partial(run, *operands, made), lambda: (made,)
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         inputs = [np.broadcast_to(x, shape) if x.shape != shape else x for x in operands]
         outputs = tuple(np.empty(shape, work.result_dtype) for _ in range(work.outputs))

@@ -21,6 +21,8 @@ class Library:
 
     def prepare(self, work: Workload, operands: Arrays) -> Prepared | None:
         """See peers.Peer."""
+        if work.group == "stencil":
+            return None
         if work.group == "reduction" or work.name == "call_sum":
             return self._reduced(work, operands)
         names: dict[str, object] = {f"x{at}": operand for at, operand in enumerate(operands)}

@@ -19,7 +19,7 @@ def test_every_workload_gives_right_results_and_a_row_of_the_table(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     run = json.loads(out.read_text())
     table = out.with_suffix(".md").read_text()
-    assert len(run["cells"]) == 37
+    assert len(run["cells"]) == 58
     for cell in run["cells"]:
         assert f"| {cell['work']}" in table
         for peer, row in cell["peers"].items():
