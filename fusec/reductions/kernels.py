@@ -75,7 +75,7 @@ class Reducing:
         self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object, stream: object = None
     ) -> tuple[object, ...]:
         """Run a call, on the device of its arrays if one of them is on one; all outputs."""
-        if _is_on_device(args, out, where):
+        if is_on_device(args, out, where):
             with forking.lock:
                 from fusec.reductions import device_calls
 
@@ -86,7 +86,7 @@ class Reducing:
         self, args: tuple[object, ...], axis: Axis, keepdims: bool, where: object
     ) -> tuple[Bound, list[Kernel]]:
         """What a call comes to, and its kernels in order; nothing is run."""
-        if _is_on_device(args, None, where):
+        if is_on_device(args, None, where):
             with forking.lock:
                 from fusec.reductions import device_calls
 
@@ -289,7 +289,7 @@ class ReductionKernel(Reducing):
         return _restore, (type(self), args, self.fp)
 
 
-def _is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
+def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
     """Whether one of the arrays of a call is."""
     outputs = out if isinstance(out, (tuple, list)) else (out,)
     foreign = [arg for arg in (*args, *outputs, where) if is_foreign(arg)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fusec import forking, pipeline
 from fusec.dtypes import BOOL
@@ -20,12 +21,16 @@ from fusec.kernel import Fp
 from fusec.kernels import KEYWORDS
 from fusec.planned import MAX_PLANS, briefly
 from fusec.reductions.calls import Call
-from fusec.reductions.kernels import INDEX_NAMES, Reducing, parameters
+from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device, parameters
 from fusec.reductions.pipeline import ReductionDefinition
 from fusec.scans import calls
 from fusec.scans.calls import Plan
 from fusec.scans.pipeline import ScanDefinition
 from fusec.signature import Signature, join
+
+if TYPE_CHECKING:
+    from fusec.reductions.device_calls import Call as DeviceCall
+    from fusec.scans.device_calls import Plan as DevicePlan
 
 
 class Scanning(Reducing):
@@ -35,6 +40,7 @@ class Scanning(Reducing):
         super().__init__(scan.reduced, signature, fp=fp)
         self.scan = scan
         self._scan_plans: dict[object, Plan] = {}
+        self._device_scan_plans: dict[object, DevicePlan] = {}
 
     def scan_plan(self, call: Call, reverse: bool) -> Plan:
         """The plan of a call, made at the first call of its kind and remembered."""
@@ -46,6 +52,20 @@ class Scanning(Reducing):
                 if len(self._scan_plans) >= MAX_PLANS:
                     self._scan_plans.clear()
                 self._scan_plans[key] = found
+        return found
+
+    def device_scan_plan(self, call: DeviceCall, reverse: bool) -> DevicePlan:
+        """The same for arrays on a device."""
+        key = (call.key, reverse)
+        found = self._device_scan_plans.get(key)
+        if found is None:
+            from fusec.scans import device_calls
+
+            found = device_calls.make_plan(self, call, reverse)
+            with forking.lock:
+                if len(self._device_scan_plans) >= MAX_PLANS:
+                    self._device_scan_plans.clear()
+                self._device_scan_plans[key] = found
         return found
 
 
@@ -123,11 +143,18 @@ class ScanKernel(Scanning):
                 raise SegmentsNotBool(signature.name, segments, str(found.dtype)).at()
 
     @briefly
-    def __call__(self, *args: object, axis: int | None = -1, out: object = None, reverse: bool = False) -> object:
+    def __call__(
+        self,
+        *args: object,
+        axis: int | None = -1,
+        out: object = None,
+        reverse: bool = False,
+        stream: object = None,
+    ) -> object:
         """Scan; returns the output, or a tuple of several, of the shape that the inputs have together.
 
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
-        begin at the end of the axis.
+        begin at the end of the axis. stream: for arrays on a GPU.
         """
         if len(args) not in (self.nin, self.nargs):
             raise WrongNumberOfArguments(
@@ -139,7 +166,13 @@ class ScanKernel(Scanning):
             count = len(out) if isinstance(out, (tuple, list)) else 1
             if count != self.nout:
                 raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
-        results = calls.run(self, args, out, axis, reverse=bool(reverse))
+        if is_on_device(args, out, True):
+            with forking.lock:
+                from fusec.scans import device_calls
+
+            results = device_calls.run(self, args, out, axis, stream, reverse=bool(reverse))
+        else:
+            results = calls.run(self, args, out, axis, reverse=bool(reverse))
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:
