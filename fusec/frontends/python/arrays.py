@@ -163,6 +163,10 @@ class Arrays(Calls):
         """The value of a call that changes memory, if that is what the expression is."""
         if not isinstance(node, s.Call) or not isinstance(node.callee, (s.Name, s.Attribute)):
             return None
+        name = node.callee.name
+        known = self.unit.captured(self.key, name) if isinstance(node.callee, s.Name) else None
+        if name not in ATOMICS and not isinstance(known, Intrinsic):
+            return None
         callee = self.value(node.callee)
         if not isinstance(callee, Intrinsic) or callee.name not in ATOMICS:
             return None
