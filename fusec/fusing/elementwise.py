@@ -14,7 +14,7 @@ from fusec.frontends.python import arithmetic
 from fusec.frontends.python.functions import FUNCTIONS, Site
 from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
-from fusec.fusing.trace import Trace, here, rounded_to
+from fusec.fusing.trace import Trace, constant, here, rounded_to
 from fusec.fusing.values import Value, phantom
 from fusec.ir.expr import Expr, apply, const
 
@@ -74,6 +74,8 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
         scalars = [trace.adapted(each, kind).scalar for each, kind in zip(values, types[: ufunc.nin], strict=True)]
         if name == "power" and values[1].scalar.literal is not None:
             scalars[1] = values[1].scalar  # some exponents are computed without pow, as NumPy does
+    if name == "exp2" and types[0].is_complex:
+        name, scalars = "exp", [arithmetic.binary("*", scalars[0], constant(np.log(2), types[0]).scalar, here())]
     site = Site(name, here())
     made = SEVERAL[name](site, scalars) if name in SEVERAL else [FUNCTIONS[name].make(site, scalars)]
     found = []

@@ -2,12 +2,16 @@
 
 import threading
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fusec
 from fusec.errors import FusecTypeError
+from fusec.fusing import fused  # fills the tables
+from fusec.fusing.elementwise import SEVERAL
+from fusec.fusing.tables import FUNCTIONS, METHODS
 
 
 def kernels(function, *args):
@@ -32,12 +36,12 @@ def softmax(x):
 
 
 def test_rows_in_cache_are_one_kernel_and_longer_ones_store_what_is_dear():
-    fused = fusec.fuse(softmax)
+    fast = fusec.fuse(softmax)
     short, long = np.random.default_rng(0).random((4, 60)), np.random.default_rng(0).random((2, 40000))
     for x, count in ((short, 1), (long, 4)):
-        np.testing.assert_allclose(fused(x), softmax(x), rtol=1e-13)
-        assert kernels(fused, x) == count
-    text = str(fused.explain(long))
+        np.testing.assert_allclose(fast(x), softmax(x), rtol=1e-13)
+        assert kernels(fast, x) == count
+    text = str(fast.explain(long))
     assert "a value of shape (2, 40000) is stored: several kernels need it, and it is dear to compute" in text
     assert text.count("exp") == 1
 
@@ -281,12 +285,12 @@ def test_numpys_own_errors_are_raised_as_they_are():
 
 
 def test_threads_share_a_fused_function():
-    fused = fusec.fuse(lambda x, y: x + y * 2)
+    add = fusec.fuse(lambda x, y: x + y * 2)
     found = {}
 
     def work(number):
         dtype = ("int64", "float64")[number % 2]
-        found[number] = fused(np.full(3, number, dtype), np.ones(3, dtype))
+        found[number] = add(np.full(3, number, dtype), np.ones(3, dtype))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -308,3 +312,16 @@ def test_methods_of_classes_and_names():
     assert Model().run(np.ones(2)).tolist() == [3.0, 3.0]
     assert Model.run.__doc__ == "Scale."
     assert repr(Model.run) == "<fusec.fuse forward>"
+
+
+def test_the_docs_list_what_is_fused():
+    text = (Path(__file__).parents[2] / "docs" / "fuse.md").read_text()
+    ufuncs, functions, methods = (
+        part.split("\n\n")[0] for part in text.partition("## What is fused")[2].split(":\n`")[1:]
+    )
+    assert set(f"`{functions}".replace("\n", " ").split(", ")) == {f"`{name}`" for name in FUNCTIONS}
+    assert set(f"`{methods}".replace("\n", " ").split(", ")) == {f"`{name}`" for name in METHODS if name[0] != "_"}
+    listed = set(f"`{ufuncs}".replace("\n", " ").replace("`", "").split(", "))
+    assert all(isinstance(getattr(np, name), np.ufunc) for name in listed)
+    assert fused.LOADED
+    assert listed >= {name for name in SEVERAL if hasattr(np, name)}
