@@ -245,8 +245,8 @@ class SplitNest(Nest):
 
         def site(start: Value, part: Program | None) -> InnerSite:
             position = b.intrinsic("smin", b.intrinsic("smax", start, low), last)
-            is_line = None if together is None else b.binary("and", together, b.compare("icmp eq", position, start))
-            return InnerSite(self, row, position.text, is_line, part)
+            streams = None if together is None else self._streams(together, skew, start, low, last)
+            return InnerSite(self, row, position.text, streams, part)
 
         def store_those_before() -> None:
             there = site(b.read_slot(before, "i64", varying=False), None)
@@ -266,6 +266,18 @@ class SplitNest(Nest):
         b.place(done)
         if results:
             store_those_before()
+
+    def _streams(self, together: Value, skew: Value, start: Value, low: Value, last: Value) -> Value:
+        """Whether a vector goes around the caches: not where it shares a line with one that overlaps it.
+
+        Those go through the caches, and to write a line in both ways takes as long as to write ten.
+        """
+        b, lanes = self.b, integer(self.width)
+        is_aligned = b.compare("icmp eq", skew, integer(0))
+        first = b.select(is_aligned, low, b.binary("add", low, lanes))
+        before = b.compare("icmp sle", b.binary("add", start, lanes), last)
+        alone = b.binary("or", before, b.compare("icmp eq", start, last))
+        return b.binary("and", b.binary("and", together, alone), b.compare("icmp sge", start, first))
 
     def _unless(self, condition: Value, write: Callable[[], None]) -> None:
         b, other, after = self.b, self.b.label("other"), self.b.label("after")
