@@ -148,7 +148,7 @@ class WalkNest(PartNest):
         test, inside, after = b.label("test"), b.label("walk"), b.label("after")
         b.jump(test if stmt.test_first else inside)
         b.place(test)
-        b.fork(self._once((), row, start, stmt.condition), inside, after)
+        b.fork(self._once(row, start, stmt.condition), inside, after)
         b.place(inside)
         self._block(stmt.body, row, start, end)
         self._block(stmt.step, row, start, end)
@@ -160,13 +160,13 @@ class WalkNest(PartNest):
         assert isinstance(stmt, Declare | Assign), "a statement that sets a variable"
         assert stmt.value is not None, "it has a value"
         (slot,) = self.slots[stmt.name]
-        value = self._once((), row, start, stmt.value)
+        value = self._once(row, start, stmt.value)
         self.b.line(f"store {value.type} {value.text}, ptr {slot}")
 
-    def _once(self, body: Body, row: Row, start: str, value: Expr) -> Value:
+    def _once(self, row: Row, start: str, value: Expr) -> Value:
         """A value that is the same for all columns."""
         width, self.b.lanes = self.b.lanes, 1
-        ((found,),) = self._part(CellSite(self, row, start), Lanes(), body, self._uniform(names_of([value])), [value])
+        ((found,),) = self._part(CellSite(self, row, start), Lanes(), (), self._uniform(names_of([value])), [value])
         self.b.lanes = width
         return found
 
