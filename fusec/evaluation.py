@@ -21,7 +21,7 @@ from fusec.errors.evaluate import (
     NotAnExpression,
     NothingBefore,
 )
-from fusec.expressions import Casting, Expression, Order, check_options
+from fusec.expressions import Casting, Elements, Expression, Order, check_options
 from fusec.planned import briefly
 from fusec.scalars import SCALAR_TYPES
 
@@ -176,6 +176,15 @@ class NumExpr:
             for (name, dtype), value in zip(self.signature, args, strict=True)
         }
         return self._expression.run([given[name] for name in self._expression.names], out, order, casting)
+
+    @briefly
+    def source(self, target: str = "cuda") -> str:
+        """The kernel's text for a target, as ElementwiseKernel.source. Raises BadOption for texts with reductions."""
+        part, types = self._expression.only, dict(self.signature)
+        if not isinstance(part, Elements):
+            raise BadOption("source() is for one kernel; this text has reductions", "show its parts one by one").at()
+        arrays = tuple(np.empty(1, types[name].numpy) for name in part.inputs)
+        return part.variant(arrays).source(target, {name: dtype.name for name, dtype in self.signature})
 
     def __repr__(self) -> str:
         return f"<fusec.NumExpr {self._expression.text!r}, ({', '.join(self.input_names)})>"

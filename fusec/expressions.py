@@ -60,7 +60,7 @@ class PartSignature(Signature):
         bound: dict[str, DType] = {}
         for param in self.inputs:
             if param.name in types:
-                name = str(np.dtype(types[param.name]))  # type: ignore[call-overload]
+                name = str(types[param.name])
                 if name not in dtypes.BY_NAME:
                     cure = f"known dtypes: {', '.join(dtypes.BY_NAME)}"
                     raise UnknownTypeName(param.name, name, "no such dtype", cure).at()

@@ -359,3 +359,12 @@ def test_small_powers_are_products_unless_told_otherwise():
     for optimization in ("none", "moderate", "aggressive"):
         np.testing.assert_allclose(fusec.evaluate("x**3", optimization=optimization), x**3, rtol=1e-15)
     assert np.array_equal(fusec.evaluate("x/3.0"), x / 3.0)
+
+
+def test_a_compiled_expression_shows_its_kernel_for_every_target():
+    found = fusec.NumExpr("exp(-a*b) + 数", [("a", "float32"), ("b", "float32"), ("数", "float32")])
+    assert "const float* a_data" in found.source("cuda")
+    for target in ("metal", "llvm", "ir"):
+        assert "evaluate" in found.source(target)
+    with pytest.raises(ValueError, match="has reductions"):
+        fusec.NumExpr("a/sum(a)").source()
