@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fusec.scans.cumulative import *  # noqa: F403
     from fusec.scans.kernels import ScanKernel
     from fusec.simulation import simulate
+    from fusec.vectorizing import vectorize
 
 __version__ = VERSION
 
@@ -80,6 +81,7 @@ __all__ = [
     "simulate",
     "stencil",
     "validate",
+    "vectorize",
 ]
 
 # By module; not in __all__, since a star import would hide Python's sum, min, max, any and all.
@@ -119,6 +121,11 @@ def __getattr__(name: str) -> object:
             from fusec import decorators
 
         return getattr(decorators, name)
+    if name == "vectorize":
+        with forking.lock:
+            from fusec.vectorizing import vectorize
+
+        return vectorize
     if name == "simulate":
         with forking.lock:
             from fusec.simulation import simulate

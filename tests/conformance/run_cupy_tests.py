@@ -1,7 +1,7 @@
-"""Runs CuPy's own tests of ElementwiseKernel, raw arrays and cupy.fuse against fusec, over NumPy arrays.
+"""Runs CuPy's own tests of ElementwiseKernel, raw arrays, fuse and vectorize against fusec, over NumPy arrays.
 
-``python tests/conformance/run_cupy_tests.py PATH`` with PATH a checkout of the public repository cupy/cupy. What is left
-out is listed in `not_portable.toml`. The tests of cupy.fuse compile some thousand kernels, which takes ten minutes.
+``python tests/conformance/run_cupy_tests.py PATH`` with PATH a checkout of the public repository cupy/cupy. What is
+left out is listed in `not_portable.toml`. The tests of fuse compile some thousand kernels, which takes ten minutes.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 FILES = ("test_userkernel.py", "test_carray.py")
 FUSION = "example array ufunc routines reduction indexing misc".split()
 FILES += tuple(f"fusion_tests/test_{name}.py" for name in FUSION)
+FILES += ("../functional_tests/test_vectorize.py",)
 
 
 def main(checkout: str, *options: str) -> int:

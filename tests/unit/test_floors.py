@@ -16,7 +16,7 @@ FLOORS = (
     {"doctor", "kernel_files", "python_files"},
     {"evaluation"},
     {"expressions"},
-    {"fusing"},
+    {"fusing", "vectorizing"},
     {"scans"},
     {"reductions"},
     {"simulation"},

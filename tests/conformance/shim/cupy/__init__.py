@@ -8,6 +8,8 @@ import cupy.testing  # noqa: F401 - in place of the testing that NumPy has
 import fusec
 from cupy import _core, cuda, exceptions  # noqa: F401
 
+vectorize = fusec.vectorize
+
 
 def fuse(*args, kernel_name="fused"):
     """fusec's, all kernels of one name, so that equal ones are compiled once."""

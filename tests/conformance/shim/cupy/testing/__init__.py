@@ -107,15 +107,28 @@ def for_int_dtypes_combination(names, full=None, **options):
     return _pairs(_chosen("?bhilBHIL", **options), names, full)
 
 
-def _compared(check):
+def _outcome(test, args, kwargs, accept_error):
+    """The result of a test, or the error that it may raise."""
+    try:
+        return test(*args, **kwargs), None
+    except Exception as error:
+        if not isinstance(error, accept_error):
+            raise
+        return None, error
+
+
+def _compared(check, accept_error):
     def decorate(test):
         @_wraps_partial_xp(test, "xp")
         def run(self, *args, **kwargs):
             import cupy
 
             with np.errstate(all="ignore"):
-                expected = test(self, *args, xp=np, **kwargs)
-                found = test(self, *args, xp=cupy, **kwargs)
+                expected, problem = _outcome(test, (self, *args), {**kwargs, "xp": np}, accept_error)
+                found, error = _outcome(test, (self, *args), {**kwargs, "xp": cupy}, accept_error)
+            assert (problem is None) == (error is None), f"{problem!r} and {error!r}"
+            if problem is not None:
+                return
             if isinstance(expected, tuple):
                 assert isinstance(found, tuple)
                 for pair in zip(found, expected, strict=True):
@@ -132,24 +145,25 @@ def _same_dtype(found, expected):
     assert np.asarray(found).dtype == np.asarray(expected).dtype
 
 
-def numpy_cupy_array_equal():
+def numpy_cupy_array_equal(accept_error=()):
     """Run a test with NumPy and with the stand-in, and compare the results."""
 
     def check(found, expected):
         _same_dtype(found, expected)
         assert_array_equal(found, expected)
 
-    return _compared(check)
+    return _compared(check, accept_error)
 
 
-def numpy_cupy_allclose(rtol=1e-7, atol=0):
-    """The same, up to rounding."""
+def numpy_cupy_allclose(rtol=1e-7, atol=0, accept_error=()):
+    """The same, up to rounding; rtol: for all, or by dtype."""
 
     def check(found, expected):
         _same_dtype(found, expected)
-        assert_allclose(found, expected, rtol, atol)
+        bound = rtol.get(np.asarray(found).dtype.type, rtol["default"]) if isinstance(rtol, dict) else rtol
+        assert_allclose(found, expected, bound, atol)
 
-    return _compared(check)
+    return _compared(check, accept_error)
 
 
 def shaped_arange(shape, xp=np, dtype=np.float32, order="C"):

@@ -1,0 +1,44 @@
+"""fusec.vectorize takes numpy.vectorize's calls."""
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.errors import FusecError
+
+SHIFT = 3
+
+
+def collatz(x):
+    """Steps to 1."""
+    steps = 0
+    while x > 1:
+        x = x // 2 if x % 2 == 0 else 3 * x + 1
+        steps += 1
+    return steps
+
+
+def test_functions_run_for_every_element():
+    fast, slow = fusec.vectorize(collatz), np.vectorize(collatz)
+    x = np.arange(1, 40).reshape(3, 13)
+    np.testing.assert_array_equal(fast(x), slow(x))
+    assert fast([1, 2, 3]).tolist() == [0, 1, 7]
+    assert (fast.__doc__, fast.__name__) == ("Steps to 1.", "collatz")
+
+
+def test_lambdas_see_their_surroundings():
+    scale = 2.5
+    fast = fusec.vectorize(lambda x, y: x * scale + y + SHIFT)
+    np.testing.assert_array_equal(fast(np.arange(3), 1), np.arange(3) * 2.5 + 4)
+
+
+def test_dtypes_of_results_can_be_asked_for():
+    fast = fusec.vectorize(collatz, otypes="f")
+    assert fast(np.arange(1, 4)).dtype == np.float32
+
+
+def test_what_it_does_not_take_is_refused():
+    with pytest.raises(FusecError, match="excluded"):
+        fusec.vectorize(collatz, excluded={0})
+    with pytest.raises(FusecError, match="2 lambdas"):
+        [fusec.vectorize(each) for each in (lambda x: x + 1, lambda x: x + 2)]
