@@ -19,9 +19,9 @@ from fusec.scalars import SCALAR_TYPES
 class vectorize:  # noqa: N801 - NumPy's name
     """A function of numbers, compiled to run for every element of its arguments.
 
-    pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in. A lambda stands alone in its statement. otypes:
-    dtypes of the results, as codes or a list; inferred if None. doc: the docstring. cache: makes no difference. Lists
-    and numbers are arrays, as they are to NumPy's.
+    pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in. A lambda stands alone in its statement.
+    otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring. cache: makes no
+    difference. Lists and numbers are arrays, as they are to NumPy's.
     Raises FusecError for what the subset has not, and for `excluded` and `signature`.
     """
 
@@ -53,7 +53,7 @@ class vectorize:  # noqa: N801 - NumPy's name
             return found
         if isinstance(found, tuple):
             return tuple(each.astype(kind) for each, kind in zip(found, self.otypes, strict=True))
-        return found.astype(self.otypes[0])
+        return found.astype(self.otypes[0])  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<fusec.vectorize {self.__name__}>"
