@@ -19,7 +19,7 @@ from fusec.fusing.plans import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusing.trace import NeedsNumberError, Trace, literal
 from fusec.fusing.values import Buffer, geometry
 from fusec.ir.graph import Input
-from fusec.operands import dtype_of
+from fusec.operands import dtype_of, host_array
 from fusec.planned import briefly
 from fusec.records import dataclass
 
@@ -159,6 +159,8 @@ class _Arguments:
         """What stands for an argument: _At for what is traced."""
         kind = type(given)
         if isinstance(given, np.ndarray):
+            if kind is not np.ndarray:
+                given = host_array(given, f"argument {len(self.flat)}", "fuse").view(np.ndarray)
             self.kinds += [(given.dtype, given.shape, given.strides)]
         elif kind in (int, float, complex):
             self.kinds += [(kind,)]
@@ -170,6 +172,11 @@ class _Arguments:
             return _Nest(dict, tuple((name, self._taken(each)) for name, each in given.items()))
         else:
             self.is_traced |= isinstance(given, (Tracer, Namespace))
+            if isinstance(given, Tracer):
+                return _Static(given)
+            if hasattr(given, "__dlpack__") or hasattr(given, "__cuda_array_interface__"):
+                what = f"an array of {kind.__module__.partition('.')[0]} cannot be fused"
+                raise NotTraceable(what, "pass np.asarray(x): fused functions take NumPy arrays").at()
             return _Static(given)
         self.flat.append(given)
         return _At(len(self.flat) - 1)

@@ -8,7 +8,20 @@ import numpy as np
 
 from fusec.dtypes import STORAGE_FLOATS
 from fusec.frontends.python.types import carrier
-from fusec.fusing.values import Array, Buffer, Define, Leaf, Statement, Store, Total, geometry, leaves_of, replaced
+from fusec.fusing.values import (
+    Array,
+    Buffer,
+    Define,
+    Leaf,
+    Statement,
+    Store,
+    Total,
+    depth_of,
+    geometry,
+    leaves_of,
+    parts_of,
+    replaced,
+)
 from fusec.ir.expr import Expr, apply
 from fusec.ir.graph import Input, Reduce
 from fusec.records import dataclass, field
@@ -16,6 +29,7 @@ from fusec.records import dataclass, field
 Shape = tuple[int, ...]
 Kind = Literal["elements", "totals"]
 MAX_ARRAYS = 32  # that one kernel reads and writes
+MAX_DEPTH = 200  # of an expression in a kernel
 
 
 @dataclass(eq=False)
@@ -35,6 +49,7 @@ class Group:
     kinds: dict[Statement, Kind] = field(default_factory=dict)
     defined: dict[Buffer, Statement] = field(default_factory=dict)
     arrays: set[object] = field(default_factory=set)
+    depths: dict[Buffer, int] = field(default_factory=dict)
 
     @property
     def kept(self) -> Shape:
@@ -59,6 +74,8 @@ class Group:
         if len(self.arrays | arrays) > MAX_ARRAYS:
             return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
         own = [leaf for leaf in leaves if leaf.buffer in self.defined]
+        if own and self._depth(statement, leaves) > MAX_DEPTH:
+            return f"an expression would be more than {MAX_DEPTH} operations deep"
         for leaf in own:
             if not self._is_aligned(leaf, kind):
                 return "it reads elements at other places than they are computed"
@@ -74,6 +91,11 @@ class Group:
         if not is_inside and any(self.kinds[self.defined[leaf.buffer]] == "elements" for leaf in own if leaf.buffer):
             return "it reads elements"
         return ""
+
+    def _depth(self, statement: Statement, leaves: list[Leaf]) -> int:
+        """How deep what a statement computes would be here."""
+        below = max((self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None), default=0)
+        return below + depth_of(statement.value.expr)
 
     def _kind(self, statement: Statement) -> Kind | None:
         if isinstance(statement, Total):
@@ -111,6 +133,7 @@ class Group:
 
     def add(self, statement: Statement, leaves: list[Leaf]) -> None:
         """Have the kernel run a statement that can join."""
+        self.depths[statement.buffer] = self._depth(statement, leaves)
         known: dict[Expr, Expr] = {}
         for leaf in leaves:
             if leaf.buffer in self.defined:
@@ -133,14 +156,8 @@ class Group:
 
 def _is_nested(root: Expr) -> bool:
     """Whether totals are made of values that need others."""
-    found = [each for each in _below(root) if isinstance(each, Reduce)]
-    return any(isinstance(inner, Reduce) for each in found for inner in _below(each.value))
-
-
-def _below(root: Expr) -> list[Expr]:
-    from fusec.fusing.values import parts_of
-
-    return parts_of(root)
+    found = [each for each in parts_of(root) if isinstance(each, Reduce)]
+    return any(isinstance(inner, Reduce) for each in found for inner in parts_of(each.value))
 
 
 def _extents(statement: Statement) -> Shape:

@@ -178,6 +178,21 @@ def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
     return known[root]
 
 
+def depth_of(root: Expr) -> int:
+    """The greatest number of operations one inside the other."""
+    depths: dict[Expr, int] = {}
+    pending = [root]
+    while pending:
+        expr = pending[-1]
+        missing = [child for child in expr.children if child not in depths]
+        if missing:
+            pending += missing
+            continue
+        depths[expr] = 1 + max((depths[child] for child in expr.children), default=0)
+        pending.pop()
+    return depths[root]
+
+
 def is_dear(root: Expr) -> bool:
     """Whether computing a value twice costs more than storing and loading it."""
     return any(isinstance(part, Apply) and is_dear_op(part.op) for part in parts_of(root))

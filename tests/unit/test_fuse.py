@@ -325,3 +325,32 @@ def test_the_docs_list_what_is_fused():
     assert all(isinstance(getattr(np, name), np.ufunc) for name in listed)
     assert fused.LOADED
     assert listed >= {name for name in SEVERAL if hasattr(np, name)}
+
+
+def test_long_programs_are_cut_into_kernels():
+    def chain(x):
+        for _ in range(300):
+            x = x * 1.001 + 0.5
+        return x
+
+    x, fast = np.arange(3.0), fusec.fuse(chain)
+    np.testing.assert_array_equal(fast(x), chain(x))
+    assert kernels(fast, x) > 1
+    assert "operations deep" in str(fast.explain(x))
+
+
+def test_masked_and_foreign_arrays_are_refused():
+    double = fusec.fuse(lambda x: x * 2)
+
+    class Named(np.ndarray):
+        pass
+
+    assert type(double(np.ones(2).view(Named))) is np.ndarray
+
+    class Foreign:
+        def __dlpack__(self):
+            raise AssertionError("it is not read")
+
+    for given in (np.ma.masked_array([1, 2], [True, False]), Foreign()):
+        with pytest.raises(FusecTypeError):
+            double(given)
