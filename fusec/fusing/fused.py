@@ -32,21 +32,21 @@ Result = Callable[[Sequence[Any], list[Any]], Any]
 
 @dataclass(eq=False)
 class Plan:
-    """What calls of one kind do. size: buffers. writes: arguments that are written. quick: does all of it at once."""
+    """What calls of one kind do. size: buffers. writes: arguments that are written. pairs: each of
+    these with every other array. quick: does all of it at once.
+    """
 
     steps: tuple[KernelStep, ...]
     size: int
     result: Result
     writes: tuple[int, ...]
     notes: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
     quick: Callable[..., Any] | None = None
 
     def may_share(self, args: Sequence[Any]) -> bool:
         """Whether an argument that is written may share memory with another."""
-        arrays = [(at, each) for at, each in enumerate(args) if isinstance(each, np.ndarray)]
-        return any(
-            np.may_share_memory(args[written], each) for written in self.writes for at, each in arrays if at != written
-        )
+        return any(np.may_share_memory(args[left], args[right]) for left, right in self.pairs)
 
     def run(self, args: Sequence[Any]) -> Any:
         """Run all kernels; the result of the function."""
@@ -276,7 +276,9 @@ class _Run:
         steps = builder.steps()
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         notes = tuple(dict.fromkeys(self.trace.notes))
-        return Plan(tuple(steps), builder.size, rebuilt, writes, notes, self._quick(steps, writes))
+        arrays = [at for at, each in enumerate(self.found.flat) if isinstance(each, np.ndarray)]
+        pairs = tuple((written, at) for written in writes for at in arrays if at != written)
+        return Plan(tuple(steps), builder.size, rebuilt, writes, notes, pairs, self._quick(steps, writes))
 
     def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int]) -> Callable[..., Any] | None:
         """The one kernel, if it takes the arguments as they are and gives what the function returns."""
