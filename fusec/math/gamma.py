@@ -7,7 +7,7 @@ arguments are reflected, gamma(x) gamma(1 - x) = pi / sin(pi x).
 from __future__ import annotations
 
 from fusec.math.error import pair_polynomial
-from fusec.math.exponential import exp_rest, reduce
+from fusec.math.exponential import expm1_rest, reduce
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of, horner, scale
 from fusec.math.hyperbolic import log_of_pair
 from fusec.math.logarithm import log_of
@@ -47,7 +47,8 @@ def _stirling(z: Pair) -> Stirling:
 def _sine_of_half_turns(size: Value) -> Pair:
     """|sin(pi size)| for a finite magnitude."""
     angle = half_turns(size)
-    loose = choose((angle.quadrant & 1).ne(0), cosine_pair(angle.rest), sine_pair(angle.rest))
+    odd = (angle.quadrant & 1).ne(0)
+    loose = choose(odd, cosine_pair(angle.rest, careful=True), sine_pair(angle.rest, careful=True))
     sine = quick_sum(loose.hi, loose.lo)
     return choose(sine.hi < 0.0, -sine, sine)
 
@@ -55,7 +56,7 @@ def _sine_of_half_turns(size: Value) -> Pair:
 def gamma(x: Value) -> Value:
     """The gamma function; nan at negative integers and -inf, an infinity of the zero's sign at zeros.
 
-    Greatest error seen: float32 0.97 ulp, float64 0.96 ulp.
+    Greatest error seen: float32 0.91 ulp (all arguments), float64 0.91 ulp.
     """
     form = format_of(x)
     size = abs(x)
@@ -68,8 +69,9 @@ def gamma(x: Value) -> Value:
     z = choose(negative, reflected, Pair(bounded, x.like(0.0)))
     parts = _stirling(z)
     reduced = reduce(parts.logarithm)
-    loose = exp_rest(reduced.rest)
-    power = quick_sum(loose.hi, loose.lo)
+    less = expm1_rest(reduced.rest)
+    head = quick_sum(one, less.hi)
+    power = quick_sum(head.hi, head.lo + less.lo)
     sine = _sine_of_half_turns(bounded)
     tiny = size < 2.0 ** -(form.mantissa + 2)  # there it is 1 / x, and sine could be subnormal
     sine = choose(sine.hi > 0.0, sine, Pair(one, x.like(0.0)))
