@@ -64,7 +64,7 @@ def run(program: Program, given: list[Any]) -> list[Any]:
     for what, *rest in program:
         try:
             made = _step(what, rest, found)
-        except (TypeError, ValueError, IndexError):
+        except (TypeError, ValueError, IndexError, OverflowError):
             continue
         if made is not None:
             found.append(made)
