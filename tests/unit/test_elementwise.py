@@ -483,7 +483,7 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize("liar", LIES, ids=[", ".join(map(str, each.answers.values()))[:60] for each in LIES])
+@pytest.mark.parametrize("liar", LIES, ids=[str(number) for number, _ in enumerate(LIES)])
 def test_arrays_that_lie_are_refused_with_the_reason(liar):
     with pytest.raises(fusec.FusecError) as caught:
         ADD(liar, 1.0)

@@ -178,7 +178,7 @@ def _same_bits(same: dict[str, Any], swept: dict[str, Any]) -> Iterator[str]:
             says = ", ".join(f"{op} {number}" for op, number in differ.items()) or "all with the same bits"
             yield f"- {dtype}: {_count(compared)} results of {len(table)} functions compared, {says}."
         pairs = {op: (found[name], found["cpu"]) for op, found in swept.items() if name in found and "cpu" in found}
-        whole = {op: pair for op, pair in pairs.items() if all(each.get("digest") for each in pair)}
+        whole = {op: pair for op, pair in pairs.items() if all(each.get("digest") and each["how"] == "all" for each in pair)}
         other = [op for op, (left, right) in whole.items() if left["digest"] != right["digest"]]
         if whole:
             says = f"differing for {', '.join(other)}" if other else "all equal"
