@@ -140,6 +140,8 @@ class Tracer:
                 raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
             index, value = ..., elementwise.choose(self._trace, index._read(), value, self._read())
         found = _basic(index)
+        if len(found) == self.ndim and value.shape and all(isinstance(each, int) for each in found):
+            raise ValueError("setting an array element with a sequence.")
         self[found if ... in found else (*found, ...)]._write(value)
 
     @property
