@@ -131,7 +131,8 @@ class Tracer:
         index = _basic(index)
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
-        return self._view(lambda array: array[where], number)
+        found = self._view(lambda array: array[where], number)
+        return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
 
     def __setitem__(self, index: Any, given: Any) -> None:
         value = _operand(self._trace, given)
