@@ -82,6 +82,8 @@ class Group:
         if self.axes is None:
             return ""
         is_inside = isinstance(statement, Total) or kind == "elements"
+        if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
+            return "it reads totals alone, which do not differ along rows"
         if is_inside and own and not staged:
             return "rows are too long to be walked again while they are in cache"
         if is_inside and not isinstance(statement, Total) and not own:
