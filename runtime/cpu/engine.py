@@ -11,6 +11,7 @@ from fusec.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.grain import Grain, grain_of
 from fusec.runtime.cpu.jit import Store
+from fusec.runtime.cpu.processor import processor
 
 _SERIAL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
@@ -49,18 +50,18 @@ class Executable:
 def compile(kernel: Kernel, *, store: Store | None = None) -> Executable:  # noqa: A001 - the word of the trade
     """The executable of a kernel for the LLVM target, from the store if it was compiled before."""
     assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
-    return _executable(kernel, jit.compile_text(kernel.name, kernel.source, store, _effort(kernel)), store)
+    return _executable(kernel, jit.compile_text(kernel.name, _text(kernel), store, _effort(kernel)), store)
 
 
 def compile_object(kernel: Kernel) -> bytes:
     """The object of a kernel, which `load` turns into an executable, in this process or another."""
     assert kernel.target == "llvm", f"{kernel.name} is a kernel for {kernel.target}"
-    return jit.emit(kernel.name, kernel.source, _effort(kernel))
+    return jit.emit(kernel.name, _text(kernel), _effort(kernel))
 
 
 def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> Executable:
     """The executable of a kernel compiled earlier; compiles it again if the object is for another target."""
-    found = jit.load_object(kernel.name, kernel.source, object_bytes, _effort(kernel))
+    found = jit.load_object(kernel.name, _text(kernel), object_bytes, _effort(kernel))
     if found is None:
         return compile(kernel, store=store)
     return _executable(kernel, found, store)
@@ -68,7 +69,7 @@ def load(kernel: Kernel, object_bytes: bytes, *, store: Store | None = None) -> 
 
 def assembly(kernel: Kernel) -> str:
     """The assembly of a kernel for this machine."""
-    return jit.assembly(kernel.name, kernel.source, _effort(kernel))
+    return jit.assembly(kernel.name, _text(kernel), _effort(kernel))
 
 
 def with_grain(executable: Executable, elements: int, together: int = 1) -> Executable:
@@ -82,6 +83,43 @@ def with_grain(executable: Executable, elements: int, together: int = 1) -> Exec
 def fingerprint() -> str:
     """Names the compiler and the processor: objects are for one fingerprint, which belongs in the keys of caches."""
     return jit.target_id()
+
+
+# Note [State of arithmetic]: a thread may round another way, or flush subnormal numbers to zero, as code built with
+# -ffast-math makes the thread do that loads it. A kernel must not see it, so its entry looks at the state, some 4 ns, and
+# where that is unusual sets the usual one meanwhile. 65472, or 0xFFC0: all of MXCSR but its flags.
+_ENTRY_X86 = """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define void @"{name}"(i64 %lo, i64 %hi, ptr %args) nounwind {{
+  %before = alloca i32
+  %usual = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %before)
+  %state = load i32, ptr %before
+  %mode = and i32 %state, 65472
+  %plain = icmp eq i32 %mode, 8064
+  br i1 %plain, label %as_is, label %changed
+as_is:
+  tail call void @"{name}.body"(i64 %lo, i64 %hi, ptr %args)
+  ret void
+changed:
+  store i32 8064, ptr %usual
+  call void @llvm.x86.sse.ldmxcsr(ptr %usual)
+  call void @"{name}.body"(i64 %lo, i64 %hi, ptr %args)
+  call void @llvm.x86.sse.ldmxcsr(ptr %before)
+  ret void
+}}
+"""
+
+
+def _text(kernel: Kernel) -> str:
+    """The kernel's text, behind an entry that sees to the state of arithmetic where it is known how."""
+    if not processor().triple.startswith(("x86_64", "i686")):
+        return kernel.source
+    head = f'define void @"{kernel.name}"('
+    assert kernel.source.count(head) == 1, f"{kernel.name} is defined once"
+    body = kernel.source.replace(head, f'define internal void @"{kernel.name}.body"(')
+    return body + _ENTRY_X86.format(name=kernel.name)
 
 
 def _effort(kernel: Kernel) -> jit.Effort:

@@ -15,7 +15,7 @@ from fusec import debug, forking
 from fusec.records import dataclass
 from fusec.runtime.cpu.processor import Processor, processor
 
-PIPELINE = 3  # raise it when passes or options change: it is part of the keys of cached code
+PIPELINE = 4  # raise it when passes or options change: it is part of the keys of cached code
 KIND = "object"
 
 # Measured on saxpy, gelu and Black-Scholes with explicit vectors: "short" gives the code of "full" (-O3), in 5, 13 and
