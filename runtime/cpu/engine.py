@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable
 from functools import cached_property
 
@@ -86,8 +87,8 @@ def fingerprint() -> str:
 
 
 # Note [State of arithmetic]: a thread may round another way, or flush subnormal numbers to zero, as code built with
-# -ffast-math makes the thread do that loads it. A kernel must not see it, so its entry looks at the state, some 4 ns, and
-# where that is unusual sets the usual one meanwhile. 65472, or 0xFFC0: all of MXCSR but its flags.
+# -ffast-math makes the thread do that loads it. A kernel must not see it, so its entry looks at the state, some 4 ns,
+# and where that is unusual sets the usual one meanwhile. 65472, or 0xFFC0: all of MXCSR but its flags.
 _ENTRY_X86 = """
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -116,9 +117,9 @@ def _text(kernel: Kernel) -> str:
     """The kernel's text, behind an entry that sees to the state of arithmetic where it is known how."""
     if not processor().triple.startswith(("x86_64", "i686")):
         return kernel.source
-    head = f'define void @"{kernel.name}"('
-    assert kernel.source.count(head) == 1, f"{kernel.name} is defined once"
-    body = kernel.source.replace(head, f'define internal void @"{kernel.name}.body"(')
+    head = re.compile(rf'^define void @"?{re.escape(kernel.name)}"?\(', re.MULTILINE)
+    body, count = head.subn(lambda _: f'define internal void @"{kernel.name}.body"(', kernel.source)
+    assert count == 1, f"{kernel.name} is defined once"
     return body + _ENTRY_X86.format(name=kernel.name)
 
 
