@@ -258,3 +258,10 @@ def test_mistakes_are_named(call, error, text):
 def test_the_page_says_what_scans_do():
     page = (Path(__file__).parents[2] / "docs" / "scans.md").read_text()
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+
+
+def test_complex_values_that_are_the_same_for_all_columns():
+    x = np.broadcast_to(np.arange(5).reshape(5, 1) * (1 + 2j), (5, 3))
+    np.testing.assert_array_equal(fusec.cumsum(x, axis=0), np.cumsum(x, axis=0))
+    kernel = fusec.ScanKernel("T x, complex128 z", "complex128 y", "z", "a + b", "y = a")
+    np.testing.assert_array_equal(kernel(np.ones((5, 3)), 2j, axis=0)[:, 0], 2j * np.arange(1, 6))

@@ -16,7 +16,7 @@ from fusec.codegen.llvm.column import CellSite
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Row
 from fusec.codegen.llvm.reduction import Held, Known, PartNest
-from fusec.codegen.llvm.values import Builder, Value, integer, part_types
+from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct, Type
 from fusec.ir.loops import (
@@ -159,14 +159,18 @@ class WalkNest(PartNest):
         """A variable that is the same for all columns gets a value."""
         assert isinstance(stmt, Declare | Assign), "a statement that sets a variable"
         assert stmt.value is not None, "it has a value"
-        (slot,) = self.slots[stmt.name]
-        value = self._once(row, start, stmt.value)
-        self.b.line(f"store {value.type} {value.text}, ptr {slot}")
+        for slot, part in zip(self.slots[stmt.name], self._parts(row, start, stmt.value), strict=True):
+            self.b.line(f"store {part.type} {part.text}, ptr {slot}")
 
     def _once(self, row: Row, start: str, value: Expr) -> Value:
+        """A value of one part that is the same for all columns."""
+        (found,) = self._parts(row, start, value)
+        return found
+
+    def _parts(self, row: Row, start: str, value: Expr) -> Operand:
         """A value that is the same for all columns."""
         width, self.b.lanes = self.b.lanes, 1
-        ((found,),) = self._part(CellSite(self, row, start), Lanes(), (), self._uniform(names_of([value])), [value])
+        (found,) = self._part(CellSite(self, row, start), Lanes(), (), self._uniform(names_of([value])), [value])
         self.b.lanes = width
         return found
 
