@@ -155,7 +155,8 @@ class ReductionKernel(Reducing):
     value of one element; it may use ``_J``, its position among those of its total, and the coordinates
     ``_in_ind.get()[d]`` and ``_out_ind.get()[d]``. reduce_expr: the combination of ``a`` and ``b``, which must be
     associative and commutative; the order is fixed by shape and strides, so that results are reproducible to the bit.
-    post_map_expr: assigns the outputs from ``a``. identity: what a total of no elements is, and what elements that ``where=`` leaves
+    post_map_expr: assigns the outputs from ``a``. identity: what a total of no elements is, and what elements that
+    ``where=`` leaves
     out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or
     a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device
     functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
