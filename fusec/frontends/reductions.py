@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
-from fusec.errors.language import BadDeclaration, NotSupported, TooDeep
+from fusec.errors.base import FusecError
+from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, UnknownName
 from fusec.frontends import syntax as s
-from fusec.frontends.assignment import used
+from fusec.frontends.assignment import read_first, used
 from fusec.frontends.c_types import show
 from fusec.frontends.frame import MAX_DEPTH
 from fusec.frontends.params import ParamDecl, check_distinct, parse_params
@@ -99,6 +101,7 @@ def parse(
     mapped = _expression(reader, source, "map_expr")
     reduced = _expression(reader, file("reduce_expr", reduce_expr), "reduce_expr")
     post = reader.body(file("post_map_expr", post_map_expr))
+    _check_post(post, outputs, file("post_map_expr", post_map_expr))
     start = None
     if identity is not None and str(identity).strip():
         start = _expression(reader, file("identity", str(identity)), "identity")
@@ -106,7 +109,7 @@ def parse(
     for tree, takes, gives, further in (
         ((_returned(mapped),), inputs, (), INDEX_NAMES),
         ((_returned(reduced),), (), (), {"a", "b"}),
-        (post, (), outputs, {"a", "_out_ind"}),
+        (post, (), outputs, {"a", "_out_ind", *(param.name for param in inputs)}),
         (() if start is None else (_returned(start),), (), (), ()),
     ):
         review(takes, gives, declarations, ((), tree, ()), frozenset(further))
@@ -126,6 +129,20 @@ def _expression(reader: Reader, file: SourceFile, what: str) -> s.Expression:
     raise NotSupported(f"more than one expression in {what} is", "put a function into the preamble and call it").at(
         body[-1].span
     )
+
+
+def _check_post(post: tuple[s.Statement, ...], outputs: tuple[ParamDecl, ...], file: SourceFile) -> None:
+    """Refuse a post_map_expr that leaves an output as it is whatever happens. Raises BadDeclaration."""
+    if not post:
+        example = outputs[0].name if outputs else "y"
+        raise BadDeclaration("post_map_expr is empty", f"assign the output, e.g. post_map_expr='{example} = a'").at(
+            Span(file, 0, len(file.text))
+        )
+    words = set(re.findall(r"[A-Za-z_]\w*", file.text))
+    for param in outputs:
+        if param.name not in words:
+            cure = f"write {param.name} = ..., or drop the output"
+            raise BadDeclaration(f"post_map_expr never assigns the output '{param.name}'", cure).at(param.span)
 
 
 def _type(reader: Reader, file: SourceFile) -> s.Qualified:
@@ -183,6 +200,7 @@ class _Lowering:
         Statements(self.unit, set()).preamble(text.declarations)
         self.unit.names |= {*(param.name for param in text.params), *self.unit.globals, text.name}
         self.type = self._reduce_type()
+        self.read: set[str] = set()  # outputs whose elements are read, see `_finish`
 
     def _reduce_type(self) -> DType | Struct:
         if self.text.reduce_type is None:
@@ -212,7 +230,11 @@ class _Lowering:
         empty = self._empty(finish)
         functions = (*self.unit.emitted, combine)
         params = tuple(self._param(param, raw) for param in self.text.params)
-        outputs = tuple(param for param in params if isinstance(param, ArrayParam) and param.written)
+        outputs = tuple(
+            param
+            for param in params
+            if isinstance(param, ScalarParam) or (isinstance(param, ArrayParam) and param.written)
+        )
         reduction = Reduction(self.text.name, params, stages, total, finish, functions, self.text.source)
         return reduction, Program(self.text.name, outputs, empty, self.unit.emitted, self.text.source)
 
@@ -261,20 +283,44 @@ class _Lowering:
         return Function(self.unit.fresh(f"{self.text.name}_combine"), params, self.type, body)
 
     def _finish(self) -> tuple[Stmt, ...]:
-        """What is stored for one total."""
+        """What is stored for one total; an output that keeps what it holds on some path, or adds to it, is loaded."""
         frame = self._frame()
         head: list[Stmt] = [Declare(WHOLE, self.type, whole_of(_locals(TOTAL, self.type), self.type))]
         frame.symbols[0]["a"] = Variable(WHOLE, self.type)
         frame.symbols[0]["_out_ind"] = Indexer(self.kept)
+        for param in self.text.inputs:
+            if param.name in self.scalars:
+                frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
         tail: list[Stmt] = []
-        for param in self.text.outputs:
-            dtype = self.types[param.name]
-            frame.symbols[0][param.name] = Variable(param.name, dtype)
-            head.append(Declare(param.name, dtype))
-            tail.append(Store(Element(param.name, Pointer(dtype, "global")), Local(param.name, dtype)))
+        places = {
+            param.name: Element(param.name, Pointer(self.types[param.name], "global")) for param in self.text.outputs
+        }
+        for name, place in places.items():
+            frame.symbols[0][name] = Variable(name, self.types[name])
+            tail.append(Store(place, Local(name, self.types[name])))
+        frame.exits = tuple(tail)
         with frame.scope():
+            self._statements(frame)
+        body = (*frame.prologue, *frame.blocks[0])
+        if not (body and isinstance(body[-1], Return)):
+            body += frame.exits
+        self.read = read_first(body, frozenset(places))
+        for name, place in places.items():
+            dtype = self.types[name]
+            head.append(Declare(name, dtype, Load(place, dtype) if name in self.read else None))
+        return (*head, *body)
+
+    def _statements(self, frame: Statements) -> None:
+        """The statements of post_map_expr. Raises UnknownName for an input that is an array."""
+        try:
             frame.statements(self.text.post)
-        return (*head, *frame.prologue, *frame.blocks[0], *tail)
+        except FusecError as problem:
+            arrays = {param.name for param in self.text.inputs} - self.scalars
+            if isinstance(problem.error, UnknownName) and problem.error.name in arrays:
+                sees = "the total a, inputs that are numbers, the outputs and _out_ind"
+                cure = f"post_map_expr sees {sees}; use elements of arrays in map_expr"
+                raise UnknownName(problem.error.name, cure).at(problem.span) from None
+            raise
 
     def _empty(self, finish: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements for a total of no elements."""
@@ -294,7 +340,7 @@ class _Lowering:
         if param.raw:
             return ArrayParam(param.name, dtype, raw=True, ndim=raw[param.name].ndim or 1)
         is_output = param in self.text.outputs
-        return ArrayParam(param.name, dtype, written=is_output, read=not is_output)
+        return ArrayParam(param.name, dtype, written=is_output, read=not is_output or param.name in self.read)
 
 
 def _locals(name: str, kind: Type) -> tuple[Local, ...]:

@@ -49,7 +49,7 @@ class Bound:
     types: of all parameters. shape: of the walk. shapes: of the outputs. kept: of the totals, without axes kept for
     their place. count: elements of one total. phases: the kernels in order; none if nothing is to be run. partials:
     (name as output, name as input, dtype) of arrays between them. raw: the arrays that the texts address. is_empty:
-    totals have no elements.
+    totals have no elements. read: outputs whose elements are read, so that those to allocate start as zeros.
     """
 
     types: Mapping[str, DType]
@@ -62,6 +62,7 @@ class Bound:
     raw: Mapping[str, View]
     request: Request
     is_empty: bool
+    read: frozenset[str]
 
 
 def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = None) -> Bound:
@@ -103,7 +104,8 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
         found = phases(shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses)
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
-    return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty)
+    read = frozenset(param.name for param in reduction.arrays if param.written and param.read)
+    return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty, read)
 
 
 def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:

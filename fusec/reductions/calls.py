@@ -84,6 +84,10 @@ def run(
     if asked is not None and _disturbed(kernel, call):
         call = replace(call, outputs=[np.empty(each.shape, each.dtype) for each in asked])
     plan = kernel.plan(call)
+    if asked is not None and asked is not call.outputs and plan.bound.read:
+        assert call.outputs is not None, "outputs are given"
+        for target, source in zip(call.outputs, asked, strict=True):
+            target[...] = source
     outputs = _allocate(kernel, plan) if call.outputs is None else call.outputs
     flat = [
         each if param.name in kernel.elements else _without_kept(each, plan.bound.kept)
@@ -240,7 +244,8 @@ def _allocate(kernel: Reducing, plan: Plan) -> list[Array]:
     for param, shape in zip(kernel.out_params, plan.bound.shapes, strict=True):
         dtype = plan.bound.types[param.name]
         try:
-            made.append(memory.empty(shape, dtype.numpy))
+            make = memory.zeros if param.name in plan.bound.read else memory.empty
+            made.append(make(shape, dtype.numpy))
         except (MemoryError, OSError, ValueError) as problem:
             raise OutputTooLarge(kernel.name, param.name, shape, prod(shape) * dtype.nbytes).at() from problem
     return made
@@ -253,18 +258,27 @@ def _without_kept(array: Array, kept: Shape) -> Array:
 
 def _store_empty(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
     """Totals of no elements."""
-    for value, each in zip(empty_totals(kernel, plan.bound, call.values), outputs, strict=True):
+    held = outputs if plan.bound.read else None
+    for value, each in zip(empty_totals(kernel, plan.bound, call.values, held), outputs, strict=True):
         each[...] = value
 
 
-def empty_totals(kernel: Reducing, bound: Bound, values: Mapping[str, object]) -> list[Array]:
-    """The outputs for one total of no elements. values: of the inputs that are numbers."""
+def empty_totals(
+    kernel: Reducing, bound: Bound, values: Mapping[str, object], held: Sequence[Array] | None = None
+) -> list[Array]:
+    """The outputs for one total of no elements. values: of the inputs that are numbers.
+
+    held: what the outputs hold, without axes kept for their place; then the outputs for all totals.
+    """
     from fusec.ir.interpret import interpret
     from fusec.passes.expand import expand
 
     _, empty = pipeline.lower(kernel.definition, bound.request)
-    arrays = {param.name: np.zeros((), bound.types[param.name].numpy) for param in kernel.out_params}
+    shape = () if held is None else bound.kept
+    arrays = {param.name: np.zeros(shape, bound.types[param.name].numpy) for param in kernel.out_params}
+    for array, each in zip(arrays.values(), held or (), strict=False):
+        array[...] = each
     numbers = {**values, REDUCED: bound.count}
     scalars = {param.name: numbers[param.name] for param in empty.params if isinstance(param, ScalarParam)}
-    interpret(expand(empty), arrays, scalars, ())
+    interpret(expand(empty), arrays, scalars, shape)
     return list(arrays.values())

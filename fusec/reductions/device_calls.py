@@ -116,12 +116,17 @@ def run(
     like = next(arg for arg in (*args, *given, where) if cuda.is_device_array(arg))
     if call.outputs is not None and _disturbed(call):
         made = [_new(like, each.shape, each, call) for each in call.outputs]
-        _reduce(kernel, replace(call, outputs=[cuda.describe(each, call.stream) for each in made]), like)
+        aside = replace(call, outputs=[cuda.describe(each, call.stream) for each in made])
+        if kernel.device_plan(aside).bound.read:
+            for source, target in zip(given, made, strict=True):
+                device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
+        _reduce(kernel, aside, like)
         for source, target in zip(made, given, strict=True):
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
     outputs = _reduce(kernel, call, like)
-    if not given and call.mask is None and stream is None and type(axis) in (int, NoneType):
+    reads = bool(kernel.device_plan(call).bound.read)  # then outputs start as zeros, which the short way leaves out
+    if not given and not reads and call.mask is None and stream is None and type(axis) in (int, NoneType):
         device_entries.remember(kernel, args, call, kernel.device_plan(call), kernel.following(axis, keepdims))
     return given or tuple(cuda.deliver(like, each) for each in outputs)
 
@@ -137,6 +142,10 @@ def _reduce(kernel: Reducing, call: Call, like: object) -> list[object]:
             for param, shape in typed
         ]
         outputs = [cuda.describe(each, call.stream) for each in made]
+        for param, each in zip(kernel.out_params, outputs, strict=True):
+            if param.name in bound.read:
+                nbytes = prod(each.shape) * each.dtype.nbytes
+                cuda.fill_with_zeros(each.pointer, nbytes, call.device, call.stream)
     if bound.is_empty:
         _store_empty(kernel, bound, outputs, call)
     elif plan.steps:

@@ -34,7 +34,7 @@ def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> C
     from fusec.runtime.cpu import fastcall
 
     bound = plan.bound
-    if not plan.steps or call.mask is not None or len(set(bound.shapes)) != 1:
+    if not plan.steps or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
         return following
     if len(plan.steps) > 1 and call.outputs is not None:
         return following
