@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, view_of, wrapper_of
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 from fusec.reductions import binding, calls
 from fusec.reductions.calls import Call
 from fusec.reductions.pipeline import Request
 from fusec.reductions.plans import Arguments, Operand, arrange, dense
 from fusec.scans import pipeline
 from fusec.scans.plans import Machine, Step, steps_of, walk_of
+from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.runtime.cpu.engine import Executable
@@ -62,16 +63,19 @@ def run(
 ) -> tuple[object, ...]:
     """Scan host arrays and return all outputs."""
     call = calls.read(kernel, args, out, axis, False, True)
+    asked = call.outputs
+    if asked is not None and _disturbed(call, asked):
+        pairs = zip(kernel.out_params, asked, strict=True)
+        made = [_new(kernel, param, each.shape, each.dtype) for param, each in pairs]
+        call = replace(call, outputs=made)  # the plan is one for their strides
     plan = kernel.scan_plan(call, reverse)
-    outputs = call.outputs
-    if outputs is None or _disturbed(call, outputs):
-        outputs = _allocate(kernel, plan.bound)
+    outputs = _allocate(kernel, plan.bound) if call.outputs is None else call.outputs
     _run_steps(kernel, plan, call, outputs)
-    if call.outputs is None:
+    if asked is None:
         wrap = wrapper_of(args)
         return tuple(each if wrap is None else wrap(each) for each in outputs)
-    if call.outputs is not outputs:
-        for target, source in zip(call.outputs, outputs, strict=True):
+    if asked is not outputs:
+        for target, source in zip(asked, outputs, strict=True):
             target[...] = source
     given: Sequence[object] = out if isinstance(out, (tuple, list)) else (out,)
     return tuple(given) if out is not None else args[kernel.nin :]
@@ -95,17 +99,17 @@ def _disturbed(call: Call, outputs: Sequence[Array]) -> bool:
 
 
 def _allocate(kernel: Scanning, bound: Bound) -> list[Array]:
+    return [_new(kernel, param, bound.shape, bound.types[param.name].numpy) for param in kernel.out_params]
+
+
+def _new(kernel: Scanning, param: Parameter, shape: Shape, dtype: np.dtype[Any]) -> Array:
     with forking.lock:
         from fusec.runtime.cpu import memory
 
-    made = []
-    for param in kernel.out_params:
-        dtype = bound.types[param.name]
-        try:
-            made.append(memory.empty(bound.shape, dtype.numpy))
-        except (MemoryError, OSError, ValueError) as problem:
-            nbytes = prod(bound.shape) * dtype.nbytes
-            raise OutputTooLarge(kernel.name, param.name, bound.shape, nbytes).at() from problem
+    try:
+        made: Array = memory.empty(shape, dtype)
+    except (MemoryError, OSError, ValueError) as problem:
+        raise OutputTooLarge(kernel.name, param.name, shape, prod(shape) * dtype.itemsize).at() from problem
     return made
 
 

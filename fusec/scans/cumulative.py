@@ -132,8 +132,8 @@ def _standard(
     shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
     made = calls.output_of(kernel, shape, out)
     lead = (slice(None),) * along
-    made[(*lead, slice(0, 1))] = start
     kernel(given, axis=along, out=made[(*lead, slice(1, None))])
+    made[(*lead, slice(0, 1))] = start  # last: the output may be where the elements are
     return made if out is None else out
 
 

@@ -52,8 +52,10 @@ def run(
     call = reducing.read(kernel, args, given, axis, False, True, stream)
     like = next(arg for arg in (*args, *given) if cuda.is_device_array(arg))
     if call.outputs is not None and _disturbed(call):
-        fresh = replace(call, outputs=None)
-        made = _scan(kernel, fresh, like, reverse)
+        made = [
+            cuda.allocate(like, each.shape, each.dtype, device=call.device, stream=call.stream) for each in call.outputs
+        ]  # of the dtypes and shapes asked for, so that the plan checks them
+        _scan(kernel, replace(call, outputs=[cuda.describe(each, call.stream) for each in made]), like, reverse)
         for source, target in zip(made, given, strict=True):
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
