@@ -21,6 +21,7 @@ from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
 from fusec.kernel import Fp, Kernel
 from fusec.kernels import ElementwiseKernel
+from fusec.passes import expand
 from fusec.records import replace
 
 SIZE = 515
@@ -175,6 +176,18 @@ def test_fast_leaves_float64_and_other_functions_exact() -> None:
     assert ".approx" not in fast.replace("rcp.approx.ftz.f64", "")
     lgamma, loose = (ptx_of("z = lgamma(x); v = w", "float32", fp) for fp in ("strict", "fast"))
     assert re.sub(r"//.*", "", lgamma) == re.sub(r"//.*", "", loose)
+
+
+def test_powers_by_logarithms_are_nan_where_strict_ones_are() -> None:
+    """A negative number to a power that is not whole; half of the least subnormal number is 0, and so looks even."""
+    x, y = np.repeat(np.float32([-2, -0.5, -1, 3]), 6), np.tile(np.float32([1e-45, -1e-45, 0.5, 2, 3, -1]), 4)
+    found = []
+    for fp, native in (("strict", frozenset()), ("fast", frozenset(cuda.APPROXIMATE))):
+        arrays = {"x": x, "y": y, "w": x, "z": np.zeros_like(x), "v": np.zeros_like(x)}
+        program = program_of("z = pow(x, y); v = w", "float32", fp, native)
+        interpret(expand.expand(program), arrays, {}, x.shape)
+        found.append(arrays["z"])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
 
 
 # --- fast on a host ---------------------------------------------------------------------------------------------------
