@@ -38,7 +38,8 @@ def wanted(bounds: object) -> bool:
     if bounds is None:
         text = os.environ.get("FUSEC_CHECK", "").strip()
         if text not in ("", "0", "bounds"):
-            raise UnknownCheck("FUSEC_CHECK", repr(text)).at()
+            cure = "FUSEC_CHECK must be 'bounds' to turn checks on; '0', or leaving it unset, turns them off"
+            raise UnknownCheck("FUSEC_CHECK", repr(text), cure).at()
         return text == "bounds"
     if bounds not in ("check", "trust"):
         raise UnknownCheck("bounds=", repr(bounds)).at()

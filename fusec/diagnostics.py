@@ -53,8 +53,13 @@ def excerpt(span: Span, label: str = "") -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` for the closest known name, or an empty text; names of two letters resemble too many."""
+    """``did you mean 'x'?`` for the closest known name, or an empty text; names of two letters resemble too many.
+
+    A name with two neighbouring letters exchanged is closest of all.
+    """
     if len(name) < 3:
         return ""
-    close = get_close_matches(name, [each for each in known if len(each) > 2], n=1, cutoff=0.75)
+    candidates = [each for each in known if len(each) > 2]
+    swapped = {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in range(len(name) - 1)} - {name}
+    close = sorted(swapped.intersection(candidates)) or get_close_matches(name, candidates, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else ""

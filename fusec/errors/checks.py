@@ -49,6 +49,7 @@ class UnknownCheck(UserError):
 
     code: ClassVar[str] = "F383"
     message: ClassVar[str] = "{where} is {given}"
-    hint: ClassVar[str] = '"check" turns checks on, "trust" off; for all kernels there is FUSEC_CHECK=bounds'
+    hint: ClassVar[str] = "{cure}"
     where: str
     given: str
+    cure: str = '"check" turns checks on, "trust" off; for all kernels there is FUSEC_CHECK=bounds'

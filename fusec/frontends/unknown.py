@@ -30,6 +30,7 @@ FUNCTIONS = {
     "elif": "write else if",
     "print": "portable kernels cannot print",
     "power": "write pow(x, y)",
+    "ln": "write log(x)",
     "mod": "write fmod(x, y) for floats and x % y for integers",
     "concat": "an elementwise kernel writes one value for each element",
     **dict.fromkeys(("sum", "prod", "mean", "any", "all"), "one element's work knows no others: loop over a raw array"),

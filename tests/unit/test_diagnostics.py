@@ -1,6 +1,7 @@
 """Errors point at the user's own characters, whatever the text looks like."""
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from fusec.diagnostics import WIDTH, did_you_mean, render
@@ -38,6 +39,11 @@ def test_positions_count_lines_and_columns_from_one(text, data):
 def test_suggestions_are_close_or_absent():
     assert did_you_mean("sinn", ["sin", "cos"]) == "did you mean 'sin'?"
     assert did_you_mean("quux", ["sin", "cos"]) == ""
+
+
+@pytest.mark.parametrize(("name", "meant"), [("tahn", "tanh"), ("epx", "exp"), ("lgo", "log"), ("sniff", "")])
+def test_exchanged_letters_are_one_slip(name, meant):
+    assert did_you_mean(name, ["tan", "tanh", "exp", "exp2", "log", "log2"]) == (meant and f"did you mean '{meant}'?")
 
 
 def test_short_names_resemble_too_many_to_suggest_any():

@@ -39,6 +39,7 @@ HABITS = {
     "str": "a kernel's values are numbers",
     "isinstance": "types are known when a call is compiled; write a function for each",
     "divmod": "write x // y, x % y",
+    "ln": "write log(x)",
     "sorted": "write min and max",
     "input": "make it a parameter",
 }
