@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
 from fusec.errors.base import FusecError
-from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, UnknownName
+from fusec.errors.language import BadDeclaration, NotSupported, ParameterName, TooDeep, UnknownName
 from fusec.frontends import syntax as s
 from fusec.frontends.assignment import read_first, used
 from fusec.frontends.c_types import show
@@ -81,14 +81,20 @@ def parse(
     reduce_type: str | None = None,
     preamble: str = "",
     options: tuple[str, ...] = (),
+    combined: str = "reduce_expr",
 ) -> ReductionText:
-    """Read the texts of a reduction. Raises the errors of fusec.errors.language for all that needs no types."""
+    """Read the texts of a reduction. Raises the errors of fusec.errors.language for all that needs no types.
+
+    combined: what users call the combination of ``a`` and ``b``.
+    """
     inputs, outputs = parse_params(in_params, "input", name), parse_params(out_params, "output", name)
     check_distinct(inputs, outputs)
     for param in outputs:
         if param.raw:
             cure = "outputs have one element for each total; assign it in post_map_expr"
             raise NotSupported("a raw output of a reduction is", cure).at(param.span)
+        if param.name == "a":
+            raise ParameterName(param.name, "'a' is the total in post_map_expr; choose another name").at(param.span)
     params = inputs + outputs
     placeholders = frozenset(param.type_name for param in params if param.dtype is None)
     reader = Reader(placeholders, frozenset(param.name for param in params), tuple(options))
@@ -99,7 +105,7 @@ def parse(
     declarations = reader.preamble(file("preamble", preamble)) if preamble.strip() else ()
     source = file("map_expr", map_expr)
     mapped = _expression(reader, source, "map_expr")
-    reduced = _expression(reader, file("reduce_expr", reduce_expr), "reduce_expr")
+    reduced = _expression(reader, file(combined, reduce_expr), combined)
     post = reader.body(file("post_map_expr", post_map_expr))
     _check_post(post, outputs, file("post_map_expr", post_map_expr))
     start = None

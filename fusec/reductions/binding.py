@@ -139,7 +139,9 @@ def walk_shape(kernel: Reducing, shapes: Mapping[str, Shape]) -> Shape:
             raise ShapesDoNotBroadcast(kernel.name, name, shape, each, joined).at()
         shape = joined
     if shape is None:
-        raise SizeUndecided(kernel.name, "no argument that is not raw is an array", "pass an array to reduce").at()
+        raise SizeUndecided(
+            kernel.name, "no argument that is not raw is an array", "pass an array for an input that is not raw"
+        ).at()
     return shape
 
 

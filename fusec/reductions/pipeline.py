@@ -46,7 +46,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ReductionDefinition:
-    """The texts of a reduction, exactly as the user gave them."""
+    """The texts of a reduction, exactly as the user gave them. combined: what messages call `reduce_expr`."""
 
     in_params: str
     out_params: str
@@ -58,6 +58,7 @@ class ReductionDefinition:
     reduce_type: str | None = None
     preamble: str = ""
     options: tuple[str, ...] = ()
+    combined: str = "reduce_expr"
 
     @property
     def texts(self) -> dict[str, Any]:

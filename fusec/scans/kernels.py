@@ -115,7 +115,7 @@ class ScanKernel(Scanning):
             raise ExclusiveWithoutIdentity(name).at()
         reduced = ReductionDefinition(
             in_params, out_params, map_expr, scan_expr, post_map_expr, start, name, reduce_type, preamble,
-            tuple(options),
+            tuple(options), "scan_expr",
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         self._check(signature, segments, f"{map_expr} {post_map_expr} {preamble}")
