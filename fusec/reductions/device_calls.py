@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusec import cache, debug, device_calls, forking, layouts, pipeline
 from fusec.dtypes import UINT8
@@ -298,6 +299,15 @@ def _launch(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[DeviceAr
 
 def _store_empty(kernel: Reducing, bound: Bound, outputs: Sequence[DeviceArray], call: Call) -> None:
     """Totals of no elements."""
-    for value, each in zip(empty_totals(kernel, bound, call.values), outputs, strict=True):
+    held = [_on_host(each, call).reshape(bound.kept) for each in outputs] if bound.read else None
+    for value, each in zip(empty_totals(kernel, bound, call.values, held), outputs, strict=True):
+        value = value if held is None else value.reshape(each.shape)
         source = cuda.from_numpy(value, call.device, call.stream)
         device_calls.run(Planned.copier(), (source, each.given), -1, call.stream, None)
+
+
+def _on_host(array: DeviceArray, call: Call) -> NDArray[Any]:
+    """A copy of what the array holds."""
+    made = cuda.empty(array.shape, array.dtype, device=call.device, stream=call.stream)
+    device_calls.run(Planned.copier(), (array.given, made), -1, call.stream, None)
+    return made.numpy()

@@ -20,6 +20,9 @@ Rule = Callable[[Formula, Sequence[int]], Lowered]
 """From a formula and the axes that are reduced, as positions count them, to a reduction."""
 
 
+LOGICAL = {"add": "bitwise_or", "multiply": "bitwise_and"}
+
+
 def number(value: object, dtype: DType) -> Value:
     """A constant."""
     return Value(const(value, dtype))
@@ -32,10 +35,11 @@ def started(formula: Formula, op: str, total: Value) -> Value:
     return Value(apply(op, formula.number("initial").expr, total.expr))
 
 
-def _folded(op: str, start: int) -> Rule:
-    """The combination of all elements by an op that has a neutral element."""
+def _folded(arithmetic: str, start: int) -> Rule:
+    """The combination of all elements by an op that has a neutral element; of bools, by its logical counterpart."""
 
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
+        op = LOGICAL[arithmetic] if formula.held == BOOL else arithmetic
         part = Part("s", op, formula.element().to(formula.held), number(start, formula.held))
         return one_walk(formula, [part], lambda total: [started(formula, op, total["s"])])
 

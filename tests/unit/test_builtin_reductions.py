@@ -434,3 +434,10 @@ def test_every_public_name_is_importable() -> None:
             assert callable(getattr(fusec, name))
             assert name in dir(fusec)
     assert set(builtin.__all__) == set(fusec.REDUCTIONS["builtin"].split())
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
+def test_bools_asked_for_combine_by_logic_as_in_numpy(name: str) -> None:
+    for x in ([True, True], [True, False, True], [False, False], [0.5, 0.5], [256, 256]):
+        found, wanted = (getattr(module, name)(np.array(x), dtype=bool) for module in (fusec, np))
+        assert np.array_equal(found, wanted), x
