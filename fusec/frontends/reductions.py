@@ -295,7 +295,7 @@ class _Lowering:
         frame.symbols[0]["a"] = Variable(WHOLE, self.type)
         frame.symbols[0]["_out_ind"] = Indexer(self.kept)
         for param in self.text.inputs:
-            if param.name in self.scalars:
+            if param.name in self.scalars and param.name != "a":  # which is the total here
                 frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
         tail: list[Stmt] = []
         places = {
