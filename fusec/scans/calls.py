@@ -40,7 +40,8 @@ LEAST = 1 << 16  # elements that one thread scans sooner than others wake up
 class Bound:
     """What is known of a call before anything is compiled.
 
-    types: of all parameters. shape: of inputs and outputs. steps: the kernels in order.
+    types: of all parameters. shape: of inputs and outputs. steps: the kernels in order. read: outputs whose elements
+    are read, so that those to allocate start as zeros.
     """
 
     types: Mapping[str, DType]
@@ -48,6 +49,7 @@ class Bound:
     steps: tuple[Step, ...]
     raw: Mapping[str, View]
     request: Request
+    read: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,12 @@ def run(
     asked = call.outputs
     if asked is not None and _disturbed(call, asked):
         pairs = zip(kernel.out_params, asked, strict=True)
-        made = [_new(kernel, param, each.shape, each.dtype) for param, each in pairs]
+        made = [_new(kernel, param, each.shape, each.dtype, zeroed=False) for param, each in pairs]
         call = replace(call, outputs=made)  # the plan is one for their strides
     plan = kernel.scan_plan(call, reverse)
+    if asked is not None and call.outputs is not None and asked is not call.outputs and plan.bound.read:
+        for target, source in zip(call.outputs, asked, strict=True):
+            target[...] = source
     outputs = _allocate(kernel, plan.bound) if call.outputs is None else call.outputs
     _run_steps(kernel, plan, call, outputs)
     if asked is None:
@@ -99,15 +104,18 @@ def _disturbed(call: Call, outputs: Sequence[Array]) -> bool:
 
 
 def _allocate(kernel: Scanning, bound: Bound) -> list[Array]:
-    return [_new(kernel, param, bound.shape, bound.types[param.name].numpy) for param in kernel.out_params]
+    return [
+        _new(kernel, param, bound.shape, bound.types[param.name].numpy, zeroed=param.name in bound.read)
+        for param in kernel.out_params
+    ]
 
 
-def _new(kernel: Scanning, param: Parameter, shape: Shape, dtype: np.dtype[Any]) -> Array:
+def _new(kernel: Scanning, param: Parameter, shape: Shape, dtype: np.dtype[Any], *, zeroed: bool) -> Array:
     with forking.lock:
         from fusec.runtime.cpu import memory
 
     try:
-        made: Array = memory.empty(shape, dtype)
+        made: Array = memory.zeros(shape, dtype) if zeroed else memory.empty(shape, dtype)
     except (MemoryError, OSError, ValueError) as problem:
         raise OutputTooLarge(kernel.name, param.name, shape, prod(shape) * dtype.itemsize).at() from problem
     return made
@@ -188,8 +196,9 @@ def bind(
     ndims = tuple((name, len(each.shape)) for name, each in raw.items())
     request = Request(tuple(types.items()), numbers, 1, (0,), ndims, False, kernel.fp)
     scan = pipeline.lower(kernel.scan, request)
+    loaded = frozenset(each.name for each in scan.reduction.arrays if each.written and each.read)
     if 0 in shape:
-        return Bound(types, shape, (), raw, request)
+        return Bound(types, shape, (), raw, request, loaded)
     views = outputs or [dense(shape, types[param.name]) for param in kernel.out_params]
     operands = [Operand(name, each, layouts.broadcast_strides(each, shape), False) for name, each in along.items()]
     for param, each in zip(kernel.out_params, views, strict=True):
@@ -197,7 +206,7 @@ def bind(
     walk = walk_of(shape, number, operands, backwards=reverse)
     read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
     totals = [dtype for _, dtype in scan.running.parts]
-    return Bound(types, shape, steps_of(walk, list(raw.items()), totals, read, machine), raw, request)
+    return Bound(types, shape, steps_of(walk, list(raw.items()), totals, read, machine), raw, request, loaded)
 
 
 def axis_of(kernel: Scanning, axis: object, shape: Shape) -> int:

@@ -55,7 +55,11 @@ def run(
         made = [
             cuda.allocate(like, each.shape, each.dtype, device=call.device, stream=call.stream) for each in call.outputs
         ]  # of the dtypes and shapes asked for, so that the plan checks them
-        _scan(kernel, replace(call, outputs=[cuda.describe(each, call.stream) for each in made]), like, reverse)
+        aside = replace(call, outputs=[cuda.describe(each, call.stream) for each in made])
+        if kernel.device_scan_plan(aside, reverse).bound.read:
+            for source, target in zip(given, made, strict=True):
+                device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
+        _scan(kernel, aside, like, reverse)
         for source, target in zip(made, given, strict=True):
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
@@ -78,6 +82,10 @@ def _scan(kernel: Scanning, call: Call, like: object, reverse: bool) -> list[obj
             for each in kernel.out_params
         ]
         outputs = [cuda.describe(each, call.stream) for each in made]
+        for param, each in zip(kernel.out_params, outputs, strict=True):
+            if param.name in plan.bound.read:
+                nbytes = prod(each.shape) * each.dtype.nbytes
+                cuda.fill_with_zeros(each.pointer, nbytes, call.device, call.stream)
     if plan.steps:
         cuda.acquire([*call.sources, *outputs], call.stream, call.device)
         _launch(kernel, plan, call, outputs)
