@@ -14,6 +14,7 @@ from fusec import ops
 from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 from fusec.ir.interpret import call
 from fusec.math import callees, define
+from tools.accuracy import __main__ as command
 from tools.accuracy import measure, page, points, results
 from tools.accuracy.functions import COMPLEX, EXACT, ROWS, UNARY, Row
 from tools.accuracy.measure import Sample, exactly, judge
@@ -140,6 +141,36 @@ def test_how_a_sweep_is_cut_does_not_matter() -> None:
     left, right = sweep(row, step, CPU), sweep(row, step, Other())
     assert (left.worst, left.at, left.measured) == (right.worst, right.at, right.measured)
     assert left.digest != sweep(row, step + 2, CPU).digest
+
+
+# --- the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["--only", "exp,epx"], "unknown name 'epx'; known: exp, exp2"),
+        (["--dtypes", "float8"], "unknown name 'float8'; known: float32"),
+        (["--step", "60"], "60 is even"),
+        (["--count", "0"], "0 is not positive"),
+    ],
+)
+def test_the_measuring_command_refuses_what_it_does_not_know(
+    asked: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command.options(asked)
+    assert says in capsys.readouterr().err
+
+
+def test_stale_findings_exit_with_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = {"about": {}, "same": {}, "errors": {"float32": {"sinh": {"cpu": {"of": "another definition"}}}}}
+    results.save(data, tmp_path / "found.json")
+    monkeypatch.setattr("sys.argv", ["accuracy", "--stale", "--out", str(tmp_path / "found.json")])
+    assert command.main() == 1
+    assert capsys.readouterr().out == "float32 sinh, cpu\n"
 
 
 # --- the page ------------------------------------------------------------------------------------------------------

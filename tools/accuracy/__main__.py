@@ -6,7 +6,7 @@
     python -m tools.accuracy --target peers         the other libraries that are installed here, at a sample
     python -m tools.accuracy --only exp,log --dtypes float32
     python -m tools.accuracy --page                 only write the page again
-    python -m tools.accuracy --stale                which findings are of definitions that have changed since
+    python -m tools.accuracy --stale                findings of definitions that have changed since; exits 1 if any
 
 Findings are kept after every function, and those of other targets stay, so that runs on several machines fill one file;
 --resume leaves out what was measured as thoroughly before and has the same definition.
@@ -18,6 +18,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,30 +26,63 @@ import numpy as np
 
 from fusec.dtypes import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, DType
 from tools.accuracy import complexes, measure, page, peers, points, results
-from tools.accuracy.functions import ROWS, Row
+from tools.accuracy.functions import COMPLEX, ROWS, Row
 from tools.accuracy.measure import Found, joined
 from tools.accuracy.targets import Cpu, Cuda, target_named
 
-DTYPES = "float32 float64 float16 bfloat16 complex64 complex128"
+DTYPES = ("float32", "float64", "float16", "bfloat16", "complex64", "complex128")
+OPS = tuple(dict.fromkeys((*ROWS, *COMPLEX, "complex")))
 
 
-def options() -> argparse.Namespace:
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser("python -m tools.accuracy", description=__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--target", choices=("cpu", "cuda", "peers"), default="cpu")
-    parser.add_argument("--exhaustive", action="store_true", help="every float32 argument; else every STEP-th")
-    parser.add_argument("--step", type=int, default=61, help="for float32, odd; 61")
-    parser.add_argument("--pairs", type=int, default=1 << 26, help="float32 pairs for functions of two operands")
-    parser.add_argument("--count", type=int, default=100_000, help="float64 arguments for each range of a function")
-    parser.add_argument("--peer-step", type=int, default=1021, help="as --step, for peers; 1021")
-    parser.add_argument("--only", default="", help="functions, separated by commas")
-    parser.add_argument("--dtypes", default=DTYPES.replace(" ", ","))
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--page", action="store_true")
-    parser.add_argument("--stale", action="store_true")
-    parser.add_argument("--out", type=Path, default=results.FILE)
-    return parser.parse_args()
+    add = parser.add_argument
+    add("--target", choices=("cpu", "cuda", "peers"), default="cpu", help="what is measured; cpu")
+    add("--exhaustive", action="store_true", help="every float32 argument; else every STEP-th")
+    add("--step", type=_odd, default=61, help="for float32, every STEP-th bit pattern; odd; 61")
+    add("--pairs", type=_positive, default=1 << 26, help="float32 pairs for functions of two operands; 2^26")
+    add("--count", type=_positive, default=100_000, help="float64 arguments for each range of a function; 100000")
+    add("--peer-step", type=_odd, default=1021, help="as --step, for peers; 1021")
+    add(
+        "--only", type=_names(OPS), default=OPS, metavar="NAME,...", help="functions; all, and complex for complex ones"
+    )
+    add("--dtypes", type=_names(DTYPES), default=DTYPES, metavar="NAME,...", help=f"of {', '.join(DTYPES)}; all")
+    add("--resume", action="store_true", help="leave out what was measured as thoroughly and is of the same definition")
+    add("--page", action="store_true", help="measure nothing, write the page of the findings there are")
+    add("--stale", action="store_true", help="list findings of definitions that have changed since; exit code 1 if any")
+    add("--out", type=Path, default=results.FILE, help="the file of findings; the page is written beside it")
+    return parser.parse_args(arguments)
+
+
+def _names(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    """Reads names separated by commas; others are errors."""
+
+    def read(text: str) -> tuple[str, ...]:
+        names = tuple(each.strip() for each in text.split(","))
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"unknown name '{name}'; known: {', '.join(known)}")
+        return names
+
+    return read
+
+
+def _positive(text: str) -> int:
+    """A count."""
+    value = int(text)  # argparse reports the ValueError
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return value
+
+
+def _odd(text: str) -> int:
+    """A step that meets every last bit of a pattern."""
+    value = _positive(text)
+    if value % 2 == 0:
+        raise argparse.ArgumentTypeError(f"{text} is even: such a step meets only even, or only odd, bit patterns")
+    return value
 
 
 class Run:
@@ -59,7 +93,7 @@ class Run:
         self.step = 1 if asked.exhaustive else asked.step
         self.data = results.read(asked.out)
         self.target: Cpu | Cuda | None = None if asked.target == "peers" else target_named(asked.target)
-        self.only = set(asked.only.split(",")) if asked.only else set(ROWS) | {"complex"}
+        self.only = set(asked.only)
         about: dict[str, Any] = {"cpu": results.about_this_cpu, "cuda": results.about_this_device}
         results.update(asked.out, ("about", asked.target), about.get(asked.target, peers.installed)())
 
@@ -190,21 +224,23 @@ def stale(data: dict[str, Any]) -> list[str]:
     return found
 
 
-def main() -> None:
-    """Measure what is asked for and write the page."""
+def main() -> int:
+    """Measure what is asked for and write the page; the exit code is 1 if findings are stale and that was asked."""
     asked = options()
     if asked.stale:
-        print("\n".join(stale(results.read(asked.out))) or "nothing")
-        return
+        found = stale(results.read(asked.out))
+        print("\n".join(found) or "nothing")
+        return int(bool(found))
     if not asked.page:
         begun = time.perf_counter()
         run = Run(asked)
-        for name in asked.dtypes.split(","):
+        for name in asked.dtypes:
             measure_one(run, BY_NAME[name])
         say(f"{time.perf_counter() - begun:.0f} s", True)
     page.write(asked.out)
+    return 0
 
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -35,8 +35,9 @@ be nan; one nan without the other would show as an infinite error.
 - **float16**, **bfloat16**: all of them. They compute in float32 and round once, so that more than 0.5 ulp means that
   an error of float32 moved a result across the middle of two floats.
 
-*all*: each of the 2^32 float32 numbers was tried. *1/n*: every n-th bit pattern. Functions that IEEE 754 or C define
-exactly are not here: the tests compare them with NumPy by bits.
+*all*: each of the dtype's numbers was tried. *1/n*: every n-th bit pattern. ≥ stands where fewer than all were tried:
+the greatest error is at least this. Functions that IEEE 754 or C define exactly are not here: the tests compare them
+with NumPy by bits.
 """
 
 NOTES = """\
@@ -101,7 +102,8 @@ def _own(entry: dict[str, Any] | None, dtype: str) -> list[str]:
     if entry is None:
         return ["–"] * 4
     how = entry["how"] if entry["how"] != "sample" else _count(entry["count"])
-    return [f"**{_ulp(entry['most'])}**", _ulp(entry["mean"]), _arguments(entry["at"], dtype), how]
+    most = f"**{_ulp(entry['most'])}**"
+    return [most if how == "all" else f"≥ {most}", _ulp(entry["mean"]), _arguments(entry["at"], dtype), how]
 
 
 def _other(entry: dict[str, Any] | None) -> str:
@@ -178,7 +180,9 @@ def _same_bits(same: dict[str, Any], swept: dict[str, Any]) -> Iterator[str]:
             says = ", ".join(f"{op} {number}" for op, number in differ.items()) or "all with the same bits"
             yield f"- {dtype}: {_count(compared)} results of {len(table)} functions compared, {says}."
         pairs = {op: (found[name], found["cpu"]) for op, found in swept.items() if name in found and "cpu" in found}
-        whole = {op: pair for op, pair in pairs.items() if all(each.get("digest") and each["how"] == "all" for each in pair)}
+        whole = {
+            op: pair for op, pair in pairs.items() if all(each.get("digest") and each["how"] == "all" for each in pair)
+        }
         other = [op for op, (left, right) in whole.items() if left["digest"] != right["digest"]]
         if whole:
             says = f"differing for {', '.join(other)}" if other else "all equal"
