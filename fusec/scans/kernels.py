@@ -121,7 +121,7 @@ class ScanKernel(Scanning):
         self._check(signature, segments, f"{map_expr} {post_map_expr} {preamble}")
         definition = ScanDefinition(reduced, not inclusive, segments or "")
         super().__init__(definition, signature, pipeline.check_fp(fp))
-        reduced.read()
+        definition.read()
         self.identity, self.inclusive, self.segments = start, bool(inclusive), segments
         self.__name__ = name
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {scan_expr.strip()}; {post_map_expr.strip()}"

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from fusec import cache, debug, pipeline
+from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
 from fusec.kernel import Kernel
 from fusec.records import dataclass, replace
@@ -41,6 +42,24 @@ class ScanDefinition:
     def texts(self) -> dict[str, Any]:
         """Everything by its name."""
         return {**self.reduced.texts, "exclusive": self.exclusive, "segments": self.segments}
+
+    def read(self) -> None:
+        """Read the texts. Raises the front end's errors, and NotSupported for a return: totals are stored in loops."""
+        from fusec.frontends import syntax
+
+        pending: list[syntax.Statement | syntax.Case | None] = [*self.reduced.read().post]
+        while pending:
+            match pending.pop():
+                case syntax.Return(span=span):
+                    raise NotSupported("return in the post_map_expr of a scan is", "write if and else").at(span)
+                case syntax.Block(body=nested) | syntax.Switch(items=nested):
+                    pending += nested
+                case syntax.If(then=then, orelse=orelse):
+                    pending += [then, orelse]
+                case syntax.Loop(body=inner):
+                    pending.append(inner)
+                case _:
+                    pass
 
     def lower(self, request: Request) -> tuple[Reduction, Program]:
         """The reduction of the same elements, and what there is before the first."""

@@ -157,3 +157,19 @@ def test_a_reduction_that_keeps_axes_or_all_into_its_own_memory_reads_before_it_
         wanted = z.sum(axis=0)
         fusec.sum(z, axis=0, out=z[5], where=z >= 0)
         assert (z[5] == wanted).all()
+
+
+def test_outputs_that_are_read_hold_what_they_held_or_zeros():
+    for kernel, total in ((fusec.ScanKernel, np.cumsum), (fusec.ReductionKernel, np.sum)):
+        adds = kernel("T x", "T y", "x", "a + b", "y += a", 0, "adds")
+        x = np.arange(1.0, 1 + COUNT)
+        held = np.full_like(total(x), 100.0)
+        for start in (0.0, 100.0):
+            given = (x,) if start == 0 else (x, np.asarray(held))
+            assert (adds(*given) == start + total(x)).all()
+    adds = fusec.ScanKernel("T x", "T y", "x", "a + b", "y += a", 0, "adds")
+    for reorder in (lambda z: z, lambda z: z[::-1]):
+        x = np.arange(1.0, 1 + COUNT)
+        wanted = reorder(x) + np.cumsum(x)
+        adds(x, out=reorder(x))
+        assert (reorder(x) == wanted).all()

@@ -265,3 +265,25 @@ def test_complex_values_that_are_the_same_for_all_columns():
     np.testing.assert_array_equal(fusec.cumsum(x, axis=0), np.cumsum(x, axis=0))
     kernel = fusec.ScanKernel("T x, complex128 z", "complex128 y", "z", "a + b", "y = a")
     np.testing.assert_array_equal(kernel(np.ones((5, 3)), 2j, axis=0)[:, 0], 2j * np.arange(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("T y", "x", "a + q", "y = a"), "unknown name 'q'.*scan_expr"),
+        (("T y", "x", "", "y = a"), "scan_expr is empty"),
+        (("T a", "x", "a + b", "a = a"), "'a' is the total in post_map_expr"),
+        (("T y", "x", "a + b", "if (a > 1) { y = a; return; } y = 0"), "return in the post_map_expr of a scan"),
+    ],
+)
+def test_mistakes_in_texts_are_named_when_a_scan_is_defined(texts, message):
+    with pytest.raises(FusecError, match=f"(?s){message}"):
+        fusec.ScanKernel("T x", *texts, 0, "wrong")
+
+
+def test_an_input_called_as_the_total_is_no_total():
+    assert (
+        fusec.ScanKernel("T x, T a", "T b", "x * a", "a + b", "b = a", 0, "scaled")(np.ones(4), 2.0) == [2, 4, 6, 8]
+    ).all()
+    with pytest.raises(FusecError, match="'a' is the total"):
+        fusec.ReductionKernel("T x", "T a", "x", "a + b", "a = a", 0, "wrong")
