@@ -21,6 +21,7 @@ from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import ArrayParam, Break, Continue, Declare, Element, If, Local, Program, ScalarParam, Store
+from fusec.ir.reductions import AXIS
 from fusec.ir.walk import Body, blocks, operands, rebuild, statements
 from tests.property.programs import Arguments, runs
 
@@ -37,10 +38,12 @@ def states_of(program: Program, arrays: dict[str, np.ndarray], shape: tuple[int,
     """What is known before every statement of the body, by the identity of the statement."""
     found: dict[int, State] = {}
     original = Statements._statement
+    takes_axis = any(param.name == AXIS for param in program.params)  # its bounds are given to every program
 
     def noted(self: Statements, stmt, depth: int) -> None:
         if not isinstance(stmt, Break | Continue):  # which `fresh` leaves as they are
-            found[id(stmt)] = dict(self.expressions.bounds.locals)
+            bounds = self.expressions.bounds.locals
+            found[id(stmt)] = {name: bound for name, bound in bounds.items() if name != AXIS or takes_axis}
         original(self, stmt, depth)
 
     with pytest.MonkeyPatch.context() as patch:
