@@ -67,14 +67,22 @@ class Signature:
 
     def _bind_one(self, param: Parameter, dtype: DType, bound: dict[str, tuple[DType, str]]) -> None:
         if param.dtype is not None:
+            cure = self._cure(param, param.dtype)
             if dtype != param.dtype:
                 reason = f"is declared {param.dtype}"
-                raise TypeMismatch(self.name, param.name, dtype.name, param.dtype.name, reason).at()
+                raise TypeMismatch(self.name, param.name, dtype.name, param.dtype.name, reason, cure).at()
             return
         known, by = bound.setdefault(param.type_name, (dtype, param.name))
         if known != dtype:
             reason = f"'{by}' has made {param.type_name} {known}"
-            raise TypeMismatch(self.name, param.name, dtype.name, known.name, reason, f" {param.type_name}").at()
+            cure = self._cure(param, known)
+            raise TypeMismatch(self.name, param.name, dtype.name, known.name, reason, cure, f" {param.type_name}").at()
+
+    def _cure(self, param: Parameter, expected: DType) -> str:
+        """How to get an argument of the dtype; a converted copy of an output would not be what is written to."""
+        if param in self.outputs:
+            return f"pass an array of {expected}"
+        return f"convert it first, e.g. {param.name}.astype('{expected}')"
 
     def _unbound(self, param: Parameter) -> PlaceholderUnbound:
         if any(param.type_name == other.type_name for other in self.inputs):

@@ -29,10 +29,11 @@ class UnknownKeyword(UserError):
 
     code: ClassVar[str] = "F201"
     message: ClassVar[str] = "Wrong arguments: kernel '{name}' takes no keyword {keyword!r}"
-    hint: ClassVar[str] = "a call takes size=, out=, stream= and block_size=; inputs and outputs are positional"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     keyword: str
+    cure: str = "a call takes size=, out=, stream= and block_size=; inputs and outputs are positional"
 
 
 class UnsupportedArgument(UserError):
@@ -66,13 +67,14 @@ class TypeMismatch(UserError):
     code: ClassVar[str] = "F204"
     message: ClassVar[str] = "Type is mismatched. {param} {given} {expected}{placeholder}"
     label: ClassVar[str] = "parameter '{param}' of kernel '{name}' has dtype {given}, but {reason}"
-    hint: ClassVar[str] = "convert it first, e.g. {param}.astype('{expected}')"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     param: str
     given: str
     expected: str
     reason: str
+    cure: str
     placeholder: str = ""
 
 

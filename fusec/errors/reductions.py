@@ -44,9 +44,10 @@ class NothingToReduce(UserError):
 
     code: ClassVar[str] = "F243"
     message: ClassVar[str] = "zero-size array to reduction operation {name} which has no identity"
-    hint: ClassVar[str] = "the shape is {shape}; give the kernel an identity, or reduce other axes"
+    hint: ClassVar[str] = "the shape is {shape}; {cure}, or reduce other axes"
     name: str
     shape: tuple[int, ...]
+    cure: str = "give the kernel an identity"
 
 
 class WhereWithoutIdentity(UserError):
@@ -143,3 +144,16 @@ class WhereTooLarge(UserError):
     hint: ClassVar[str] = "every element takes part once or not at all"
     given: tuple[int, ...]
     shape: tuple[int, ...]
+
+
+class NotOneNumber(UserError):
+    """An array, or something else, where one number is expected."""
+
+    code: ClassVar[str] = "F256"
+    message: ClassVar[str] = "{keyword}= of '{name}' must be one number, not {given}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    keyword: str
+    given: str
+    cure: str

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
 from fusec.errors.base import FusecError
-from fusec.errors.language import BadDeclaration, NotSupported, ParameterName, TooDeep, UnknownName
+from fusec.errors.language import BadDeclaration, CannotConvert, NotSupported, ParameterName, TooDeep, UnknownName
 from fusec.frontends import syntax as s
 from fusec.frontends.assignment import read_first, used
 from fusec.frontends.c_types import show
@@ -18,7 +18,7 @@ from fusec.frontends.review import review
 from fusec.frontends.statements import Statements
 from fusec.frontends.symbols import Indexer, RawArray, Value, Variable
 from fusec.frontends.unit import Unit
-from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const
+from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.loops import (
     ArrayParam,
     Declare,
@@ -118,7 +118,7 @@ def parse(
         (post, (), outputs, {"a", "_out_ind", *(param.name for param in inputs)}),
         (() if start is None else (_returned(start),), (), (), ()),
     ):
-        review(takes, gives, declarations, ((), tree, ()), frozenset(further))
+        review(takes, gives, declarations, ((), tree, ()), frozenset(further), frozenset())
     return ReductionText(
         name, inputs, outputs, source, declarations, mapped, reduced, post, start, kind, reader.single,
         frozenset(reader.addressed),
@@ -257,7 +257,12 @@ class _Lowering:
             else:
                 symbols[param.name] = Variable(param.name, dtype, reason)
                 symbols[f"_raw_{param.name}"] = Indexer()
-        value = frame.converted(frame.value(self.text.mapped), self.type, self.text.mapped.span)
+        value = frame.value(self.text.mapped)
+        kind = type_of(value)
+        if isinstance(kind, Struct) and self.text.reduce_type is None:
+            cure = f"pass reduce_type='{kind.name}'"
+            raise CannotConvert(f"struct {kind.name}", str(self.type), cure).at(self.text.mapped.span)
+        value = frame.converted(value, self.type, self.text.mapped.span)
         body = (*frame.prologue, *frame.blocks[0])
         wanted = used((*body, Return(value)))
         loads: list[Stmt] = []

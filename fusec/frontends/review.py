@@ -17,6 +17,7 @@ from fusec.frontends.unknown import MODULES, unknown_function, unknown_member, u
 EFFECTFUL = frozenset({*ATOMICS, *THROUGH_POINTERS, *(f"{name}f" for name in THROUGH_POINTERS)})
 FUNCTIONS = EFFECTFUL | BUILTINS.keys() | {"nan", "nanf", "__ldg"}
 NAMES = literals.CONSTANTS.keys() | {"NULL"}
+FLAT = frozenset({"i", "n", "_ind"})
 
 CLOSE = object()  # on the stack: the innermost scope ends here
 
@@ -27,11 +28,12 @@ def review(
     declarations: tuple[s.External, ...],
     trees: tuple[tuple[s.Statement, ...], ...],
     further: frozenset[str] = frozenset(),
+    flat: frozenset[str] = FLAT,
 ) -> None:
     """Check the texts of a kernel - loop_prep, operation, after_loop - and the plain functions that they call.
 
     What only a template's arguments or the choice of an overload decide is left to the lowering.
-    further: names that are known besides parameters and constants.
+    further: names that are known besides parameters and constants. flat: those of the element's place in flat order.
     Raises UnknownName, UnknownFunction, HidesParameter, NoEffect or BadIndex.
     """
     functions: dict[str, list[s.FunctionDef]] = {}
@@ -41,7 +43,7 @@ def review(
             functions.setdefault(item.name, []).append(item)
         elif isinstance(item, s.Declaration):
             constants |= {each.name for each in item.declarators}
-    found = _Review(inputs, outputs, functions, constants | further)
+    found = _Review(inputs, outputs, functions, constants | further, flat)
     prepared, operation, after = trees
     found.walk(prepared)
     found.scopes.append(set())
@@ -60,12 +62,13 @@ class _Review:
         outputs: tuple[ParamDecl, ...],
         functions: Functions,
         constants: set[str],
+        flat: frozenset[str],
     ) -> None:
         self.functions, self.constants = functions, constants
         self.roles = {param.name: "an input" for param in inputs} | {param.name: "an output" for param in outputs}
         self.raw = {param.name for param in inputs + outputs if param.raw}
         self.scopes: list[set[str]] = [
-            {*self.roles, "i", "n", "_ind", *(f"_raw_{name}" for name in self.roles)} | constants,
+            {*self.roles, *flat, *(f"_raw_{name}" for name in self.roles)} | constants,
             set(),
         ]
         self.called: list[str] = []

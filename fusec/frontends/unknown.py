@@ -40,6 +40,7 @@ FUNCTIONS = {
     "divmod": "write floor_divide(x, y), and x - y * floor_divide(x, y) for the rest",
     "isclose": "write fabs(x - y) <= tolerance",
 }
+POSITIONS = frozenset({"_J", "_in_ind", "_out_ind"})  # what reductions call the place of an element
 HALF = re.compile(r"__h(add|sub|mul|div|fma|neg|abs|eq|ne|lt|le|gt|ge|max|min)(_\w+|2\w*)?|h(exp|log|sin|cos|sqrt)\w*")
 
 
@@ -53,7 +54,7 @@ def unknown_name(name: str, known: Iterable[str], span: Span) -> FusecError:
     if name in MODULES:
         cure = "functions and constants stand alone, without the name of a module: sin(x), M_PI"
     if not cure:
-        shown = ", ".join(sorted(each for each in known if not each.startswith("_"))[:12])
+        shown = ", ".join(sorted(each for each in known if not each.startswith("_") or each in POSITIONS)[:12])
         cure = f"declare it, or make it a parameter; known here: {shown}"
     return UnknownName(name, cure).at(span)
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from fusec import forking
-from fusec.errors.reductions import NoPosition, NotOneAxis, OnlyNan, WhereNotBool, WhereTooLarge, WhereWithoutInitial
+from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
+from fusec.errors.reductions import (
+    NoPosition,
+    NotOneAxis,
+    NotOneNumber,
+    OnlyNan,
+    WhereNotBool,
+    WhereTooLarge,
+    WhereWithoutInitial,
+)
 from fusec.operands import Array, host_array, is_number
 from fusec.reductions import choosing
-from fusec.reductions.binding import Axis
+from fusec.reductions.binding import UFUNCS, Axis
 from fusec.reductions.kernels import Reducing
+from fusec.signature import join
 
 Dtype = DTypeLike | None
 Number = bool | int | float | complex
+Given = TypeVar("Given")
 SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
 
 
@@ -63,8 +75,30 @@ def _masked(where: object, array: Array, name: str) -> tuple[object, ...]:
     return (given,)
 
 
+def _number(value: Given, name: str, keyword: str) -> Given:
+    """A number as it is, an array without axes as the number it holds. Raises NotOneNumber."""
+    if value is None or is_number(value):
+        return value
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return cast("Given", value[()])
+    given = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+    cure = "add an array to the result instead" if keyword == "initial" else "pass a Python or NumPy number"
+    raise NotOneNumber(name, keyword, given, cure).at()
+
+
+def refuse(name: str, unknown: Mapping[str, object]) -> None:
+    """Raise UnknownKeyword for keywords that are left over, with NumPy's `ddof` in mind."""
+    for keyword in unknown:
+        takes = "a call takes axis=, dtype=, out=, correction=, keepdims= and where="
+        raise UnknownKeyword(name, keyword, "pass correction= instead" if keyword == "ddof" else takes).at()
+
+
 def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
-    """The output, or a tuple of several."""
+    """The output, or a tuple of several. Raises WrongNumberOfOutputs."""
+    if out is not None:
+        count = len(out) if isinstance(out, (tuple, list)) else 1
+        if count != kernel.nout:
+            raise WrongNumberOfOutputs(kernel.name, kernel.nout, count, join(kernel.out_params)).at()
     if axis is None or type(axis) is int:
         quick = kernel.quick.get((axis, keepdims, out is not None))
         if quick is not None:
@@ -87,6 +121,7 @@ def total(
     skips_nan: bool = False,
 ) -> object:
     """A sum or product."""
+    initial = _number(initial, name, "initial")
     given, array = array_of(x, name)
     mask = _masked(where, array, name)
     kernel = choosing.total(
@@ -123,12 +158,11 @@ def extreme(
     skips_nan: bool = False,
 ) -> object:
     """The least or greatest element, both, or their distance."""
-    given, array = array_of(x, rule)
-    mask = _masked(where, array, rule)
+    given, array = array_of(x, name)
+    mask = _masked(where, array, name)
+    initial = _number(initial, name, "initial")
     if mask and initial is None:
-        raise WhereWithoutInitial(
-            {"nanmin": "fmin", "nanmax": "fmax"}.get(f"nan{rule}" if skips_nan else "", name)
-        ).at()
+        raise WhereWithoutInitial({"nanmin": "fmin", "nanmax": "fmax"}.get(name, UFUNCS[rule])).at()
     kernel = choosing.extreme(
         name, rule, array.dtype, starts=initial is not None, masked=bool(mask), skips_nan=skips_nan
     )
@@ -148,8 +182,10 @@ def moments(
     skips_nan: bool = False,
 ) -> object:
     """Means and variances."""
-    given, array = array_of(x, outputs[-1])
-    mask = _masked(where, array, outputs[-1])
+    name = ("nan" if skips_nan else "") + "_".join(outputs)
+    given, array = array_of(x, name)
+    mask = _masked(where, array, name)
+    correction = _number(correction, name, "correction")
     kernel = choosing.moments(outputs, array.dtype, named(dtype), dtype_of(out), masked=bool(mask), skips_nan=skips_nan)
     return run(kernel, (given, *mask, *(() if correction is None else (correction,))), out, axis, keepdims)
 

@@ -23,6 +23,9 @@ from fusec.reductions.plans import Operand, Phase, dense, phases
 if TYPE_CHECKING:
     from fusec.reductions.kernels import Reducing
 
+# What NumPy's messages call the built-in rules that have no identity.
+UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
+
 Axis = object  # None, an integer, or a sequence of integers
 
 
@@ -95,7 +98,7 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
     is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)
     if is_empty and not empty.body:
-        raise NothingToReduce(kernel.name, shape).at()
+        raise _nothing(kernel, shape).at()
     raw = {name: each for name, each in views.items() if name not in along}
     found: tuple[Phase, ...] = ()
     if 0 not in shape:
@@ -106,6 +109,16 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
     read = frozenset(param.name for param in reduction.arrays if param.written and param.read)
     return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty, read)
+
+
+def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:
+    """The error for totals of no elements; NumPy's text names its ufunc."""
+    rule = getattr(kernel.definition, "rule", "")
+    if rule not in UFUNCS:
+        return NothingToReduce(kernel.name, shape)
+    name, skips = UFUNCS[rule], kernel.name.startswith("nan")
+    cure = "pass initial=, what a total of no elements shall be" if rule in ("min", "max") else "pass some elements"
+    return NothingToReduce({"minimum": "fmin", "maximum": "fmax"}[name] if skips else name, shape, cure)
 
 
 def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:

@@ -62,7 +62,7 @@ def sum(  # noqa: A001 - NumPy's name
     axis: None for all, an integer or a tuple. dtype: in which to accumulate. initial: added to every sum. where: a bool
     array of elements that take part.
     """
-    return arguments.total("add", "sum", x, axis, dtype, out, keepdims, initial, where)
+    return arguments.total("sum", "sum", x, axis, dtype, out, keepdims, initial, where)
 
 
 @briefly
@@ -77,7 +77,7 @@ def prod(
     where: object = True,
 ) -> object:
     """The product of elements; arguments as for `sum`."""
-    return arguments.total("multiply", "prod", x, axis, dtype, out, keepdims, initial, where)
+    return arguments.total("prod", "prod", x, axis, dtype, out, keepdims, initial, where)
 
 
 @briefly
@@ -159,7 +159,7 @@ def min(  # noqa: A001
     where: object = True,
 ) -> object:
     """The least element; -0.0 is less than 0.0. initial: takes part in every total; needed for `where`."""
-    return arguments.extreme("minimum", "min", x, axis, out, keepdims, initial, where)
+    return arguments.extreme("min", "min", x, axis, out, keepdims, initial, where)
 
 
 @briefly
@@ -173,7 +173,7 @@ def max(  # noqa: A001
     where: object = True,
 ) -> object:
     """The greatest element; 0.0 is greater than -0.0. initial: takes part in every total; needed for `where`."""
-    return arguments.extreme("maximum", "max", x, axis, out, keepdims, initial, where)
+    return arguments.extreme("max", "max", x, axis, out, keepdims, initial, where)
 
 
 @briefly
@@ -187,7 +187,7 @@ def nanmin(
     where: object = True,
 ) -> object:
     """The least element that is not nan; arguments as for `min`."""
-    return arguments.extreme("minimum", "min", x, axis, out, keepdims, initial, where, skips_nan=True)
+    return arguments.extreme("nanmin", "min", x, axis, out, keepdims, initial, where, skips_nan=True)
 
 
 @briefly
@@ -201,13 +201,13 @@ def nanmax(
     where: object = True,
 ) -> object:
     """The greatest element that is not nan; arguments as for `max`."""
-    return arguments.extreme("maximum", "max", x, axis, out, keepdims, initial, where, skips_nan=True)
+    return arguments.extreme("nanmax", "max", x, axis, out, keepdims, initial, where, skips_nan=True)
 
 
 @briefly
 def minmax(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> tuple[object, object]:
     """The least and the greatest element, in one pass."""
-    found = arguments.extreme("minimum", "minmax", x, axis, out, keepdims, None, True)
+    found = arguments.extreme("minmax", "minmax", x, axis, out, keepdims, None, True)
     assert isinstance(found, tuple), "two outputs"
     return found
 
@@ -215,7 +215,7 @@ def minmax(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
 @briefly
 def ptp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
     """The greatest element less the least, in one pass; integers wrap."""
-    return arguments.extreme("maximum", "ptp", x, axis, out, keepdims, None, True)
+    return arguments.extreme("ptp", "ptp", x, axis, out, keepdims, None, True)
 
 
 @briefly
@@ -283,8 +283,10 @@ def var(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    **unknown: object,
 ) -> object:
     """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`."""
+    arguments.refuse("var", unknown)
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction)
 
 
@@ -298,8 +300,10 @@ def std(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    **unknown: object,
 ) -> object:
     """The standard deviation, the root of `var`."""
+    arguments.refuse("std", unknown)
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction)
 
 
@@ -313,8 +317,10 @@ def nanvar(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    **unknown: object,
 ) -> object:
     """The variance of elements that are not nan."""
+    arguments.refuse("nanvar", unknown)
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, skips_nan=True)
 
 
@@ -328,8 +334,10 @@ def nanstd(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    **unknown: object,
 ) -> object:
     """The standard deviation of elements that are not nan."""
+    arguments.refuse("nanstd", unknown)
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, skips_nan=True)
 
 
@@ -343,8 +351,10 @@ def mean_var(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    **unknown: object,
 ) -> tuple[object, object]:
     """Mean and variance in one pass; `out` is a tuple of two arrays."""
+    arguments.refuse("mean_var", unknown)
     found = arguments.moments(("mean", "var"), x, axis, dtype, out, keepdims, where, correction)
     assert isinstance(found, tuple), "two outputs"
     return found

@@ -84,7 +84,7 @@ def moments(
     outputs: tuple[str, ...], given: Given, dtype: Asked, out: Asked, *, masked: bool, skips_nan: bool
 ) -> Reducing:
     """Means and variances."""
-    name = outputs[-1]
+    name = ("nan" if skips_nan else "") + "_".join(outputs)
     row = row_of(given, name)
     default = row if row.kind in ("float", "complex") else FLOAT64
     result = _floating(name, asked(name, default, dtype, out))
@@ -101,9 +101,8 @@ def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
     default = row if row.kind in ("float", "complex") else FLOAT64
     result = _floating("norm", asked("norm", default, dtype, out))
     held = real_type(compute_type(default if dtype is None else result))
-    name = {inf: "maximum", -inf: "minimum"}.get(order, "norm")
     numbers = () if order in NORMS else (("p", held),)
-    return _kernel(Formula(name, NORMS.get(order, "norm_p"), (row,), held, (("z", real_type(result)),), numbers))
+    return _kernel(Formula("norm", NORMS.get(order, "norm_p"), (row,), held, (("z", real_type(result)),), numbers))
 
 
 @lru_cache(CACHE)

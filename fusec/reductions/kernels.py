@@ -232,7 +232,8 @@ class ReductionKernel(Reducing):
         **unknown: object,
     ) -> object:
         for keyword in unknown:
-            raise UnknownKeyword(self.name, keyword).at()
+            cure = "a call takes axis=, keepdims=, out=, where= and stream=; inputs and outputs are positional"
+            raise UnknownKeyword(self.name, keyword, cure).at()
         if len(args) not in (self.nin, self.nargs):
             raise WrongNumberOfArguments(
                 self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from fusec import dtypes
@@ -32,7 +34,9 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
     result = row if row.is_float else FLOAT64
     axes = normalised("median", axis, array.shape)
     kept = [along for along in range(array.ndim) if along not in axes]
-    rows = array.transpose(*kept, *axes).reshape(*(array.shape[along] for along in kept), -1)
+    rows = array.transpose(*kept, *axes).reshape(
+        *(array.shape[along] for along in kept), prod(array.shape[along] for along in axes)
+    )
     values = _middle(rows.astype(compute_type(row).numpy) if row in STORAGE_FLOATS else rows).astype(result.numpy)
     if keepdims:
         values = np.expand_dims(values, axes)

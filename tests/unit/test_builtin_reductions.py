@@ -333,7 +333,7 @@ def test_the_walk_decides_not_the_axes_it_goes_by() -> None:
 
 F32 = np.dtype("f4")
 KERNELS = {
-    "sum": choosing.total("add", "sum", F32, None, None, starts=False, masked=False, skips_nan=False),
+    "sum": choosing.total("sum", "sum", F32, None, None, starts=False, masked=False, skips_nan=False),
     "mean": choosing.moments(("mean",), F32, None, None, masked=False, skips_nan=False),
     "nanvar": choosing.moments(("var",), F32, None, None, masked=False, skips_nan=True),
     "var": choosing.moments(("var",), F32, None, None, masked=False, skips_nan=False),
