@@ -243,7 +243,9 @@ allocate.check:
   br i1 %failed, label %allocate.failed, label %allocate.next
 allocate.next:
   %made.data = call ptr @field(ptr %made, i64 {DATA})
-  %made.address = ptrtoint ptr %made.data to i64
+  %made.begin = ptrtoint ptr %made.data to i64
+  %made.offset = call i64 @word(ptr %a.argument, i64 {Argument.OFFSET})
+  %made.address = add i64 %made.begin, %made.offset
   %a.slot = call i64 @word(ptr %a.argument, i64 {Argument.SLOT})
   call void @put(ptr %slots, i64 %a.slot, i64 %made.address)
   %made.at = getelementptr ptr, ptr %results, i64 %a
