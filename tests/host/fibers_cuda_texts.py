@@ -321,8 +321,8 @@ BUGS = [
         "far overrun",
         "tree",
         "x[i];",
-        "x[i + 100000000];",
-        r"Segmentation fault: thread .* of block .* touches memory|read overrun",
+        "x[i + (1LL << 40)];",
+        r"(Segmentation fault|Bus error): thread .* of block .* touches memory|read overrun",
     ),
     Bug(
         "misaligned access of 16 bytes",

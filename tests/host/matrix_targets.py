@@ -60,7 +60,7 @@ class Target:
 NVRTC = find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
 
 TARGETS = {
-    "cuda": Target(GXX is not None, lambda case: True, cuda.generate, CudaOnHost),
+    "cuda": Target(GXX is not None, lambda case: True, cuda.generate, CudaOnHost, turns=2),
     "metal": Target(CLANG is not None, lambda case: not needs_double(case), metal.generate, MetalOnHost),
     "ptx": Target(NVRTC, lambda case: True, cuda.generate, lambda kernels, folder: CudaInPtx(kernels), turns=3),
 }

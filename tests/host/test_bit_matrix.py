@@ -73,7 +73,7 @@ def test_the_cpu_leaves_the_interpreters_bits(matrix: Matrix, level: str, tmp_pa
     """However the range is divided, on processors with and without wide vectors and fused instructions."""
     if not has(level):
         pytest.skip(f"this machine cannot run kernels for {level}")
-    chosen = matrix.part(LEVELS.index(level), 1 if level == "native" else 4)
+    chosen = matrix.part(LEVELS.index(level), 1 if level == "native" else 8)
     variants = tuple(VARIANTS) if matrix.everything else FEW
     found = in_process(level, [matrix.cases[at] for at in chosen], variants, tmp_path)
     wrong = [
