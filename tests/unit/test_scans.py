@@ -90,9 +90,10 @@ def test_reading_backwards_gives_the_bits_of_the_reversed_array():
 
 
 ALL = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
+REPEATED = ("u1", "i2", "u4", "i8")  # integers whose width or sign another dtype has, too
 
 
-@pytest.mark.parametrize("dtype", ALL)
+@pytest.mark.parametrize("dtype", [pytest.param(each, marks=[pytest.mark.slow] * (each in REPEATED)) for each in ALL])
 def test_dtypes_are_those_of_numpy_and_integers_its_values(dtype):
     x = (np.random.default_rng(1).normal(size=(3, 90)) * 3).astype(dtype)
     for axis in (0, 1, None):
