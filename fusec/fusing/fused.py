@@ -374,7 +374,7 @@ def fuse(
 
 
 def fuse(
-    function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = ""
+    function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = "", **unknown: object
 ) -> Fused | Callable[[Callable[..., Any]], Fused]:
     """Make a function of NumPy arrays run as few kernels; a decorator, bare or with options.
 
@@ -383,6 +383,13 @@ def fuse(
     and NumPy's functions that docs/fuse.md lists; branches on values of arrays are refused. name: of the kernels;
     kernel_name: the same, as CuPy calls it. Raises FusecTypeError for what cannot be traced, with the line.
     """
+    for keyword in unknown:
+        cure = "fusec.fuse takes name= and kernel_name="
+        if keyword == "fp":
+            cure = (
+                'fused functions give the bits of fp="strict"; ElementwiseKernel and ReductionKernel take other modes'
+            )
+        raise NotTraceable(f"fusec.fuse takes no keyword {keyword!r}", cure).at()
 
     def decorate(decorated: Callable[..., Any]) -> Fused:
         return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))

@@ -88,6 +88,7 @@ class KernelStep:
         inputs = tuple([fetch(args, held) for fetch in self.inputs]) if pick is None else pick(args)
         if self.stores:
             outputs = tuple([fetch(args, held) for fetch in self.stores])
+            self.check(outputs)
             if isinstance(self.kernel, MapKernel):
                 self.kernel(*inputs, *outputs)
             else:
@@ -96,11 +97,17 @@ class KernelStep:
         kernel = self.kernel
         found: Any = kernel(*inputs) if isinstance(kernel, MapKernel) else run(kernel, inputs, None, self.axis, True)
         places, shapes = self.makes
+        self.check((found,) if len(places) == 1 else found)
         if len(places) == 1:
             held[places[0]] = found if shapes[0] is None else found.reshape(shapes[0])
         else:
             for place, shape, each in zip(places, shapes, found, strict=True):
                 held[place] = each if shape is None else each.reshape(shape)
+
+    def check(self, outputs: Sequence[Any]) -> None:
+        """Outputs are as large as the plan has it; what reads them relies on that. Kernels check strides themselves."""
+        for found, wanted in zip(outputs, self.written, strict=True):
+            assert found.size == wanted.size and found.dtype == wanted.dtype, "a kernel has the outputs of its plan"
 
     @cached_property
     def places(self) -> tuple[int, ...] | None:

@@ -123,8 +123,9 @@ class Tracer:
 
     def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
         seen = step(self._seen)
+        base = made(self._trace, self._read(), True) if self._is_scalar else self  # arrays of a number are new
         return Tracer(
-            self._trace, self._memory, (*self._steps, step), seen, is_scalar or (self._is_scalar and not seen.ndim)
+            self._trace, base._memory, (*base._steps, step), seen, is_scalar or (self._is_scalar and not seen.ndim)
         )
 
     def __getitem__(self, index: Any) -> Tracer:

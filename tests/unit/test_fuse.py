@@ -354,3 +354,21 @@ def test_masked_and_foreign_arrays_are_refused():
     for given in (np.ma.masked_array([1, 2], [True, False]), Foreign()):
         with pytest.raises(FusecTypeError):
             double(given)
+
+
+def test_an_array_made_of_a_number_is_new_memory():
+    def step(x):
+        number = x + x
+        array = np.reshape(number, -1)
+        array += array
+        return number, array
+
+    for _ in range(3):
+        number, array = fusec.fuse(step)(np.array(3, np.uint8))
+        assert (int(number), array.tolist()) == (6, [12])
+
+
+@pytest.mark.parametrize("options", [{"fp": "fast"}, {"fp": "strict"}, {"nmae": "f"}])
+def test_an_unknown_option_of_fuse_is_named(options):
+    with pytest.raises(FusecTypeError, match=f"takes no keyword '{next(iter(options))}'"):
+        fusec.fuse(**options)
