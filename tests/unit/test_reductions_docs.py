@@ -51,3 +51,28 @@ def test_every_function_is_named() -> None:
     for names in fusec.REDUCTIONS.values():
         for name in names.split():
             assert re.search(rf"`[^`]*\b{name}\b[^`]*`", PAGE), name
+
+
+def test_the_range_of_moments_is_as_told() -> None:
+    assert np.isinf(fusec.mean(np.array([3e38, 3e38], "f4")))
+    assert np.isnan(fusec.mean_var(np.array([3e38, 3e38], "f4"))).all()
+    assert np.isfinite(fusec.mean_var(np.array([3e38, 3e38], "f4"), dtype="float64")).all()
+    assert np.isinf(fusec.var(np.array([1.7e19, -1.7e19], "f4")))
+    assert fusec.mean_var(np.full(100_000, 1e34, "f4"))[0] == np.float32(1e34)
+    assert fusec.var(np.array([1e-23, -1e-23], "f4")) == 0
+
+
+def test_kernels_of_a_long_reduction_are_as_told() -> None:
+    kernel = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "total")
+    text = kernel.source("cuda", {"T": "float32"}, shape=(300_000, 300), axis=0)
+    order = [text.index(f"{name}(\n") for name in ("total_first", "total_next", "total_last")]
+    assert order == sorted(order)
+    assert "partial0_data" in text
+
+
+def test_sums_of_small_integers_are_held_as_told() -> None:
+    x = np.full(300, 200, "u1")
+    assert fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0")(x) == 300 * 200 % 256
+    assert fusec.ReductionKernel("T x", "int64 y", "x", "a + b", "y = a", "0")(x) == 300 * 200
+    mean = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a / 300", "0", reduce_type="long long")
+    assert mean(x) == 200
