@@ -107,7 +107,8 @@ class KernelStep:
     def check(self, outputs: Sequence[Any]) -> None:
         """Outputs are as large as the plan has it; what reads them relies on that. Kernels check strides themselves."""
         for found, wanted in zip(outputs, self.written, strict=True):
-            assert found.size == wanted.size and found.dtype == wanted.dtype, "a kernel has the outputs of its plan"
+            assert found.size == wanted.size, "a kernel has outputs as large as its plan"
+            assert found.dtype == wanted.dtype, "a kernel has outputs of the dtypes of its plan"
 
     @cached_property
     def places(self) -> tuple[int, ...] | None:
