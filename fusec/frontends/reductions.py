@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
@@ -144,11 +143,35 @@ def _check_post(post: tuple[s.Statement, ...], outputs: tuple[ParamDecl, ...], f
         raise BadDeclaration("post_map_expr is empty", f"assign the output, e.g. post_map_expr='{example} = a'").at(
             Span(file, 0, len(file.text))
         )
-    words = set(re.findall(r"[A-Za-z_]\w*", file.text))
+    assigned = _assigned(post)
     for param in outputs:
-        if param.name not in words:
+        if param.name not in assigned:
             cure = f"write {param.name} = ..., or drop the output"
             raise BadDeclaration(f"post_map_expr never assigns the output '{param.name}'", cure).at(param.span)
+
+
+def _assigned(statements: tuple[s.Statement, ...]) -> set[str]:
+    """The names that statements may assign: targets, and what functions may take by reference."""
+    found: set[str] = set()
+    pending: list[tuple[object, bool]] = [(each, False) for each in statements]
+    while pending:
+        node, is_target = pending.pop()
+        match node:
+            case s.Name(name=name) if is_target:
+                found.add(name)
+            case s.Assignment(target=target, value=value):
+                pending += ((target, True), (value, is_target))
+            case s.Prefix(op="++" | "--" | "&", operand=operand) | s.Postfix(operand=operand):
+                pending.append((operand, True))
+            case s.Call(callee=callee, args=args):
+                pending += ((callee, True), *((each, True) for each in args))
+            case tuple():
+                pending += ((each, is_target) for each in node)
+            case s.Declarator():  # a reference may be made of the value
+                pending += ((node.value, True), (node.args, True))
+            case s.Node():
+                pending += ((getattr(node, name), is_target) for name in type(node).__match_args__)
+    return found
 
 
 def _type(reader: Reader, file: SourceFile) -> s.Qualified:

@@ -52,7 +52,15 @@ def test_numbers_are_seen_and_arrays_are_not() -> None:
         kernel(X, X, axis=1)
 
 
-@pytest.mark.parametrize("post", ["", "  ", "y = a"])
+@pytest.mark.parametrize("post", ["", "  ", "y = a", "y = a + z", "y = a; // z = a", "if (z > 0) y = a"])
 def test_every_output_is_assigned_somewhere(post: str) -> None:
     with pytest.raises(FusecError, match=r"post_map_expr (is empty|never assigns the output 'z')"):
         fusec.ReductionKernel("T x", "T y, T z", "x", "a + b", post, "0")
+
+
+@pytest.mark.parametrize(
+    "post", ["(y) = a", "y++", "if (a > 0) { for (;;) { y = a; break; } }", "set(a, y)", "(y, y) = a"]
+)
+def test_an_assignment_may_stand_anywhere(post: str) -> None:
+    given = "__device__ void set(float x, float& z) { z = x; }"
+    fusec.ReductionKernel("T x", "T y", "x", "a + b", post, "0", preamble=given)
