@@ -17,7 +17,13 @@ def kernel():
 
 @pytest.mark.parametrize(
     ("target", "mark"),
-    [("cuda", "__global__ "), ("metal", "kernel void "), ("llvm", "define "), ("ir", "kernel distance"), ("asm", ".globl")],
+    [
+        ("cuda", "__global__ "),
+        ("metal", "kernel void "),
+        ("llvm", "define "),
+        ("ir", "kernel distance"),
+        ("asm", ".globl"),
+    ],
 )
 def test_source_shows_every_kernel(kernel, target, mark):
     one = kernel.source(target, TYPES, shape=(500,))
