@@ -1,4 +1,4 @@
-"""Runs CuPy's own tests of ElementwiseKernel, raw arrays, fuse and vectorize against fusec, over NumPy arrays.
+"""Runs CuPy's own tests of ElementwiseKernel, ReductionKernel, raw arrays, fuse and vectorize against fusec, over NumPy arrays.
 
 ``python tests/conformance/run_cupy_tests.py PATH`` with PATH a checkout of the public repository cupy/cupy. What is
 left out is listed in `not_portable.toml`. The tests of fuse compile some thousand kernels, which takes ten minutes.
@@ -10,7 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-FILES = ("test_userkernel.py", "test_carray.py")
+FILES = ("test_userkernel.py", "test_carray.py", "test_reduction.py")
 FUSION = "example array ufunc routines reduction indexing misc".split()
 FILES += tuple(f"fusion_tests/test_{name}.py" for name in FUSION)
 FILES += ("../functional_tests/test_vectorize.py",)

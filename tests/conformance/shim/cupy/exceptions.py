@@ -1,3 +1,3 @@
 """The part of cupy.exceptions that the tests import."""
 
-from numpy.exceptions import AxisError  # noqa: F401
+from numpy.exceptions import AxisError, ComplexWarning  # noqa: F401

@@ -83,6 +83,11 @@ def for_int_dtypes(name="dtype", **options):
     return for_dtypes(_chosen("?" + INTEGERS, **options), name)
 
 
+def for_complex_dtypes(name="dtype", **options):
+    """Each complex dtype."""
+    return for_dtypes((np.complex64, np.complex128), name=name, **options)
+
+
 def for_float_dtypes(name="dtype", **options):
     """Run a test once for every real floating-point dtype."""
     return for_dtypes(_chosen(FLOATS, **options), name)
@@ -155,7 +160,7 @@ def numpy_cupy_array_equal(accept_error=()):
     return _compared(check, accept_error)
 
 
-def numpy_cupy_allclose(rtol=1e-7, atol=0, accept_error=()):
+def numpy_cupy_allclose(rtol=1e-7, atol=0, accept_error=(), contiguous_check=True):  # noqa: ARG001
     """The same, up to rounding; rtol: for all, or by dtype."""
 
     def check(found, expected):
