@@ -1,4 +1,4 @@
-"""Runs CuPy's own tests of ElementwiseKernel, ReductionKernel, raw arrays, fuse and vectorize against fusec, over NumPy arrays.
+"""Runs CuPy's own tests of its kernels, raw arrays, fuse and vectorize against fusec, over NumPy arrays.
 
 ``python tests/conformance/run_cupy_tests.py PATH`` with PATH a checkout of the public repository cupy/cupy. What is
 left out is listed in `not_portable.toml`. The tests of fuse compile some thousand kernels, which takes ten minutes.

@@ -160,7 +160,7 @@ def numpy_cupy_array_equal(accept_error=()):
     return _compared(check, accept_error)
 
 
-def numpy_cupy_allclose(rtol=1e-7, atol=0, accept_error=(), contiguous_check=True):  # noqa: ARG001
+def numpy_cupy_allclose(rtol=1e-7, atol=0, accept_error=(), contiguous_check=True):
     """The same, up to rounding; rtol: for all, or by dtype."""
 
     def check(found, expected):
