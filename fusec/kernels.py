@@ -84,14 +84,10 @@ class ElementwiseKernel(Planned):
         bounds: Bounds | None = None,
     ) -> None:
         texts = {"in_params": in_params, "out_params": out_params, "operation": operation, "preamble": preamble}
-        _check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
-        if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
-            raise InvalidKernelName(name).at()
+        check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
         definition = Definition(in_params, out_params, operation, name, preamble, loop_prep, after_loop, tuple(options))
-        signature = Signature(name, _parameters(in_params, "input"), _parameters(out_params, "output"))
-        for param in signature.params:
-            if param.name in ("i", "_ind"):
-                raise ReservedParameterName(param.name).at()
+        signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
+        check_names(signature)
         pipeline.check(definition)
         super().__init__(
             definition,
@@ -249,8 +245,8 @@ def _block_size(given: object) -> int:
     return int(given)
 
 
-def _check_texts(name: object, texts: Mapping[str, object], options: object) -> None:
-    """Raise DefinitionNotText for a part of a definition of another type."""
+def check_texts(name: object, texts: Mapping[str, object], options: object) -> None:
+    """Raise DefinitionNotText for a part of a definition of another type, InvalidKernelName for its name."""
     called = name if isinstance(name, str) else "kernel"
     for part, text in {"name": name, **texts}.items():
         if not isinstance(text, str):
@@ -259,9 +255,19 @@ def _check_texts(name: object, texts: Mapping[str, object], options: object) -> 
     if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
         cure = f"write options=({options!r},)" if isinstance(options, str) else "e.g. options=('-DN=3',)"
         raise DefinitionNotText(called, "options", "a tuple of texts", type(options).__name__, cure).at()
+    if not re.fullmatch(r"[a-zA-Z_]\w*", called, re.ASCII) or called in KEYWORDS:
+        raise InvalidKernelName(called).at()
 
 
-def _parameters(text: str, which: str) -> tuple[Parameter, ...]:
+def check_names(signature: Signature) -> None:
+    """Raise ReservedParameterName for a parameter that is called like the index."""
+    for param in signature.params:
+        if param.name in ("i", "_ind"):
+            raise ReservedParameterName(param.name).at()
+
+
+def parameters(text: str, which: str) -> tuple[Parameter, ...]:
+    """The declared parameters of one side. which: "input" or "output"."""
     declared = parse_params(text, which)  # type: ignore[arg-type]
     return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)
 

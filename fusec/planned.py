@@ -26,6 +26,7 @@ MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Made = TypeVar("Made")
 
 
 def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -41,6 +42,15 @@ def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
             raise error.with_traceback(None) from error.__cause__
 
     return call
+
+
+def keep(plans: dict[object, Made], key: object, made: Made) -> Made:
+    """Remember a plan for later calls of its kind, at most MAX_PLANS of them; returns it."""
+    with forking.lock:
+        if len(plans) >= MAX_PLANS:
+            plans.clear()
+        plans[key] = made
+    return made
 
 
 def runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:
@@ -94,11 +104,7 @@ class Planned:
         found = self._plans.get(call.key)
         again = found is not None
         if found is None:
-            found = calls.make_plan(self, call)
-            with forking.lock:
-                if len(self._plans) >= MAX_PLANS:
-                    self._plans.clear()
-                self._plans[call.key] = found
+            found = keep(self._plans, call.key, calls.make_plan(self, call))
         self.hasten(found, call, again)
         self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout, self.fp))
         return found

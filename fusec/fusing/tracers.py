@@ -11,11 +11,10 @@ import numpy as np
 
 from fusec.errors.fusing import NeedsValues, NotFusable
 from fusec.frontends.python import arithmetic
-from fusec.frontends.python.types import PythonType
 from fusec.fusing import elementwise
 from fusec.fusing.tables import FUNCTIONS, METHODS
 from fusec.fusing.trace import NeedsNumberError, Storage, Trace, constant, here, literal
-from fusec.fusing.values import Array, Step, Value, geometry, phantom
+from fusec.fusing.values import Array, Step, Value, phantom
 from fusec.operands import dtype_of
 
 CURES = {
@@ -321,12 +320,6 @@ def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
     return Tracer(trace, trace.storage(seen, None, Value(value.scalar, seen)), (), seen, scalar)
 
 
-def is_plain_number(tracer: Tracer) -> bool:
-    """Whether it stands for a Python number."""
-    value = tracer._memory.value
-    return not tracer._steps and value is not None and isinstance(value.kind, PythonType)
-
-
 # --- operators -----------------------------------------------------------------------------------------------------
 
 _BINARY = {
@@ -402,11 +395,6 @@ def _refused_product(*_: Any) -> Any:
 _OTHERS |= dict.fromkeys(("matmul", "rmatmul", "imatmul"), _refused_product)
 for _name, _operator in _OTHERS.items():
     setattr(Tracer, f"__{_name}__", _operator)
-
-
-def same_view(left: Tracer, right: Tracer) -> bool:
-    """Whether two see the same elements of the same memory."""
-    return left._memory is right._memory and geometry(left._seen) == geometry(right._seen)
 
 
 __all__ = ["Tracer", "made"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusec.dtypes import BOOL, INT64, DType
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, const, type_of
+from fusec.dtypes import INT64, DType
+from fusec.ir.expr import Expr, Pointer, Struct, apply, type_of
 from fusec.ir.loops import (
     GROUP,
     Assign,
@@ -34,13 +34,11 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.reductions import AXIS, COVERED, Accumulator, Reduction, Stage, chunk_of, parts_of, whole_of
-from fusec.ir.walk import Body, map_expressions, renamed, rewriter
+from fusec.ir.walk import Body, map_expressions, rewriter
+from fusec.passes.counting import int64, least, minus, over, plus, relocated, rest, test
 
-CHUNK, MEMBER, START = (
-    "_chunk",
-    "_member",
-    "_start",
-)  # locals: number of the chunk, position in the group, first element
+CHUNK, MEMBER, START = "_chunk", "_member", "_start"
+"""Locals: number of the chunk, position in the group, the chunk's first element."""
 
 
 def cooperate(reduction: Reduction, axis: int) -> Program:
@@ -52,31 +50,15 @@ def cooperate(reduction: Reduction, axis: int) -> Program:
     return _Cooperation(reduction, axis).program()
 
 
-def _int64(value: int) -> Const:
-    return const(value, INT64)
-
-
-def _log2(power: int) -> int:
-    return power.bit_length() - 1
-
-
-def _sum(left: Expr, right: Expr) -> Expr:
-    return apply("add", left, right)
-
-
 def _times(left: Expr, right: int) -> Expr:
-    return apply("multiply", left, _int64(right))
-
-
-def _test(op: str, left: Expr, right: Expr) -> Expr:
-    return Apply(op, (left, right), BOOL)
+    return apply("multiply", left, int64(right))
 
 
 def _counted(name: str, limit: Expr, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     """A loop from 0 up to a limit."""
     here = Local(name, INT64)
-    step = Assign(name, _sum(here, _int64(1)))
-    return (Declare(name, INT64, _int64(0)), While(_test("less", here, limit), tuple(body), (step,)))
+    step = Assign(name, plus(here, 1))
+    return (Declare(name, INT64, int64(0)), While(test("less", here, limit), tuple(body), (step,)))
 
 
 class _Held:
@@ -121,24 +103,22 @@ class _Cooperation:
     def __init__(self, reduction: Reduction, axis: int) -> None:
         self.reduction, self.axis = reduction, axis
         self.each = reduction.lanes // GROUP  # lanes of a position
-        self.here = Query("", "coordinate", _int64(axis), INT64)
+        self.here = Query("", "coordinate", int64(axis), INT64)
         self.member, self.covered = Local(MEMBER, INT64), Local(COVERED, INT64)
 
     def program(self) -> Program:
         """The whole program."""
         reduction, extent = self.reduction, Local(AXIS, INT64)
-        bits = _int64(_log2(GROUP))
         body: list[Stmt] = [
-            Declare(MEMBER, INT64, apply("bitwise_and", self.here, _int64(GROUP - 1))),
-            Declare(CHUNK, INT64, apply("right_shift", self.here, bits)),
+            Declare(MEMBER, INT64, rest(self.here, GROUP)),
+            Declare(CHUNK, INT64, over(self.here, GROUP)),
         ]
         if reduction.total is None:
-            body += [Declare(START, INT64, _int64(0)), Declare(COVERED, INT64, extent)]
+            body += [Declare(START, INT64, int64(0)), Declare(COVERED, INT64, extent)]
         else:
-            size = _int64(chunk_of(reduction.lanes, True))
-            left = apply("subtract", extent, Local(START, INT64))
-            body.append(Declare(START, INT64, apply("multiply", Local(CHUNK, INT64), size)))
-            body.append(Declare(COVERED, INT64, apply("where", _test("less", left, size), left, size)))
+            size = chunk_of(reduction.lanes, True)
+            body.append(Declare(START, INT64, _times(Local(CHUNK, INT64), size)))
+            body.append(Declare(COVERED, INT64, least(minus(extent, Local(START, INT64)), size)))
         for number, stage in enumerate(reduction.stages):
             body += self._stage(stage, number)
         if reduction.total is not None:
@@ -150,13 +130,13 @@ class _Cooperation:
 
     def _finish(self) -> list[Stmt]:
         """The first position of each group stores."""
-        to_chunk = apply("subtract", Local(CHUNK, INT64), self.here)
+        to_chunk = minus(Local(CHUNK, INT64), self.here)
 
         def change(expr: Expr) -> Expr:
             return Moved(expr.param, (self.axis,), (to_chunk,), expr.type) if isinstance(expr, Element) else expr
 
         body = map_expressions(self.reduction.finish, rewriter(change))
-        return [If(_test("equal", self.member, _int64(0)), body)] if body else []
+        return [If(test("equal", self.member, 0), body)] if body else []
 
     # --- stages --------------------------------------------------------------------------------------------------
 
@@ -164,8 +144,8 @@ class _Cooperation:
         if stage.accumulator is None:
             at = Local(f"_at{number}", INT64)
             body, _ = self._inside(stage.body, f"{number}", at)
-            step = Assign(at.name, _sum(at, _int64(GROUP)))
-            walk = While(_test("less", at, self.covered), body, (step,))
+            step = Assign(at.name, plus(at, GROUP))
+            walk = While(test("less", at, self.covered), body, (step,))
             return [Declare(at.name, INT64, self.member), walk, *stage.then]
         held = _Held(stage.accumulator, number, self.each)
         return [*held.declare(), *self._rounds(stage, held, number), *self._meet(held, number), *stage.then]
@@ -175,26 +155,26 @@ class _Cooperation:
         whole, turn = Local(f"_whole{number}", INT64), Local(f"_round{number}", INT64)
         lane, last = Local(f"_lane{number}", INT64), Local(f"_last{number}", INT64)
         taken = self._taken(stage, held, f"{number}", turn, lane)
-        place, *rest = self._taken(stage, held, f"{number}_last", whole, last)
+        place, *others = self._taken(stage, held, f"{number}_last", whole, last)
         assert isinstance(place, Declare), "the place of the element comes first"
-        inside = _test("less", Local(place.name, INT64), self.covered)
+        inside = test("less", Local(place.name, INT64), self.covered)
         return (
-            Declare(whole.name, INT64, apply("right_shift", self.covered, _int64(_log2(self.reduction.lanes)))),
-            *_counted(turn.name, whole, _counted(lane.name, _int64(self.each), taken)),
-            *_counted(last.name, _int64(self.each), (place, If(inside, tuple(rest)))),
+            Declare(whole.name, INT64, over(self.covered, self.reduction.lanes)),
+            *_counted(turn.name, whole, _counted(lane.name, int64(self.each), taken)),
+            *_counted(last.name, int64(self.each), (place, If(inside, tuple(others)))),
         )
 
     def _taken(self, stage: Stage, held: _Held, label: str, turn: Expr, lane: Expr) -> tuple[Stmt, ...]:
         """A lane takes its element of a round; the first as it is."""
         assert stage.accumulator is not None, "a stage that accumulates"
         place = Local(f"_place{label}", INT64)
-        start = _sum(_sum(_times(turn, self.reduction.lanes), _times(lane, GROUP)), self.member)
+        start = plus(plus(_times(turn, self.reduction.lanes), _times(lane, GROUP)), self.member)
         body, rewrite = self._inside(stage.body, label, place)
         values = parts_of(rewrite(stage.accumulator.value))
         new = [Declare(f"_new{label}_{at}", _dtype(value), value) for at, value in enumerate(values)]
         mine = [Local(stmt.name, stmt.type) for stmt in new]
         joined, both = held.combine(held.read(lane), mine)
-        first = _test("equal", turn, _int64(0))
+        first = test("equal", turn, 0)
         taken = If(first, held.write(lane, mine), (*joined, *held.write(lane, both)))
         return (Declare(place.name, INT64, start), *body, *new, taken)
 
@@ -204,24 +184,24 @@ class _Cooperation:
         half = self.each // 2
         while half:
             name = f"_low{number}_{half}"
-            lane = Local(name, INT64) if half > 1 else _int64(0)
-            far = _sum(lane, _int64(half)) if half > 1 else _int64(1)
-            before = _times(far, GROUP) if half > 1 else _int64(GROUP)
+            lane = Local(name, INT64) if half > 1 else int64(0)
+            far = plus(lane, half) if half > 1 else int64(1)
+            before = _times(far, GROUP) if half > 1 else int64(GROUP)
             joined, both = held.combine(held.read(lane), held.read(far))
-            there = _test("less", _sum(before, self.member), self.covered)
+            there = test("less", plus(before, self.member), self.covered)
             step = If(there, (*joined, *held.write(lane, both)))
-            body += _counted(name, _int64(half), [step]) if half > 1 else [step]
+            body += _counted(name, int64(half), [step]) if half > 1 else [step]
             half //= 2
         mine = [Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
         theirs = [Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
-        pairs = zip(mine, held.read(_int64(0)), strict=True)
+        pairs = zip(mine, held.read(int64(0)), strict=True)
         body += [Declare(local.name, local.type, part) for local, part in pairs]
         body += [Declare(local.name, local.type) for local in theirs]
         distance = GROUP // 2
         while distance:
             body += [Shuffle(there.name, here, distance) for here, there in zip(mine, theirs, strict=True)]
             joined, both = held.combine(mine, theirs)
-            reached = _test("less", _sum(self.member, _int64(distance)), self.covered)
+            reached = test("less", plus(self.member, distance), self.covered)
             kept = tuple(Assign(local.name, part) for local, part in zip(mine, both, strict=True))
             body.append(If(reached, (*joined, *kept)))
             distance //= 2
@@ -231,23 +211,8 @@ class _Cooperation:
 
     def _inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
-        position = _sum(Local(START, INT64), place)
-        distance = apply("subtract", position, self.here)
-        changed, names = renamed(body, f"_{label}")
-
-        def change(expr: Expr) -> Expr:
-            match expr:
-                case Element(param, kind):
-                    return Moved(param, (self.axis,), (distance,), kind)
-                case Query("", "coordinate", Const() as along) if int(along.value) == self.axis:
-                    return position
-                case Query("", "shape", Const() as along) if int(along.value) == self.axis:
-                    return Local(AXIS, INT64)
-                case _:
-                    return expr
-
-        rewrite = rewriter(change)
-        return map_expressions(changed, rewrite), lambda expr: rewrite(names(expr))
+        position = plus(Local(START, INT64), place)
+        return relocated(body, label, self.axis, position, minus(position, self.here))
 
 
 def _dtype(value: Expr) -> DType:

@@ -6,19 +6,15 @@ other, so that the lanes of a machine, which lie along the last axis, never meet
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from fusec.dtypes import BOOL, INT64
-from fusec.ir.expr import Apply, Const, Expr, Struct, apply, const
+from fusec.dtypes import INT64
+from fusec.ir.expr import Expr, Struct, apply
 from fusec.ir.loops import (
     Assign,
     Call,
     Declare,
-    Element,
     Field,
     If,
     Local,
-    Moved,
     Program,
     Query,
     ScalarParam,
@@ -26,7 +22,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, Reduction, Stage, parts_of
-from fusec.ir.walk import map_expressions, renamed, rewriter
+from fusec.passes.counting import int64, least, minus, plus, relocated, test
 
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
@@ -37,11 +33,8 @@ def serialise(reduction: Reduction, axis: int) -> Program:
     It takes AXIS, the axis's extent, as a further scalar parameter. Inputs must have their own strides along the axis,
     one element apart; what `finish` stores has one element for each chunk.
     """
-    chunk = Query("", "coordinate", const(axis, INT64), INT64)
-    extent = Local(AXIS, INT64)
-    start = apply("multiply", chunk, const(ROUNDS, INT64))
-    left = apply("subtract", extent, Local(START, INT64))
-    covered = apply("where", apply("less", left, const(ROUNDS, INT64)), left, const(ROUNDS, INT64))
+    start = apply("multiply", _chunk(axis), int64(ROUNDS))
+    covered = least(minus(Local(AXIS, INT64), Local(START, INT64)), ROUNDS)
     body: list[Stmt] = [Declare(START, INT64, start), Declare(COVERED, INT64, covered)]
     for number, stage in enumerate(reduction.stages):
         body += _stage(stage, number, axis)
@@ -55,11 +48,17 @@ def serialise(reduction: Reduction, axis: int) -> Program:
     return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
 
+def _chunk(axis: int) -> Expr:
+    """The number of the chunk."""
+    return Query("", "coordinate", int64(axis), INT64)
+
+
 def _stage(stage: Stage, number: int, axis: int) -> list[Stmt]:
     """The loop over the chunk's elements, and what follows it."""
     step = f"{STEP}{number}"
     here = Local(step, INT64)
-    inside, rewrite = _along(stage.body, number, axis, step)
+    position = plus(Local(START, INT64), here)
+    inside, rewrite = relocated(stage.body, f"{number}", axis, position, minus(position, _chunk(axis)))
     before: list[Stmt] = []
     after: list[Stmt] = []
     if stage.accumulator is not None:
@@ -70,9 +69,9 @@ def _stage(stage: Stage, number: int, axis: int) -> list[Stmt]:
             whole = Local(running, stage.accumulator.type)
             for (name, dtype), (field, _) in zip(stage.accumulator.parts, stage.accumulator.type.fields, strict=True):
                 after.append(Declare(name, dtype, Field(whole, field, dtype)))
-    condition = apply("less", here, Local(COVERED, INT64))
-    advance = Assign(step, apply("add", here, const(1, INT64)))
-    count = Declare(step, INT64, const(0, INT64))
+    condition = test("less", here, Local(COVERED, INT64))
+    advance = Assign(step, plus(here, 1))
+    count = Declare(step, INT64, int64(0))
     return [*before, count, While(condition, inside, (advance,)), *after, *stage.then]
 
 
@@ -80,29 +79,4 @@ def _accumulate(accumulator: Accumulator, running: str, value: Expr, here: Expr)
     """The first element as it is, then combinations."""
     before = Local(running, accumulator.type)
     combined = Call(accumulator.combine, (before, value), accumulator.type)
-    is_first = Apply("equal", (here, const(0, INT64)), BOOL)
-    return (If(is_first, (Assign(running, value),), (Assign(running, combined),)),)
-
-
-def _along(
-    body: tuple[Stmt, ...], number: int, axis: int, step: str
-) -> tuple[tuple[Stmt, ...], Callable[[Expr], Expr]]:
-    """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
-    chunk = Query("", "coordinate", const(axis, INT64), INT64)
-    position = apply("add", Local(START, INT64), Local(step, INT64))
-    distance = apply("subtract", position, chunk)
-    inside, names = renamed(body, f"_{number}")
-
-    def change(expr: Expr) -> Expr:
-        match expr:
-            case Element(param, kind):
-                return Moved(param, (axis,), (distance,), kind)
-            case Query("", "coordinate", Const() as along) if int(along.value) == axis:
-                return position
-            case Query("", "shape", Const() as along) if int(along.value) == axis:
-                return Local(AXIS, INT64)
-            case _:
-                return expr
-
-    rewrite = rewriter(change)
-    return map_expressions(inside, rewrite), lambda expr: rewrite(names(expr))
+    return (If(test("equal", here, 0), (Assign(running, value),), (Assign(running, combined),)),)

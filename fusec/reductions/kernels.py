@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING
 
 from fusec import forking, pipeline
 from fusec.errors.arguments import (
-    DefinitionNotText,
-    InvalidKernelName,
     OutGivenTwice,
-    ReservedParameterName,
     UnknownKeyword,
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
 )
-from fusec.frontends.params import parse_params
 from fusec.kernel import Fp
-from fusec.kernels import KEYWORDS
+from fusec.kernels import check_names, check_texts, parameters
 from fusec.operands import is_foreign
-from fusec.planned import MAX_PLANS, briefly
+from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions import calls
 from fusec.reductions.binding import Axis
 from fusec.reductions.calls import Call, Plan
 from fusec.reductions.pipeline import ReductionDefinition, Source
-from fusec.signature import Parameter, Signature, join
+from fusec.signature import Signature, join
 
 if TYPE_CHECKING:
     from fusec.explain import Explanation
@@ -71,6 +67,19 @@ class Reducing:
         self._entries: dict[object, int] = {}
         self.quick: dict[object, Callable[..., object]] = {}  # by (axis, keepdims, out is given): what is tried first
 
+    def check_counts(self, args: tuple[object, ...], out: object) -> None:
+        """Raise for a number of arguments or outputs that is not the kernel's."""
+        if len(args) not in (self.nin, self.nargs):
+            raise WrongNumberOfArguments(
+                self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)
+            ).at()
+        if out is not None:
+            if len(args) != self.nin:
+                raise OutGivenTwice(self.name).at()
+            count = len(out) if isinstance(out, (tuple, list)) else 1
+            if count != self.nout:
+                raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
+
     def reduce(
         self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object, stream: object = None
     ) -> tuple[object, ...]:
@@ -101,11 +110,7 @@ class Reducing:
         if found is None:
             from fusec.reductions import device_calls
 
-            found = device_calls.make_plan(self, call)
-            with forking.lock:
-                if len(self._device_plans) >= MAX_PLANS:
-                    self._device_plans.clear()
-                self._device_plans[call.key] = found
+            found = keep(self._device_plans, call.key, device_calls.make_plan(self, call))
         self.last = found.bound
         return found
 
@@ -113,11 +118,7 @@ class Reducing:
         """The plan of a call, made at the first call of its kind and remembered."""
         found = self._plans.get(call.key)
         if found is None:
-            found = calls.make_plan(self, call)
-            with forking.lock:
-                if len(self._plans) >= MAX_PLANS:
-                    self._plans.clear()
-                self._plans[call.key] = found
+            found = keep(self._plans, call.key, calls.make_plan(self, call))
         else:
             self._hasten(found, call)
         self.last = found.bound
@@ -156,10 +157,9 @@ class ReductionKernel(Reducing):
     ``_in_ind.get()[d]`` and ``_out_ind.get()[d]``. reduce_expr: the combination of ``a`` and ``b``, which must be
     associative and commutative; the order is fixed by shape and strides, so that results are reproducible to the bit.
     post_map_expr: assigns the outputs from ``a``. identity: what a total of no elements is, and what elements that
-    ``where=`` leaves
-    out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or
-    a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device
-    functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
+    ``where=`` leaves out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and
+    ``b``, a scalar or a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16.
+    preamble: device functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
     Raises FusecError with the place in the text if a declaration or an expression is not well formed.
     """
 
@@ -184,20 +184,14 @@ class ReductionKernel(Reducing):
             "in_params": in_params, "out_params": out_params, "map_expr": map_expr, "reduce_expr": reduce_expr,
             "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
         }  # fmt: skip
-        for part, text in texts.items():
-            if not isinstance(text, str):
-                raise DefinitionNotText(str(name), part, "a text (str)", type(text).__name__, "pass a text").at()
-        if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
-            raise InvalidKernelName(name).at()
+        check_texts(name, texts, options)
         start = None if identity is None or not str(identity).strip() else str(identity)
         definition = ReductionDefinition(
             in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
             tuple(options),
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
-        for param in signature.params:
-            if param.name in ("i", "_ind"):
-                raise ReservedParameterName(param.name).at()
+        check_names(signature)
         words = re.findall(r"[A-Za-z_]\w*", f"{map_expr} {post_map_expr} {preamble}")
         super().__init__(definition, signature, uses_index=not INDEX_NAMES.isdisjoint(words), fp=pipeline.check_fp(fp))
         definition.read()
@@ -234,16 +228,7 @@ class ReductionKernel(Reducing):
         for keyword in unknown:
             cure = "a call takes axis=, keepdims=, out=, where= and stream=; inputs and outputs are positional"
             raise UnknownKeyword(self.name, keyword, cure).at()
-        if len(args) not in (self.nin, self.nargs):
-            raise WrongNumberOfArguments(
-                self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)
-            ).at()
-        if out is not None:
-            if len(args) != self.nin:
-                raise OutGivenTwice(self.name).at()
-            count = len(out) if isinstance(out, (tuple, list)) else 1
-            if count != self.nout:
-                raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
+        self.check_counts(args, out)
         results = self.reduce(args, out, axis, keepdims, where, stream)
         return results[0] if self.nout == 1 else results
 
@@ -306,9 +291,3 @@ def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
 def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp) -> ReductionKernel:
     """Rebuild a pickled kernel from its texts."""
     return cls(*args, fp=fp)  # type: ignore[arg-type]
-
-
-def parameters(text: str, which: str) -> tuple[Parameter, ...]:
-    """The declared parameters of one side. which: "input" or "output"."""
-    declared = parse_params(text, which)  # type: ignore[arg-type]
-    return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)

@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING
 
 from fusec import forking, pipeline
 from fusec.dtypes import BOOL
-from fusec.errors.arguments import (
-    DefinitionNotText,
-    InvalidKernelName,
-    OutGivenTwice,
-    ReservedParameterName,
-    WrongNumberOfArguments,
-    WrongNumberOfOutputs,
-)
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.kernel import Fp
-from fusec.kernels import KEYWORDS
-from fusec.planned import MAX_PLANS, briefly
+from fusec.kernels import check_names, check_texts, parameters
+from fusec.planned import briefly, keep
 from fusec.reductions.calls import Call
-from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device, parameters
+from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device
 from fusec.reductions.pipeline import ReductionDefinition
 from fusec.scans import calls
 from fusec.scans.calls import Plan
 from fusec.scans.pipeline import ScanDefinition
-from fusec.signature import Signature, join
+from fusec.signature import Signature
 
 if TYPE_CHECKING:
     from fusec.reductions.device_calls import Call as DeviceCall
@@ -47,11 +39,7 @@ class Scanning(Reducing):
         key = (call.key, reverse)
         found = self._scan_plans.get(key)
         if found is None:
-            found = calls.make_plan(self, call, reverse)
-            with forking.lock:
-                if len(self._scan_plans) >= MAX_PLANS:
-                    self._scan_plans.clear()
-                self._scan_plans[key] = found
+            found = keep(self._scan_plans, key, calls.make_plan(self, call, reverse))
         return found
 
     def device_scan_plan(self, call: DeviceCall, reverse: bool) -> DevicePlan:
@@ -61,11 +49,7 @@ class Scanning(Reducing):
         if found is None:
             from fusec.scans import device_calls
 
-            found = device_calls.make_plan(self, call, reverse)
-            with forking.lock:
-                if len(self._device_scan_plans) >= MAX_PLANS:
-                    self._device_scan_plans.clear()
-                self._device_scan_plans[key] = found
+            found = keep(self._device_scan_plans, key, device_calls.make_plan(self, call, reverse))
         return found
 
 
@@ -105,11 +89,7 @@ class ScanKernel(Scanning):
             "in_params": in_params, "out_params": out_params, "map_expr": map_expr, "scan_expr": scan_expr,
             "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
         }  # fmt: skip
-        for part, text in texts.items():
-            if not isinstance(text, str):
-                raise DefinitionNotText(str(name), part, "a text (str)", type(text).__name__, "pass a text").at()
-        if not re.fullmatch(r"[a-zA-Z_]\w*", name, re.ASCII) or name in KEYWORDS:
-            raise InvalidKernelName(name).at()
+        check_texts(name, texts, options)
         start = None if identity is None or not str(identity).strip() else str(identity)
         if not inclusive and start is None:
             raise ExclusiveWithoutIdentity(name).at()
@@ -129,9 +109,7 @@ class ScanKernel(Scanning):
     @staticmethod
     def _check(signature: Signature, segments: str | None, text: str) -> None:
         """Names that mean something else, and segments that are not there."""
-        for param in signature.params:
-            if param.name in ("i", "_ind"):
-                raise ReservedParameterName(param.name).at()
+        check_names(signature)
         for word in re.findall(r"[A-Za-z_]\w*", text):
             if word in INDEX_NAMES:
                 raise NoPositionInScan(word).at()
@@ -156,16 +134,7 @@ class ScanKernel(Scanning):
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
         begin at the end of the axis. stream: for arrays on a GPU.
         """
-        if len(args) not in (self.nin, self.nargs):
-            raise WrongNumberOfArguments(
-                self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)
-            ).at()
-        if out is not None:
-            if len(args) != self.nin:
-                raise OutGivenTwice(self.name).at()
-            count = len(out) if isinstance(out, (tuple, list)) else 1
-            if count != self.nout:
-                raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
+        self.check_counts(args, out)
         if is_on_device(args, out, True):
             with forking.lock:
                 from fusec.scans import device_calls
