@@ -74,3 +74,9 @@ def test_explain_counts_kernels_and_bytes(kernel):
     partial = 300 * 3 * 4
     assert report.bytes_moved == x.nbytes + 20_000 * 4 + 2 * partial + 300 * 4
     assert "one element after the other" in dict(kernel.explain(x, x, axis=0).lines)["kernel 1"]
+
+
+@pytest.mark.parametrize("make", [fusec.ReductionKernel, fusec.ScanKernel])
+def test_options_are_a_tuple_of_texts(make):
+    with pytest.raises(fusec.FusecTypeError, match="must be a tuple of texts, not str"):
+        make("T x", "T y", "x", "a + b", "y = a", "0", options="-DN=3")
