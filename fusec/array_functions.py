@@ -24,7 +24,7 @@ from fusec.errors.python import (
     UnexpectedArgument,
 )
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.layouts import Shape
 from fusec.operands import is_foreign
 from fusec.pipeline import Source, Specialisation

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, get_args
 
 from fusec import debug, dtypes, forking
 from fusec.errors.targets import SettingNotUnderstood
-from fusec.kernel import Fp, Kernel, Layout, Slot, SlotKind, Step, Target
+from fusec.generated import Fp, Kernel, Layout, Slot, SlotKind, Step, Target
 from fusec.records import dataclass
 
 MAGIC = b"\x93FUSEC\r\n"  # the line end shows a transfer in text mode

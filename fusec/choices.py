@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.records import dataclass, replace
 
 if TYPE_CHECKING:
     from fusec.array_functions import Elementwise
-    from fusec.kernel import Kernel
+    from fusec.generated import Kernel
     from fusec.kernels import ElementwiseKernel
     from fusec.pipeline import Source, Specialisation, Text
     from fusec.reductions.binding import Bound

@@ -12,7 +12,7 @@ from fusec.captures import Origin, Text
 from fusec.checked import Bounds, wanted
 from fusec.errors.python import NotAFunction
 from fusec.explicit import Explicit
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.planned import briefly
 from fusec.stencils import Stencil, border_of
 

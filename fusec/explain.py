@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from fusec.kernel import Fp, Kernel, Step
+from fusec.generated import Fp, Kernel, Step
 from fusec.plans import Plan, Space
 from fusec.records import dataclass
 

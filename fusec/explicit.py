@@ -14,7 +14,7 @@ from fusec.errors.python import BadParameter, UnexpectedArgument
 from fusec.frontends.python import scan
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.frontends.python.grid import grid_loop
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.layouts import Shape
 from fusec.operands import is_number
 from fusec.planned import briefly

@@ -25,7 +25,7 @@ from fusec.errors.arguments import (
     WrongNumberOfOutputs,
 )
 from fusec.frontends.params import parse_params
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
 from fusec.planned import Planned, briefly, runner

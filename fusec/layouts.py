@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fusec.dtypes import DType, real_type
-from fusec.kernel import Layout, Step
+from fusec.generated import Layout, Step
 from fusec.records import dataclass
 
 Shape = tuple[int, ...]

@@ -19,7 +19,7 @@ from fusec.diagnostics import did_you_mean
 from fusec.dtypes import DType
 from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
 from fusec.forking import forks_wait
-from fusec.kernel import Fp, Kernel, Layout, Step
+from fusec.generated import Fp, Kernel, Layout, Step
 from fusec.records import dataclass, replace
 from fusec.version import VERSION
 
@@ -317,7 +317,7 @@ def _build() -> str:
         if name.endswith((".py", ".lark"))
         for status in [os.stat(os.path.join(place, name))]
     ]
-    for name in ("dtypes.py", "kernel.py", "layouts.py", "ops.py"):
+    for name in ("dtypes.py", "generated.py", "layouts.py", "ops.py"):
         status = os.stat(here / name)
         rows.append(("fusec", name, status.st_size, status.st_mtime_ns))
     return cache.digest(repr(sorted(rows)))

@@ -11,7 +11,7 @@ from fusec.calls import Call
 from fusec.dtypes import DType
 from fusec.errors import FusecError
 from fusec.errors.arguments import UnknownScalar
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
 from fusec.plans import Plan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fusec import layouts
 from fusec.dtypes import DType
-from fusec.kernel import Kernel, Layout, Slot
+from fusec.generated import Kernel, Layout, Slot
 from fusec.layouts import Nest, Shape, View
 from fusec.records import dataclass
 from fusec.scalars import encode

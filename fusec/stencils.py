@@ -11,7 +11,7 @@ from fusec.captures import Captured, Origin, constant_of
 from fusec.errors.python import BadBoundary, BadParameter
 from fusec.frontends.python import scan
 from fusec.frontends.python.definition import Border, Capture, FunctionText, PythonDefinition
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.records import replace
 from fusec.signature import Parameter
 

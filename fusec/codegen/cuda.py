@@ -34,8 +34,8 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
+from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
-from fusec.kernel import Fp, Kernel, Layout
 
 THREADS = 256  # a block; what __launch_bounds__ promises
 

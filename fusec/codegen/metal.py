@@ -37,8 +37,8 @@ from fusec.dtypes import (
     DType,
 )
 from fusec.errors.targets import TooManyArrays
+from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
-from fusec.kernel import Fp, Kernel, Layout
 
 BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
 FUNCTION = "static "

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from fusec import debug
+from fusec.generated import Fp
 from fusec.ir.loops import Program
-from fusec.kernel import Fp
 from fusec.passes import approximate, contract, expand, fit, fold, merge, narrow, prune, reuse, share, simplify
 from fusec.passes.approximate import Native
 

@@ -12,9 +12,9 @@ from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.errors.reductions import RowsTooLong
 from fusec.explain import Explanation
+from fusec.generated import Fp
 from fusec.ir.graph import Graph
 from fusec.ir.text import print_graph
-from fusec.kernel import Fp
 from fusec.operands import is_number
 from fusec.passes.stage import elements_of, in_place, stage
 from fusec.planned import MAX_PLANS, briefly

@@ -9,11 +9,11 @@ import numpy as np
 
 from fusec import calls as elementwise_calls
 from fusec.dtypes import INT64
+from fusec.generated import Fp
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Graph, Input
 from fusec.ir.reductions import REDUCED
 from fusec.ir.text import print_graph
-from fusec.kernel import Fp
 from fusec.layouts import Shape
 from fusec.operands import is_foreign, is_number
 from fusec.passes.stage import elements_of

@@ -15,7 +15,7 @@ from fusec.errors.arguments import (
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
 )
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
 from fusec.operands import is_foreign
 from fusec.planned import MAX_PLANS, briefly, keep
@@ -27,7 +27,7 @@ from fusec.signature import Signature, join
 
 if TYPE_CHECKING:
     from fusec.explain import Explanation
-    from fusec.kernel import Kernel
+    from fusec.generated import Kernel
     from fusec.layouts import Shape
     from fusec.reductions.binding import Bound
     from fusec.reductions.device_calls import Call as DeviceCall

@@ -11,7 +11,7 @@ from fusec import cache, debug, pipeline
 from fusec.dtypes import BOOL, DType
 from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.forking import forks_wait
-from fusec.kernel import Fp, Kernel
+from fusec.generated import Fp, Kernel
 from fusec.records import dataclass, replace
 from fusec.reductions.plans import Phase
 

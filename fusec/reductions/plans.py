@@ -13,9 +13,9 @@ from typing import Protocol
 
 from fusec import layouts
 from fusec.dtypes import DType
+from fusec.generated import Kernel, Layout, Slot
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import SHORT, chunk_of
-from fusec.kernel import Kernel, Layout, Slot
 from fusec.layouts import WIDE, Nest, Shape, View
 from fusec.passes.phases import Role
 from fusec.records import dataclass, replace

@@ -10,9 +10,9 @@ from fusec import pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import UnknownScalar, UnknownTarget
 from fusec.explain import FP, Explanation
+from fusec.generated import Kernel, Step
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS
-from fusec.kernel import Kernel, Step
 from fusec.layouts import Shape
 from fusec.records import replace
 from fusec.reductions import pipeline as stages

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fusec import forking, pipeline
 from fusec.dtypes import BOOL
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
-from fusec.kernel import Fp
+from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
 from fusec.planned import briefly, keep
 from fusec.reductions.calls import Call

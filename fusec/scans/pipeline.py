@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fusec import cache, debug, pipeline
 from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
-from fusec.kernel import Kernel
+from fusec.generated import Kernel
 from fusec.records import dataclass, replace
 from fusec.reductions.pipeline import ReductionDefinition, Request
 from fusec.scans.plans import Form

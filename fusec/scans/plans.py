@@ -11,9 +11,9 @@ from math import prod
 
 from fusec import layouts
 from fusec.dtypes import DType
+from fusec.generated import Layout
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import GIVEN, PARTIAL, PREFIX, SHORT, Role, chunk_of, levels_of
-from fusec.kernel import Layout
 from fusec.layouts import WIDE, Nest, Shape, View
 from fusec.records import dataclass, replace
 from fusec.reductions.plans import Operand, dense

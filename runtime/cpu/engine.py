@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from fusec.kernel import Kernel
+from fusec.generated import Kernel
 from fusec.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.grain import Grain, grain_of

@@ -21,7 +21,7 @@ import numpy as np
 
 from fusec import debug
 from fusec.dtypes import FLOAT32, FLOAT64, INT64, DType
-from fusec.kernel import Layout, Step
+from fusec.generated import Layout, Step
 from fusec.records import dataclass
 from fusec.runtime.cpu import description as d
 from fusec.runtime.cpu import jit, memory, threads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import cached_property
 
-from fusec.kernel import Kernel, Step
+from fusec.generated import Kernel, Step
 from fusec.records import dataclass
 from fusec.runtime.cpu.machine import thread_count
 

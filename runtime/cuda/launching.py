@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fusec.errors.targets import BlockSizeRefused, LaunchFailed
-from fusec.kernel import Kernel, Slot
+from fusec.generated import Kernel, Slot
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import Device
 from fusec.runtime.cuda.libraries import cuda_core, driver_api

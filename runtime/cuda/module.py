@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from fusec import debug, forking
 from fusec.errors.targets import CudaCallFailed, DriverTooOld
-from fusec.kernel import Kernel
+from fusec.generated import Kernel
 from fusec.records import dataclass, field
 from fusec.runtime.cuda import driver, nvrtc
 from fusec.runtime.cuda.libraries import driver_api

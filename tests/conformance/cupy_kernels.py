@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fusec import pipeline
 from fusec.errors import FusecError
-from fusec.kernel import Kernel
+from fusec.generated import Kernel
 from fusec.kernels import ElementwiseKernel
 
 HERE = Path(__file__).parent

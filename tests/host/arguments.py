@@ -7,8 +7,8 @@ import numpy as np
 from guarded import Guarded
 
 from fusec.dtypes import COMPLEX128
+from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel, Layout, Slot, Step
 
 
 def broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ import numpy as np
 import ptx
 from arguments import encode
 
+from fusec.generated import Kernel
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel
 
 ORDERS: tuple[ptx.Order, ...] = ("ascending", "descending", "shuffled")
 ARCH = "compute_75"

@@ -22,8 +22,8 @@ from programs import Case  # noqa: E402
 
 from fusec import passes  # noqa: E402
 from fusec.codegen import llvm  # noqa: E402
+from fusec.generated import Layout  # noqa: E402
 from fusec.ir.loops import Program  # noqa: E402
-from fusec.kernel import Layout  # noqa: E402
 from fusec.runtime.cpu import engine, threads  # noqa: E402
 from fusec.runtime.cpu.grain import Grain  # noqa: E402
 from fusec.runtime.cpu.processor import Processor, processor  # noqa: E402

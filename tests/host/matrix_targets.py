@@ -19,9 +19,9 @@ from programs import Case
 from fusec import passes
 from fusec.codegen import cuda, metal
 from fusec.dtypes import real_type
+from fusec.generated import Kernel, Layout
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel, Layout
 from fusec.passes.expand import expand
 
 Outputs = dict[str, np.ndarray]

@@ -22,8 +22,8 @@ from arguments import encode, value_of
 from fibers import Argument, Buffer, Extent, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
+from fusec.generated import Kernel, Slot
 from fusec.ir.loops import Program
-from fusec.kernel import Kernel, Slot
 
 HERE = Path(__file__).parent
 NAMES = [f"clang++-{version}" for version in range(24, 16, -1)]  # older ones have no half on every machine

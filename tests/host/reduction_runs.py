@@ -12,10 +12,10 @@ from ptx.syntax import Module
 
 from fusec import layouts, passes
 from fusec.dtypes import from_numpy
+from fusec.generated import Kernel, Layout, Slot
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, Reduction, chunk_of
-from fusec.kernel import Kernel, Layout, Slot
 from fusec.layouts import View
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction

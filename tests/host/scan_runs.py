@@ -10,10 +10,10 @@ from fibers import Buffer, Output, Workspace
 from reduction_runs import Reduced, _bytes, view_of
 
 from fusec import layouts, passes
+from fusec.generated import Kernel
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.reductions import AXIS
 from fusec.ir.scans import between
-from fusec.kernel import Kernel
 from fusec.passes.expand import expand
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows

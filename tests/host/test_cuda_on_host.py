@@ -12,8 +12,8 @@ from statement_programs import ATOMIC_OPS, atomic_case
 from fusec.codegen import cuda
 from fusec.dtypes import ALL, COMPLEX64
 from fusec.errors import FusecError
+from fusec.generated import Kernel
 from fusec.ir.interpret import interpret
-from fusec.kernel import Kernel
 
 pytestmark = pytest.mark.skipif(GXX is None, reason="g++ compiles emitted CUDA for the CPU")
 

@@ -17,9 +17,9 @@ from same_bits import assert_same_bits
 
 from fusec import pipeline
 from fusec.codegen import cuda, metal
+from fusec.generated import Fp, Kernel
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
-from fusec.kernel import Fp, Kernel
 from fusec.kernels import ElementwiseKernel
 from fusec.passes import expand
 from fusec.records import replace

@@ -11,8 +11,8 @@ from statement_programs import ATOMIC_OPS, atomic_case
 from fusec.codegen import metal
 from fusec.dtypes import ALL, COMPLEX, FLOAT32, INT32, UINT32, UINT64
 from fusec.errors import FusecError
+from fusec.generated import Kernel
 from fusec.ir.interpret import interpret
-from fusec.kernel import Kernel
 
 pytestmark = pytest.mark.skipif(CLANG is None, reason="clang compiles emitted Metal for the CPU; set FUSEC_CLANG")
 

@@ -11,7 +11,7 @@ from test_cuda_on_host import ATOMICS
 
 from fusec.codegen import cuda
 from fusec.dtypes import FLOAT32
-from fusec.kernel import Kernel, Layout, Step
+from fusec.generated import Kernel, Layout, Step
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
 

@@ -11,8 +11,8 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from fusec.codegen.llvm import PASSES
+from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.ir.loops import Program, ScalarParam
-from fusec.kernel import Kernel, Layout, Slot, Step
 
 _numbers = itertools.count()
 

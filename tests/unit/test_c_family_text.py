@@ -12,6 +12,7 @@ from fusec.codegen.c_family.facts import always_stores, shared
 from fusec.codegen.c_family.names import Names
 from fusec.dtypes import ALL, BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INTEGERS, UINT32, DType
 from fusec.errors import FusecError
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -28,7 +29,6 @@ from fusec.ir.loops import (
     ScalarParam,
     Store,
 )
-from fusec.kernel import Layout, Step
 from fusec.source import SourceFile
 
 

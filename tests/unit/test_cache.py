@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fusec import cache
 from fusec.cache import Cache, default_cache, pack_kernel, unpack_kernel
 from fusec.dtypes import COMPLEX128, FLOAT32, INT64
-from fusec.kernel import Kernel, Layout, Slot, Step
+from fusec.generated import Kernel, Layout, Slot, Step
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and owners are those of POSIX")
 unprivileged = pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is read-only to root")

@@ -14,7 +14,7 @@ import pytest
 from fusec.cache import pack_kernel, unpack_kernel
 from fusec.dtypes import INT64
 from fusec.errors import FusecError
-from fusec.kernel import Kernel, Layout, Slot, Step
+from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, grain, jit, machine, threads
 from fusec.runtime.cpu.processor import processor
 

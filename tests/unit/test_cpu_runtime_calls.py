@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusec.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT32, UINT64, DType
-from fusec.kernel import Kernel, Layout, Slot, Step
+from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, fastcall, memory
 from fusec.runtime.cpu.fastcall import ArgSpec, make
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from fusec.codegen.llvm import generate
 from fusec.dtypes import COMPUTE_FLOATS, FLOAT32, DType
+from fusec.generated import Kernel
 from fusec.ir import interpret
 from fusec.ir.expr import apply
 from fusec.ir.loops import Assign, Program
-from fusec.kernel import Kernel
 from fusec.math import callees, define
 from fusec.passes.expand import expand
 from tests.support.llvm_check import elementwise

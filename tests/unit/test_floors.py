@@ -35,14 +35,14 @@ FLOORS = (
     {"math"},
     {"ir", "operands"},
     {"layouts", "scalars", "signature"},
-    {"errors", "kernel"},
+    {"errors", "generated"},
     {"diagnostics", "ops"},
     {"source", "dtypes", "debug", "grammar", "version", "random"},
     {"records", "forking", "intrinsics"},
 )
 # parts of what is called, which may name it in annotations
 ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "device_plans", "device_entries", "entries", "calls"}
-SEEN_BY_RUNTIME = {"kernel", "errors", "dtypes", "debug", "forking", "records"}
+SEEN_BY_RUNTIME = {"generated", "errors", "dtypes", "debug", "forking", "records"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {
     "fusec.errors.base",  # the catalogue is filled while classes are defined, under the lock of the import

@@ -10,7 +10,7 @@ import pytest
 import fusec
 from fusec import pipeline
 from fusec.codegen import llvm
-from fusec.kernel import Kernel, Layout, Step
+from fusec.generated import Kernel, Layout, Step
 from fusec.runtime.cpu import engine
 from fusec.runtime.cpu.processor import processor
 

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from fusec import layouts
 from fusec.dtypes import FLOAT32, from_numpy
-from fusec.kernel import Step
+from fusec.generated import Step
 from fusec.layouts import View
 
 

@@ -15,10 +15,10 @@ from fusec import pipeline
 from fusec.codegen.llvm import generate
 from fusec.codegen.llvm.interior import parts_of
 from fusec.dtypes import FLOAT32, UINT8, DType
+from fusec.generated import Layout, Step
 from fusec.ir.loops import If, Program
 from fusec.ir.verify import verify
 from fusec.ir.walk import statements
-from fusec.kernel import Layout, Step
 from tests.support.llvm_runner import fresh_symbol, run
 
 WIDTHS = (1, 2, 3, 15, 16, 17, 18, 19, 33, 34, 35, 50, 66, 67, 97)

@@ -19,6 +19,7 @@ from fusec.dtypes import (
     UINT8,
     DType,
 )
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -35,7 +36,6 @@ from fusec.ir.loops import (
     ScalarParam,
     Store,
 )
-from fusec.kernel import Layout, Step
 from tests.support.llvm_check import POSITION, at, check, element, elementwise, int64
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
 

@@ -16,11 +16,11 @@ from fusec.codegen.c_family.statements import Statements, harmless
 from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
+from fusec.generated import Fp, Kernel, Layout, Step
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import is_elementary, operands, statements
-from fusec.kernel import Fp, Kernel, Layout, Step
 from fusec.records import replace
 
 VECTOR_BYTES = 16  # the widest load every GPU has

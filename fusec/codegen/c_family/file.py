@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from fusec.kernel import Kernel
+from fusec.generated import Kernel
 
 Part = tuple[str, str]  # the name it defines and its text; no name: comments and directives
 

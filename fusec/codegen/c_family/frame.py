@@ -9,10 +9,10 @@ from fusec.codegen.c_family.places import Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
+from fusec.generated import Fp, Layout, Slot
 from fusec.ir.expr import Struct
 from fusec.ir.loops import GROUP, ArrayParam, Program, ScalarParam
 from fusec.ir.reductions import AXIS
-from fusec.kernel import Fp, Layout, Slot
 from fusec.layouts import WIDE
 from fusec.records import dataclass, field
 

@@ -12,9 +12,9 @@ from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family.spelling import Spelling
 from fusec.dtypes import COMPLEX128, INT64, DType
+from fusec.generated import Layout, Slot, SlotKind, Step
 from fusec.ir.expr import Apply, Const, Expr
 from fusec.ir.loops import ArrayParam, At, Moved, Program, Query, ScalarParam
-from fusec.kernel import Layout, Slot, SlotKind, Step
 
 Print = Callable[[Expr], Piece]  # prints an int64 value where C converts to it
 SlotKey = tuple[SlotKind, str, int]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusec.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
+from fusec.generated import Target
 from fusec.ir.expr import Pointer, Space, Struct, Type
-from fusec.kernel import Target
 from fusec.records import dataclass, field
 
 if TYPE_CHECKING:

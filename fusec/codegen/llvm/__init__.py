@@ -24,10 +24,10 @@ from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_oper
 from fusec.codegen.llvm.values import Builder
 from fusec.codegen.llvm.walking import WalkNest, is_walk
 from fusec.dtypes import FLOAT32
+from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.loops import GROUP, Program, Shuffle
 from fusec.ir.reductions import Reduction
 from fusec.ir.walk import statements
-from fusec.kernel import Fp, Kernel, Layout
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""

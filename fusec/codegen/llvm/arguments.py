@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusec.codegen.llvm.values import Operand, Value, register_type
 from fusec.dtypes import BOOL, INT64, DType, real_type
-from fusec.kernel import Slot, SlotKind
+from fusec.generated import Slot, SlotKind
 
 
 class Arguments:

@@ -15,6 +15,7 @@ from fusec.codegen.llvm.nest import Row, Site
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.dtypes import INT64, DType
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Type
 from fusec.ir.loops import ArrayParam, Local
 from fusec.ir.reductions import (
@@ -26,7 +27,6 @@ from fusec.ir.reductions import (
     declared,
     parts_of,
 )
-from fusec.kernel import Layout, Step
 from fusec.records import replace
 
 _TILE = 1 << 14  # bytes of the accumulators of a tile: half of a small first cache

@@ -30,6 +30,7 @@ from fusec.codegen.llvm.values import (
     zero_of,
 )
 from fusec.dtypes import INT64, DType
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.loops import (
     At,
@@ -44,7 +45,6 @@ from fusec.ir.loops import (
     Offset,
     Query,
 )
-from fusec.kernel import Layout, Step
 from fusec.passes.split import distances_of
 from fusec.records import dataclass, field
 

@@ -23,8 +23,8 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
 from fusec.codegen.llvm.values import Builder, Value, integer
+from fusec.generated import Layout, Step
 from fusec.ir.loops import Program
-from fusec.kernel import Layout, Step
 from fusec.passes.split import Split, split
 from fusec.passes.stack import loads_of, stack_rows
 from fusec.records import dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.nest import all_expressions
 from fusec.dtypes import DType, compute_type, real_type
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Apply, Expr, type_of
 from fusec.ir.loops import Atomic, DeclareArray, If, Program, Stmt, While
-from fusec.kernel import Layout, Step
 
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway

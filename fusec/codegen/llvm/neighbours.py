@@ -5,10 +5,10 @@ from __future__ import annotations
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, all_expressions
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Const
 from fusec.ir.loops import At, Declare, Element, Moved, Program, Store
 from fusec.ir.walk import expressions
-from fusec.kernel import Layout, Step
 from fusec.passes.split import distances_of
 from fusec.records import dataclass
 

@@ -18,9 +18,9 @@ from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.dtypes import DType
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, If, Load, Moved, Program, Query, ScalarParam, Stmt, While
-from fusec.kernel import Layout, Step
 from fusec.records import dataclass
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide

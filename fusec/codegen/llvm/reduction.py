@@ -11,10 +11,10 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, Site
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.generated import Layout
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
 from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of
-from fusec.kernel import Layout
 
 Known = dict[str, tuple[Type, Operand]]
 

@@ -15,6 +15,7 @@ from fusec.codegen.llvm.nest import Row, Site
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.dtypes import INT64
+from fusec.generated import Layout
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
 from fusec.ir.reductions import (
@@ -26,7 +27,6 @@ from fusec.ir.reductions import (
     declared,
     parts_of,
 )
-from fusec.kernel import Layout
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _HALVES = 96  # the same of the halves that meet

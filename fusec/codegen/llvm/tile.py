@@ -10,8 +10,8 @@ from __future__ import annotations
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, uses_of
 from fusec.codegen.llvm.values import Linear, Value, integer
+from fusec.generated import Layout, Step
 from fusec.ir.loops import Program
-from fusec.kernel import Layout, Step
 from fusec.records import replace
 
 BAND = 64  # rows taken together at most: four cache lines of float32 from every page that a column touches

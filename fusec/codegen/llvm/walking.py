@@ -18,6 +18,7 @@ from fusec.codegen.llvm.nest import Row
 from fusec.codegen.llvm.reduction import Held, Known, PartNest
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.dtypes import DType
+from fusec.generated import Layout
 from fusec.ir.expr import Expr, Struct, Type
 from fusec.ir.loops import (
     Assign,
@@ -32,7 +33,6 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, blocks, expressions, operands, statements
-from fusec.kernel import Layout
 
 _TILE = 1 << 16  # bytes of the variables of a tile, in the second cache: long stretches of rows please prefetchers
 _MOST_COLUMNS = 4096

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fusec.errors.targets import CudaCompileFailed, CudaExtraMissing, NoCudaDriver, NvrtcMissing
-from fusec.kernel import Kernel, Layout
+from fusec.generated import Kernel, Layout
 from fusec.runtime import cuda
 from fusec.runtime.cuda import driver, launching, libraries, nvrtc
 from fusec.runtime.cuda.driver import Device

@@ -14,7 +14,7 @@ from stub import host_twin
 
 from fusec import dtypes
 from fusec.errors import targets
-from fusec.kernel import Kernel
+from fusec.generated import Kernel
 from fusec.runtime import cuda
 from fusec.runtime.cuda import Module, dlpack, driver
 

@@ -7,7 +7,7 @@ import pytest
 from stub import emitted_twin
 
 import fusec
-from fusec.kernel import Kernel, Layout
+from fusec.generated import Kernel, Layout
 from fusec.runtime import cuda
 from fusec.runtime.cuda import nvrtc
 
