@@ -67,19 +67,23 @@ def one(shape: tuple[int, ...], axis: int | None, ours: Any, theirs: Any) -> dic
     return {"shape": shape, "axis": axis, "bytes": x.numel() * 4, "same_bits_as_cpu": same, "seconds": times}
 
 
+def versions() -> dict[str, str]:
+    """Of the libraries that matter here and are installed."""
+    found = {}
+    for name in ("numpy", "cupy-cuda13x", "torch", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
 def main() -> None:
     """Run all cases and write the JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cuda_reductions.json")
     options = parser.parse_args()
     ours, theirs = fusec.ReductionKernel(*TEXTS), cupy.ReductionKernel(*TEXTS)
-    names = ("numpy", "cupy-cuda13x", "torch", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
-    versions = {}
-    for name in names:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     cells = []
     for shape, axis in CASES:
         cells.append(one(shape, axis, ours, theirs))
@@ -87,7 +91,7 @@ def main() -> None:
         print(
             shape, axis, speeds, "same bits" if cells[-1]["same_bits_as_cpu"] else "OTHER BITS THAN THE CPU", flush=True
         )
-    about = {"device": torch.cuda.get_device_name(), "versions": versions}
+    about = {"device": torch.cuda.get_device_name(), "versions": versions()}
     options.out.write_text(json.dumps({"machine": about, "cells": cells}, indent=1) + "\n")
 
 
