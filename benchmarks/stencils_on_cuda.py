@@ -1,4 +1,4 @@
-"""Times 3x3 stencils and transposed operands on an NVIDIA device, beside device copies, CuPy and PyTorch, also compiled.
+"""Times 3x3 stencils and transposed operands on an NVIDIA device beside copies, CuPy and PyTorch, eager and compiled.
 
     python benchmarks/stencils_on_cuda.py [--out results/cuda_stencils.json]
 
