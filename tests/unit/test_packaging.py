@@ -91,6 +91,7 @@ def test_an_sdist_holds_what_a_wheel_and_the_tests_need(dists: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {str(path.relative_to(ROOT)) for path in installed_files().values()} <= names
     others = {"pyproject.toml", "LICENSE", "README.md", "tests/unit/test_packaging.py", ".ci/run", "tools/fits.py"}
+    others |= {"docs/python.md", "docs/edges.png"}
     assert others <= names
 
 

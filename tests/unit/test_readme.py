@@ -1,14 +1,31 @@
-"""What the README shows is what the command prints."""
+"""What the README shows runs, and is what fusec prints."""
 
 import re
 import shlex
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fusec import cli
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+Names = dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
+    """The variables of a session into which all of the README's Python went, one block after the other."""
+    pytest.importorskip("skimage", reason="the photograph is scikit-image's")
+    found: Names = {"__name__": "readme"}
+    for number, text in enumerate(re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)):
+        path = tmp_path_factory.mktemp("readme") / f"block{number}.py"
+        path.write_text(text)  # the text of decorated functions is read from there
+        exec(compile(text, path, "exec"), found)
+    return found
 
 
 def block(after: str, language: str = "") -> str:
@@ -19,9 +36,9 @@ def block(after: str, language: str = "") -> str:
 
 
 def test_the_cuda_text_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    command = block("## What a kernel can say").strip().removeprefix("$ fusec ")
+    command = block("## What a kernel string can say").strip().removeprefix("$ fusec ")
     assert cli.main(shlex.split(command)) == 0
-    assert capsys.readouterr().out.endswith(block("## What a kernel can say", "cuda"))
+    assert capsys.readouterr().out.endswith(block("## What a kernel string can say", "cuda"))
 
 
 def test_the_error_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,10 +47,25 @@ def test_the_error_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().err == shown
 
 
-def test_the_first_program_runs() -> None:
-    names: dict[str, object] = {}
-    exec(block("# fusec", "python"), names)
-    assert getattr(names["z"], "shape", None) == (1_000_000,)
+def test_the_function_becomes_the_cuda_text_shown(names: Names) -> None:
+    shown = block("# fusec", "cuda").removesuffix("}\n")
+    source: Callable[[str], str] = names["edges"].source  # type: ignore[attr-defined]
+    assert textwrap.indent(shown, " " * 8) in source("cuda")
+
+
+def test_the_example_makes_the_same_picture_of_the_same_function(names: Names) -> None:
+    example = (ROOT / "examples/01_edges.py").read_text()
+    shown = block("# fusec", "python")
+    assert shown[shown.index("@fusec") : shown.index("photo")] in example + "\n"
+    assert getattr(names["steep"], "shape", None) == (512, 512)
+    assert (ROOT / "docs/edges.png").stat().st_size < 60_000
+
+
+def test_all_blocks_run_and_give_what_they_say(names: Names) -> None:
+    assert str(names["gelu"](np.zeros(3, "float32")).dtype) == "float32"  # type: ignore[operator]
+    softmax = names["softmax"].explain(np.ones((1000, 256)))  # type: ignore[attr-defined]
+    assert re.search(r"kernels +1\n", str(softmax))
+    np.testing.assert_allclose(np.asarray(names["p"]).sum(axis=1), 1, rtol=1e-5)
 
 
 def test_the_kernel_file_compiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,7 +76,7 @@ def test_the_kernel_file_compiles(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_commands_and_settings_exist() -> None:
-    source = "\n".join(path.read_text() for folder in ("fusec", "runtime") for path in Path(__file__).parents[2].glob(
+    source = "\n".join(path.read_text() for folder in ("fusec", "runtime") for path in ROOT.glob(
         f"{folder}/**/*.py"
     ))  # fmt: skip
     for setting in set(re.findall(r"`(FUSEC_\w+)`", README)):
