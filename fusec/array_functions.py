@@ -28,15 +28,18 @@ from fusec.generated import Fp
 from fusec.layouts import Shape
 from fusec.operands import is_foreign
 from fusec.pipeline import Source, Specialisation
-from fusec.planned import Planned, briefly, runner
+from fusec.planned import Planned, briefly, keep, runner
 from fusec.plans import Plan
 from fusec.records import dataclass, field
 from fusec.scalars import SCALAR_TYPES, encode
 from fusec.signature import Parameter, Signature
 
 if TYPE_CHECKING:
+    from fusec.device_entries import Ready
+    from fusec.device_plans import Repeated
     from fusec.explain import Explanation
     from fusec.frontends.python import syntax as s
+    from fusec.runtime import cuda
 
 RESERVED = ("out", "stream", "block_size")
 MAX_VARIANTS = 64  # combinations of numbers and defaults of one function
@@ -51,6 +54,7 @@ class FunctionSignature(Signature):
 
     definition: PythonDefinition | None = None
     adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
+    inferred: dict[object, dict[str, DType]] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{param.name}: {param.dtype}" if param.dtype else param.name for param in self.inputs)
@@ -74,6 +78,11 @@ class FunctionSignature(Signature):
 
     def with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
         """The dtypes of all parameters; outputs: those of the outputs given."""
+        key = (*types.items(), None, *outputs.items())
+        found = self.inferred.get(key) or keep(self.inferred, key, self._with_results(types, outputs))
+        return dict(found)
+
+    def _with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
         from fusec.frontends.python.lower import infer
 
         assert self.definition is not None, "a variant has a definition"
@@ -132,11 +141,26 @@ class Variant(Planned):
         """The same with checks."""
         return checked.checked(self)
 
+    @cached_property
+    def is_positional(self) -> bool:
+        """Whether arguments by position reach it: no parameter is left to its default before one that is given."""
+        return [param.name for param in self.in_params] == list(self.owner.params[: self.nin])
+
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
         call.key = (id(self), call.key)
-        if self.native:
+        if self.native and self.is_positional:
             self.owner.hasten(self, plan, call, again)
+
+    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Take the short way in later calls on a device, unless arguments by position would mean something else."""
+        if self.is_positional and (self.takes_outputs or len(args) == self.nin):
+            self.owner.repeat(self, args, device, source, ready)
+
+    def remember(self, spec: Specialisation) -> None:
+        """Note what was called last: source() without types shows it."""
+        self.owner.last = self
+        super().remember(spec)
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
         """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
@@ -173,8 +197,9 @@ class Elementwise:
         self._variants: dict[tuple[Form, ...], Variant] = {}
         self._captured: Captured | None = None
         self._declared: dict[str, DType | None] = {}
-        self._last: Variant | None = None
+        self.last: Variant | None = None
         self._fast: Callable[..., object] = self._from_python
+        self._repeated: Repeated | None = None
         self._entries = Entries(self._from_python)
         if isinstance(origin, FunctionType):
             functools.update_wrapper(self, origin)
@@ -222,7 +247,7 @@ class Elementwise:
         self, variant: Variant, args: tuple[object, ...], size: int | Shape, stream: object, threads: int | None
     ) -> tuple[object, ...]:
         """Run a variant, with checks if they are wanted."""
-        self._last = variant
+        self.last = variant
         if self.checks:
             return checked.run(variant.checked, args, size, stream, threads)
         run = calls.run if not any(map(is_foreign, args)) else runner(args)
@@ -333,7 +358,23 @@ class Elementwise:
 
     def hasten(self, variant: Variant, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
-        self._fast = self._entries.after(variant, plan, call, again) or self._fast
+        entry = self._entries.after(variant, plan, call, again)
+        if entry is not None and self._repeated is not None:
+            self._repeated.fallback = entry
+        elif entry is not None:
+            self._fast = entry
+
+    def repeat(self, variant: Variant, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Put what repeats calls on devices before everything else."""
+        with forking.lock:
+            from fusec.device_plans import Repeated
+
+            if self._repeated is None:
+                self._repeated = Repeated(self._fast, self._put_first)
+        self._repeated.add(variant, args, device, source, ready)
+
+    def _put_first(self, entry: Callable[..., object]) -> None:
+        self._fast = entry
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
@@ -354,8 +395,8 @@ class Elementwise:
         self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
     ) -> tuple[Source, Specialisation]:
         """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
-        if types is None and self._last is not None and not scalars:
-            return (self._last.checked if self.checks else self._last).shown_as(None)
+        if types is None and self.last is not None and not scalars:
+            return (self.last.checked if self.checks else self.last).shown_as(None)
         variant, given, by_value = self.shown(types, scalars)
         return (variant.checked if self.checks else variant).shown_as(given, by_value)
 

@@ -25,27 +25,28 @@ MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of 
 
 
 class Repeated:
-    """The calls of one kernel that have a `Ready`; all others go on to `fallback`."""
+    """The calls of one object that have a `Ready`; all others go on to `fallback`.
 
-    def __init__(
-        self, kernel: Planned, fallback: Callable[..., object], install: Callable[[Callable[..., object]], None]
-    ) -> None:
+    An object may stand for several kernels, such as the variants of a function, if the number and the types of the
+    arguments tell them apart.
+    """
+
+    def __init__(self, fallback: Callable[..., object], install: Callable[[Callable[..., object]], None]) -> None:
         """install: makes a function the first to be called."""
         self.fallback = fallback
-        self._kernel = kernel
         self._install = install
         self._front: Callable[..., object] = self.call
         self._entries: set[tuple[object, ...]] = set()
         self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: dict[tuple[object, ...], tuple[Ready, cuda.Source, int]] = {}
+        self._ready: dict[tuple[object, ...], tuple[Planned, Ready, cuda.Source, int]] = {}
         install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
         """Run, or go on."""
-        kernel, readers = self._kernel, self._readers
+        readers = self._readers
         everything = args
         if kwargs:
-            if len(kwargs) != 1 or "out" not in kwargs or len(args) != kernel.nin:
+            if len(kwargs) != 1 or "out" not in kwargs:
                 return self.fallback(*args, **kwargs)
             everything = (*args, kwargs["out"])
         values, marks = [], []
@@ -55,8 +56,9 @@ class Repeated:
                 values.append(value)
                 marks.append(mark)
             key = tuple(marks)
-            ready, source, device = self._ready[key]
-            outputs = _enqueue(ready, values, source.stream(device))
+            kernel, ready, source, device = self._ready[key]
+            is_meant = not kwargs or len(args) == kernel.nin
+            outputs = _enqueue(ready, values, source.stream(device)) if is_meant else None
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             outputs = None
         if outputs is None:
@@ -69,20 +71,19 @@ class Repeated:
         results = outputs if ready.makers else everything[kernel.nin :]
         return results[0] if len(results) == 1 and not kernel.return_tuple else tuple(results)
 
-    def add(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
-        """Remember a kind of call by its arguments."""
+    def add(self, kernel: Planned, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Remember a kind of call of a kernel by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         with forking.lock:
             self._readers |= {**numbers, source.kind: source.read}
             if len(self._ready) >= MAX_READY:
                 self._ready.clear()
             marks = tuple(self._readers[type(arg)](arg)[1] for arg in args)
-            self._ready[marks] = (ready, source, device)
+            self._ready[marks] = (kernel, ready, source, device)
 
     def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
         """Put a function for this kind of call before all that are there."""
-        kernel = self._kernel
-        ready, source, device = self._ready[key]
+        kernel, ready, source, device = self._ready[key]
         if not ready.launcher.only_device:  # which one is current must be looked at in every call
             return
         returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"

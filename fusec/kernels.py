@@ -188,8 +188,8 @@ class ElementwiseKernel(Planned):
             from fusec.device_plans import Repeated
 
             if self._repeated is None:
-                self._repeated = Repeated(self, self._fast, self._put_first)
-        self._repeated.add(args, device, source, ready)
+                self._repeated = Repeated(self._fast, self._put_first)
+        self._repeated.add(self, args, device, source, ready)
 
     def shown_as(
         self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()

@@ -67,6 +67,32 @@ def test_later_calls_see_new_values_addresses_and_numbers(make):
 
 
 @pytest.mark.parametrize("make", LIBRARIES)
+def test_repeated_calls_of_functions_mean_what_the_first_meant(make):
+    blend = fusec.elementwise("def blend(x, weight=0.25, y=1.0):\n    return x * weight + y\n")
+    around = fusec.stencil("def around(a, k=2):\n    return k * a[-1, 0] - a[0, 1]\n", boundary="wrap")
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        x, y = rng.standard_normal((2, 6, 50)).astype("f4")
+        a, b = make(x), make(y)
+        for given in ((), (0.5,), (3,), (np.float32(0.1),), (0.5, 2.0)):
+            np.testing.assert_array_equal(back(blend(a, *given)), blend(x, *given))
+        np.testing.assert_array_equal(back(blend(a, b)), blend(x, y))  # b is the weight, and no output
+        np.testing.assert_array_equal(back(blend(a, y=b)), blend(x, y=y))
+        np.testing.assert_array_equal(back(blend(a, b, b)), blend(x, y, y))
+        out = make(np.zeros_like(x))
+        assert blend(a, 0.5, b, out=out) is out
+        np.testing.assert_array_equal(back(out), blend(x, 0.5, y))
+        np.testing.assert_array_equal(back(around(a)), around(x))
+        np.testing.assert_array_equal(back(around(a, 3)), around(x, 3))
+    assert is_repeated(blend, a)
+    assert is_repeated(blend, a, b)
+    assert is_repeated(blend, a, 0.5, b, out)
+    assert not is_repeated(blend, a, True)
+    assert is_repeated(around, a, 3)
+    assert around.source("cuda")
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
 def test_results_of_repeated_calls_are_laid_out_like_the_first(make):
     kernel = fusec.ElementwiseKernel(*AXPY)
     x = np.arange(24, dtype="f4").reshape(2, 3, 4)

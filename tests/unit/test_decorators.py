@@ -226,3 +226,11 @@ def test_names_need_not_be_ascii_but_entry_points_are():
     assert f.source("cuda").isascii()
     with pytest.raises(FusecError, match='Invalid kernel name: "a b"'):
         fusec.elementwise("def f(x): return x", name="a b")
+
+
+def test_an_argument_by_position_is_never_taken_for_a_later_one_given_by_name_before():
+    blend = fusec.elementwise("def blend(x, weight=0.25, y=1.0):\n    return x * weight + y\n")
+    x, y = np.random.default_rng(0).random((2, 4, 5))
+    for _ in range(4):
+        np.testing.assert_array_equal(blend(x, y=y), x * 0.25 + y)
+        np.testing.assert_array_equal(blend(x, y), x * y + 1.0)
