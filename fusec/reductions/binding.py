@@ -52,7 +52,7 @@ class Bound:
     types: of all parameters. shape: of the walk. shapes: of the outputs. kept: of the totals, without axes kept for
     their place. count: elements of one total. phases: the kernels in order; none if nothing is to be run. partials:
     (name as output, name as input, dtype) of arrays between them. raw: the arrays that the texts address. is_empty:
-    totals have no elements. read: outputs whose elements are read, so that those to allocate start as zeros.
+    totals have no elements. read: outputs of totals that are read, so that those to allocate start as zeros.
     """
 
     types: Mapping[str, DType]
@@ -107,7 +107,8 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
         found = phases(shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses)
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
-    read = frozenset(param.name for param in reduction.arrays if param.written and param.read)
+    # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
+    read = frozenset(each.name for each in reduction.arrays if each.written and each.read) - kernel.elements
     return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty, read)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import struct
 import sys
 from array import array
@@ -192,8 +193,10 @@ def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list
     words[Header.SIZE_SLOT] = words[Header.EXTENT_SLOT] = d.NO_SLOT
     words[Header.LIMIT] = 1 << 62
     words[Header.ALLOCATE_LIMIT] = (1 << 62) if known.orders else 0
-    if any(order != tuple(range(len(order))) for order in known.orders.values()):
-        words[Header.SMALL_LIMIT] = 0  # the entry itself allocates in C order only
+    largest = max(arg.dtype.nbytes for arg in args if arg.output) * math.prod(known.shape)
+    in_order = all(order == tuple(range(len(order))) for order in known.orders.values())
+    # The entry itself allocates in C order only; positions may stand for many elements of an output.
+    words[Header.SMALL_LIMIT] = (1 << 62) if in_order and largest < memory.LARGE else 0
     keeps: list[object] = [known.template, extents]
     for position, (arg, place) in enumerate(zip(args, known.places, strict=True)):
         if place is None:

@@ -16,6 +16,7 @@ from fusec.passes.reductions import run_on_reduction
 from fusec.passes.stage import stage
 from fusec.reductions.graph_kernels import GraphKernel
 from fusec.reductions.normalise import layer_norm_kernel, softmax_kernel
+from fusec.runtime.cpu import memory
 
 X = Input("x", FLOAT32)
 F32 = np.dtype("f4")
@@ -139,6 +140,20 @@ def test_repeated_calls_give_what_the_first_gave():
         first = fusec.softmax(x)
         assert all(fusec.softmax(x).tobytes() == first.tobytes() for _ in range(3))
         assert fusec.softmax(y).tobytes() == fusec.softmax(y.copy()).tobytes()
+
+
+@pytest.mark.parametrize("function", [fusec.softmax, fusec.layer_norm])
+def test_large_results_are_recycled_and_not_cleared(function, monkeypatch):
+    x = rows(100, 1000)
+    expected = [function(x) for _ in range(4)][-1].tobytes()  # by now as any call that follows
+    monkeypatch.setattr(memory, "zeros", None)
+    for turn in range(3):
+        before = memory.pool_info().reused
+        result = function(x)
+        assert result.tobytes() == expected
+        assert memory.pool_info().reused == before + 1 or not turn
+        result[...] = np.nan
+        del result
 
 
 def test_mistakes():
