@@ -19,6 +19,7 @@ VECTOR_BYTES = 64  # of the widest vectors; lanes beyond them are unrolled ones
 MOST_ELEMENTS = 1 << 18  # of a chunk; more would leave threads idle at the end of long loops
 UNIT = 64  # chunks are multiples of this many elements, so that all but the first store are aligned alike
 HEAVY_OPERATIONS = 64  # from here on the cost of elements may differ much, as in loops that end by data
+SHARE, FINE_SHARE = 4, 16  # chunks of a thread; the more, the less the others wait for the last one
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,23 @@ class Grain:
     """How to divide an iteration space, in elements.
 
     serial_below: up to here one thread does it all. least, most: bounds of a chunk. share: chunks that each thread
-    should get if the bounds allow.
+    should get if the bounds allow. unit: what chunks in between are multiples of.
     """
 
     serial_below: int
     least: int
     most: int
     share: int
+    unit: int = UNIT
 
     @property
     def address(self) -> int:
-        """The address of the four numbers as int64, for native code; valid as long as this object."""
+        """The address of the numbers as int64, for native code; valid as long as this object."""
         return ctypes.addressof(self._words)
 
     @cached_property
     def _words(self) -> ctypes.Array[ctypes.c_int64]:
-        return (ctypes.c_int64 * 4)(self.serial_below, self.least, self.most, self.share)
+        return (ctypes.c_int64 * 5)(self.serial_below, self.least, self.most, self.share, self.unit)
 
 
 def nanoseconds_per_element(kernel: Kernel) -> float:
@@ -62,9 +64,9 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
     unit = max(UNIT if elements == 1 else 1, kernel.group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
     most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each, unit)))
-    share = 16 if kernel.cost >= HEAVY_OPERATIONS else 4
+    share = FINE_SHARE if kernel.cost >= HEAVY_OPERATIONS or elements > 1 else SHARE
     serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
-    return Grain(serial_below, least, most, share)
+    return Grain(serial_below, least, most, share, unit)
 
 
 def _whole_units(elements: float, unit: int) -> int:

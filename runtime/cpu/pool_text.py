@@ -160,7 +160,7 @@ out:
   ret void
 }
 
-; run function(lo, hi, slots) over 0..size; grain is { serial_below, least, most, share }
+; run function(lo, hi, slots) over 0..size; grain is { serial_below, least, most, share, unit }
 define void @run(ptr %s, ptr %function, ptr %slots, i64 %size, ptr %grain) nounwind {
 entry:
   %serial.below = load i64, ptr %grain
@@ -194,8 +194,11 @@ divide:
   %share = load i64, ptr %share.at
   %parts = mul i64 %threads, %share
   %even = udiv i64 %size, %parts
-  %even.up = add i64 %even, 64
-  %whole = and i64 %even.up, -64
+  %unit.at = getelementptr i64, ptr %grain, i64 4
+  %unit = load i64, ptr %unit.at
+  %units = udiv i64 %even, %unit
+  %units.up = add i64 %units, 1
+  %whole = mul i64 %units.up, %unit
   %not.over = call i64 @llvm.smin.i64(i64 %whole, i64 %most)
   %not.under = call i64 @llvm.smax.i64(i64 %not.over, i64 %least)
   ; the count of chunks must stay below 2^32-1: sizes beyond 2^36 get larger ones

@@ -328,12 +328,30 @@ def test_chunks_are_whole_units_and_bounded(cost: int, lanes: int) -> None:
     assert 0 < found.least <= found.most
     assert found.least % grain.UNIT == found.most % grain.UNIT == 0
     assert found.most <= max(grain.MOST_ELEMENTS, found.least)
-    assert list((ctypes.c_int64 * 4).from_address(found.address)) == [
+    assert list((ctypes.c_int64 * 5).from_address(found.address)) == [
         found.serial_below,
         found.least,
         found.most,
         found.share,
+        found.unit,
     ]
+
+
+@needs_pool
+def test_few_heavy_positions_are_divided_evenly() -> None:
+    """Of 1221 positions of 8192 elements, as 10 million make, no thread of 16 waits long for another."""
+    done = run_script(
+        """
+mark = "define void @mark(i64 %lo, i64 %hi, ptr %slots) {" + COUNT.partition("{")[2]
+mark = mark.replace("%new = add i64 %old, 1", "%new = sub i64 %hi, %lo")
+run = engine.with_grain(engine.compile(replace(KERNEL, name="mark", source=mark, cost=34)), 8192)
+counters = Counters(1221)
+counters.run(run)
+print(1221 / counters.array.max() >= 16 * 8)
+""",
+        FUSEC_NUM_THREADS="16",
+    )
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_costlier_kernels_are_divided_finer() -> None:
