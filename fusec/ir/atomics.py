@@ -24,17 +24,20 @@ def update(memory: Memory, op: AtomicOp, address: Array, values: Sequence[Array]
     dtype = from_numpy(values[0].dtype)
     assert dtype is not None, f"no dtype row for {values[0].dtype}"
     result = np.zeros(mask.shape, dtype.numpy)
+    memory.updating = True
     for lanes in _rounds(address, np.flatnonzero(mask)):
         old = memory.load(address, lanes, dtype)
         memory.store(address, lanes, _combine(op, old, [value[lanes] for value in values], dtype))
         result[lanes] = old
+    memory.updating = False
     return result
 
 
 def _rounds(address: Array, lanes: Lanes) -> list[Lanes]:
     """The lanes parted: the n-th part holds the n-th lane that uses each address.
 
-    Addresses in local arrays differ between lanes whatever their numbers, so a round too many does no harm.
+    Addresses in local arrays differ between lanes whatever their numbers, and those in shared ones between blocks; a
+    round too many does no harm.
     """
     seen: dict[bytes, int] = {}
     turns = np.zeros(len(lanes), np.int64)

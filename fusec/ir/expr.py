@@ -16,7 +16,7 @@ from fusec.dtypes import DType
 from fusec.ops import TABLE, result_type
 from fusec.records import dataclass
 
-Space = Literal["global", "local"]
+Space = Literal["global", "local", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The type of an address of elements: in an argument array ("global") or in a local array ("local")."""
+    """The type of an address of elements: in an argument array ("global"), in a local array ("local"), or in one that
+    the threads of a block have together ("shared").
+    """
 
     element: DType
     space: Space

@@ -1,7 +1,9 @@
 """The oracle: runs a program in NumPy, all elements of a block in lockstep under masks.
 
 A masked-off lane computes what it may (ops are total) but never loads, stores or loops. Values are arrays of shape
-(lanes,), or (1,) where all lanes agree. Raw accesses are checked: out of bounds is an InterpreterError.
+(lanes,), or (1,) where all lanes agree. Raw accesses are checked: out of bounds is an InterpreterError. The threads of
+a block program's blocks are lanes side by side; a barrier that some of a block miss is a BlockFault, and so are shared
+elements that are read unwritten, or touched by two threads without a barrier between.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.dtypes import DType, from_numpy
+from fusec.dtypes import DType
 from fusec.ir.arithmetic import evaluate, look_up
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
+from fusec.ir.interpret_space import Space, unravelled
 from fusec.ir.loops import (
     FIRST,
     GROUP,
@@ -24,6 +27,7 @@ from fusec.ir.loops import (
     Assign,
     At,
     Atomic,
+    Barrier,
     Break,
     Call,
     CallStatement,
@@ -50,7 +54,16 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.memory import ADDRESS, ArrayBuffer, InterpreterError, LaneBuffer, Mask, Memory, addresses
+from fusec.ir.memory import (
+    ADDRESS,
+    BlockFault,
+    InterpreterError,
+    LaneBuffer,
+    Mask,
+    Memory,
+    SharedBuffer,
+    addresses,
+)
 from fusec.records import dataclass, field
 
 Array = NDArray[Any]
@@ -65,18 +78,19 @@ def interpret(
 
     arrays: by parameter name; those that are not raw broadcast to `shape`, or go on beyond it. scalars: converted to
     the parameter's dtype.
-    Raises InterpreterError for arguments of a wrong dtype and for accesses out of bounds.
+    Raises InterpreterError for arguments of a wrong dtype and for accesses out of bounds, BlockFault for block programs
+    whose threads do not work together.
     """
-    space = _Space(program, arrays, shape)
+    space = Space(program, arrays, shape)
     values = {
         param.name: _lane(const(scalars[param.name], param.dtype))
         for param in program.params
         if isinstance(param, ScalarParam)
     }
     functions = {function.name: function for function in program.functions}
-    size = prod(shape)
-    for start in range(0, size, BLOCK):
-        positions = np.arange(start, min(start + BLOCK, size), dtype=np.int64)
+    size, step = prod(shape), max(1, BLOCK // program.threads)
+    for start in range(0, size, step):
+        positions = np.repeat(np.arange(start, min(start + step, size), dtype=np.int64), program.threads)
         run = _Run(functions, space, positions)
         run.block(program.body, np.ones(len(positions), np.bool_), _Frame(dict(values)))
 
@@ -95,7 +109,7 @@ def call(function: Function, args: Sequence[Array], callees: Sequence[Function] 
     result = np.zeros(prod(shape), _storage(function.result))
     for start in range(0, len(result), BLOCK):
         positions = np.arange(start, min(start + BLOCK, len(result)), dtype=np.int64)
-        run = _Run(functions, _Space(empty, {}, shape), positions)
+        run = _Run(functions, Space(empty, {}, shape), positions)
         part = [arg[start : start + BLOCK] for arg in flat] if args else []
         result[start : start + BLOCK] = run.call(function, part, np.ones(len(positions), np.bool_))
     return result.reshape(shape)
@@ -125,44 +139,6 @@ def _wide(value: Array, mask: Mask) -> Array:
 
 
 @dataclass
-class _Space:
-    """The iteration space and the arrays of a program, whose buffers take the numbers 1, 2, ... of every run."""
-
-    program: Program
-    arrays: Mapping[str, Array]
-    shape: tuple[int, ...]
-    buffers: dict[str, ArrayBuffer] = field(init=False)
-    steps: dict[str, tuple[int, ...]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.buffers, self.steps = {}, {}
-        for param in self.program.arrays:
-            array = self.arrays[param.name]
-            if from_numpy(array.dtype) != param.dtype:
-                raise InterpreterError(f"{param.name} is {param.dtype}, got an array of {array.dtype}")
-            if param.raw and array.ndim != param.ndim:
-                raise InterpreterError(f"{param.name} has {param.ndim} axes, got an array with {array.ndim}")
-            self.buffers[param.name] = ArrayBuffer(param.name, array)
-            if not param.raw:
-                self.steps[param.name] = _steps(array, self.shape)
-
-    def extents(self, param: str) -> tuple[int, ...]:
-        """The shape of a raw array, or of the space for ""."""
-        return self.arrays[param].shape if param else self.shape
-
-
-def _steps(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides along the space; an array that goes on beyond it keeps its own, since addresses may be moved there."""
-    if array.ndim != len(shape):
-        return np.broadcast_to(array, shape).strides
-    pairs = list(zip(array.shape, shape, array.strides, strict=True))
-    assert all(extent >= here or extent == 1 for extent, here, _ in pairs), (
-        f"{array.shape} does not broadcast to {shape}"
-    )
-    return tuple(0 if extent == 1 < here else stride for extent, here, stride in pairs)
-
-
-@dataclass
 class _Frame:
     """One activation of a function: its locals, local arrays, and what lanes have returned.
 
@@ -184,15 +160,15 @@ class _Loop:
 
 
 class _Run:
-    """One block of lanes on its way through a program."""
+    """Some lanes on their way through a program, all of the blocks of a block program that they belong to."""
 
-    def __init__(self, functions: Mapping[str, Function], space: _Space, positions: NDArray[np.int64]) -> None:
+    def __init__(self, functions: Mapping[str, Function], space: Space, positions: NDArray[np.int64]) -> None:
         self.functions = functions
         self.space = space
         self.positions = positions
         self.memory = Memory()
         self.numbers = {name: self.memory.add(buffer) for name, buffer in space.buffers.items()}
-        self.coordinates = _unravel(positions, space.shape)
+        self.coordinates = unravelled(positions, space.shape)
         self.constants: dict[Const, Array] = {}
         self.harmless: dict[Expr, bool] = {}
         self.line = 0
@@ -206,7 +182,11 @@ class _Run:
                 break
             self.line = stmt.line
             frame.memo.clear()
-            mask = self._statement(stmt, mask, frame, loop)
+            try:
+                mask = self._statement(stmt, mask, frame, loop)
+            except BlockFault as fault:
+                fault.line = fault.line or stmt.line
+                raise
         return mask
 
     def _statement(self, stmt: Stmt, mask: Mask, frame: _Frame, loop: _Loop | None) -> Mask:
@@ -276,6 +256,8 @@ class _Run:
                     self._assign(result, old, mask, frame)
             case Shuffle(result, value, distance):
                 self._assign(result, self._shuffled(value, distance, mask, frame), mask, frame)
+            case Barrier():
+                self._meet(mask)
             case CallStatement(called, result):
                 found = self.value(called, mask, frame)
                 if result:
@@ -297,13 +279,29 @@ class _Run:
         inside = (other >= 0) & (other < len(mask)) & (groups[np.clip(other, 0, len(mask) - 1)] == groups)
         return found[np.where(inside, other, at)]
 
+    def _meet(self, mask: Mask) -> None:
+        """Each block comes with all its threads or none."""
+        by_block = mask.reshape(-1, self.space.program.threads)
+        blocks: Mask = np.logical_or.reduce(by_block, axis=1)
+        if (blocks & ~np.logical_and.reduce(by_block, axis=1)).any():
+            raise BlockFault("only a part of the threads of a block come to a barrier")
+        for buffer in self.memory.buffers:
+            if isinstance(buffer, SharedBuffer):
+                buffer.meet(blocks)
+
     def _assign(self, name: str, value: Array, mask: Mask, frame: _Frame) -> None:
         """Values are never written in place, so lanes may share them; a fresh variable needs no blending."""
         old = frame.locals.get(name)
         frame.locals[name] = value if old is None or mask.all() else np.where(mask, value, old)
 
     def _declare_array(self, stmt: DeclareArray, mask: Mask, frame: _Frame) -> None:
-        """A declaration met again, in a loop, starts afresh."""
+        """A declaration met again, in a loop, starts a local array afresh."""
+        if stmt.space == "shared":
+            if stmt.name not in frame.arrays:
+                threads = self.space.program.threads
+                shared = SharedBuffer(stmt.name, self.memory, len(mask), threads, stmt.length, stmt.element)
+                frame.arrays[stmt.name] = self.memory.add(shared)
+            return
         values = [_wide(self.value(value, mask, frame), mask) for value in stmt.values]
         if stmt.name not in frame.arrays:
             buffer = LaneBuffer(stmt.name, len(mask), stmt.length, stmt.element)
@@ -424,7 +422,7 @@ class _Run:
             case At(param, index):
                 array = self.space.arrays[param]
                 values = [self.value(part, mask, frame) for part in index]
-                coordinates = _unravel(values[0], array.shape) if len(values) == 1 else values
+                coordinates = unravelled(values[0], array.shape) if len(values) == 1 else values
                 offset: Array = np.full(1, self.space.buffers[param].start, np.int64)
                 with np.errstate(all="ignore"):
                     for coordinate, stride in zip(coordinates, array.strides, strict=True):
@@ -474,6 +472,9 @@ class _Run:
                 return self._pick(expr, [np.int64(stride) for stride in strides], mask, frame)
             case "coordinate":
                 return self._pick(expr, self.coordinates, mask, frame)
+            case "thread":
+                block = self.space.program.block
+                return self._pick(expr, unravelled(np.arange(len(mask)) % prod(block), block), mask, frame)
             case _:
                 assert_never(expr.what)
 
@@ -489,12 +490,3 @@ class _Run:
         for number, choice in enumerate(choices):
             result = np.where(axis == number, choice, result)
         return result
-
-
-def _unravel(positions: Array, shape: tuple[int, ...]) -> list[Array]:
-    """C-order coordinates; the first one takes what is beyond the shape, so that end addresses stay meaningful."""
-    coordinates: list[Array] = []
-    for extent in reversed(shape[1:]):
-        coordinates.append(positions % max(extent, 1))
-        positions = positions // max(extent, 1)
-    return [*([positions] if shape else []), *reversed(coordinates)]

@@ -1,5 +1,8 @@
 """The loops IR: one kernel as structured statements over scalars, executed once for every element.
 
+Of a block program each position of the iteration space is a block: threads that run the statements together, each with
+locals of its own, that share arrays and meet at barriers.
+
 A `Program` says what one element does; the loop over elements, threads and lanes belongs to the code generators.
 Names of locals are unique within a function. Reading a local or an array element has no side effect; atomics and
 calls that write memory are statements of their own.
@@ -7,14 +10,15 @@ calls that write memory are statements of their own.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal
 
 from fusec.dtypes import DType
-from fusec.ir.expr import Expr, Pointer, Struct, Type
+from fusec.ir.expr import Expr, Pointer, Space, Struct, Type
 from fusec.records import dataclass, field
 from fusec.source import SourceFile
 
-Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate"]
+Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate", "thread"]
 AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange"]
 
 
@@ -83,7 +87,7 @@ class At(Expr):
 
 @dataclass(frozen=True, eq=False)
 class LocalArray(Expr):
-    """The address of the first element of a local array."""
+    """The address of the first element of a local or shared array, as its type says."""
 
     name: str
     type: Pointer
@@ -129,7 +133,8 @@ class Query(Expr):
     """A fact about a raw array (`param`) or, with param "", about the iteration space; int64.
 
     what: "size", "ndim"; "shape" or "stride" (in bytes) along `axis`; of the space alone "index" (the flat C-order
-    position of the current element, CuPy's `i`) and "coordinate" along `axis` (CuPy's `_ind.get()[axis]`).
+    position of the current element, CuPy's `i`) and "coordinate" along `axis` (CuPy's `_ind.get()[axis]`); in a block
+    program "thread", the position in the block along one of the block's axes.
     """
 
     param: str
@@ -221,12 +226,17 @@ class Declare(Stmt):
 
 @dataclass(frozen=True)
 class DeclareArray(Stmt):
-    """A new local array of fixed length; elements without a value start as zero."""
+    """A new local array of fixed length; elements without a value start as zero.
+
+    space: "shared" for the array that the threads of a block have together, which is there from the start of the block
+    to its end, has no values, and holds anything until it is written.
+    """
 
     name: str
     element: DType
     length: int
     values: tuple[Expr, ...] = ()
+    space: Space = "local"
 
 
 @dataclass(frozen=True)
@@ -289,8 +299,14 @@ class Shuffle(Stmt):
     distance: int
 
 
+THREADS = 1024  # of a block, at most: the limit of CUDA's and Metal's devices
 GROUP = 32  # positions of a group: a warp of CUDA, a SIMD group of Metal
 FIRST, LAST = 0, GROUP  # distances that name a position, the same for all
+
+
+@dataclass(frozen=True)
+class Barrier(Stmt):
+    """All threads of a block meet: what they wrote before, the others see after. All of them come here, or none."""
 
 
 @dataclass(frozen=True)
@@ -381,7 +397,8 @@ class Function:
 class Program:
     """One kernel: what happens for every element.
 
-    functions: callees before callers. source: the user's text that statement lines refer to.
+    functions: callees before callers. source: the user's text that statement lines refer to. block: of a block program,
+    the threads along each axis of a block, numbered in C order; () for all others.
     """
 
     name: str
@@ -389,6 +406,12 @@ class Program:
     body: tuple[Stmt, ...]
     functions: tuple[Function, ...] = ()
     source: SourceFile | None = field(default=None, compare=False)
+    block: tuple[int, ...] = ()
+
+    @property
+    def threads(self) -> int:
+        """How many threads work on one position of the iteration space."""
+        return prod(self.block)
 
     @property
     def arrays(self) -> tuple[ArrayParam, ...]:

@@ -1,6 +1,7 @@
 """The interpreter's memory: buffers, and addresses as (buffer, byte offset) pairs, one for every lane.
 
-A buffer is either an argument array, seen as the bytes it spans, or a local array, of which every lane has its own.
+A buffer is an argument array, seen as the bytes it spans, a local array, of which every lane has its own, or a shared
+one, of which every block has its own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ ADDRESS: np.dtype[Any] = np.dtype([("buffer", np.int64), ("offset", np.int64)]) 
 
 class InterpreterError(AssertionError):
     """The interpreted program did what no program may: a bad address, a missing function, a wrong argument."""
+
+
+class BlockFault(InterpreterError):  # noqa: N818 - what happened
+    """Threads of a block did what they must not do together. what: for people; line: of the program, once known."""
+
+    def __init__(self, what: str, line: int = 0) -> None:
+        super().__init__(what)
+        self.what, self.line = what, line
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.what}"
 
 
 class Buffer(Protocol):
@@ -101,11 +113,84 @@ class LaneBuffer:
         self.rows[lanes, offsets // values.dtype.itemsize] = values
 
 
+NOBODY, SEVERAL, UPDATED = -1, -2, -3  # in place of a thread: none, more than one, some by atomic updates
+
+
+class SharedBuffer:
+    """A shared array: a row of elements for every block, and who has touched each of them since the last barrier."""
+
+    def __init__(self, name: str, memory: Memory, lanes: int, threads: int, length: int, dtype: DType) -> None:
+        self.name, self.memory, self.threads, self.length = name, memory, threads, length
+        self.elements = np.zeros(lanes // threads * length, dtype.numpy)
+        self.size = length * dtype.nbytes
+        self.written = np.zeros(self.elements.size, np.bool_)
+        self.writer = np.full(self.elements.size, NOBODY, np.int32)
+        self.reader = np.full(self.elements.size, NOBODY, np.int32)
+
+    def meet(self, blocks: Mask) -> None:
+        """A barrier of some of the blocks."""
+        for touched in (self.writer, self.reader):
+            touched.reshape(len(blocks), self.length)[blocks] = NOBODY
+
+    def gather(self, lanes: Lanes, offsets: Array, dtype: DType) -> Array:
+        """The values in the rows of the lanes' blocks. Raises BlockFault where a barrier or a write is missing."""
+        assert self.elements.dtype == dtype.numpy, f"shared array {self.name} read as {dtype}"
+        places, threads = self._places(lanes, offsets, dtype.nbytes)
+        self._refuse(~self.written[places], lanes, places, "reads {place}, which nobody has written")
+        allowed = (NOBODY, UPDATED) if self.memory.updating else (NOBODY,)
+        writer = self.writer[places]
+        what = "reads {place} before a barrier after another has written it"
+        self._refuse(~np.isin(writer, allowed) & (writer != threads), lanes, places, what)
+        if not self.memory.updating:
+            self._touch(self.reader, places, threads)
+        return np.asarray(self.elements[places])
+
+    def scatter(self, lanes: Lanes, offsets: Array, values: Array) -> None:
+        """Write one value for each lane. Raises BlockFault where the order of threads would make a difference."""
+        assert self.elements.dtype == values.dtype, f"shared array {self.name} written as {values.dtype}"
+        places, threads = self._places(lanes, offsets, values.dtype.itemsize)
+        reader, writer = self.reader[places], self.writer[places]
+        what = "writes {place} before a barrier after another has read it"
+        self._refuse((reader != NOBODY) & (reader != threads), lanes, places, what)
+        allowed = (NOBODY, UPDATED) if self.memory.updating else (NOBODY,)
+        differs = np.frombuffer(values.tobytes(), f"V{values.itemsize}") != self._bits(places)
+        what = "writes {place} before a barrier after another has written it"
+        self._refuse(~np.isin(writer, allowed) & (writer != threads) & differs, lanes, places, what)
+        self.elements[places], self.written[places] = values, True
+        if self.memory.updating:
+            self.writer[places] = UPDATED
+            return
+        differs = np.frombuffer(values.tobytes(), f"V{values.itemsize}") != self._bits(places)
+        self._refuse(differs, lanes, places, what)
+        self._touch(self.writer, places, threads)
+
+    def _places(self, lanes: Lanes, offsets: Array, nbytes: int) -> tuple[Array, Array]:
+        return lanes // self.threads * self.length + offsets // nbytes, lanes % self.threads
+
+    def _bits(self, places: Array) -> Array:
+        """Elements as bytes that compare equal only if they are the same."""
+        return np.frombuffer(self.elements[places].tobytes(), f"V{self.elements.itemsize}")
+
+    def _touch(self, touched: Array, places: Array, threads: Array) -> None:
+        """Note who was there."""
+        before = touched[places]
+        touched[places] = np.where((before == NOBODY) | (before == threads), threads, SEVERAL)
+        after = touched[places]
+        touched[places[after != threads]] = SEVERAL
+
+    def _refuse(self, wrong: Mask, lanes: Lanes, places: Array, what: str) -> None:
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            said = what.format(place=f"element {places[at] % self.length} of '{self.name}'")
+            raise BlockFault(f"thread {lanes[at] % self.threads} of a block {said}")
+
+
 @dataclass
 class Memory:
-    """All buffers of a running program; number 0 is no buffer."""
+    """All buffers of a running program; number 0 is no buffer. updating: an atomic update is under way."""
 
     buffers: list[Buffer | None] = field(default_factory=lambda: [None])
+    updating: bool = False
 
     def add(self, buffer: Buffer) -> int:
         """Register a buffer and return its number."""

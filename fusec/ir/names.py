@@ -54,6 +54,7 @@ INFIX = {
 
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
+    "shuffle barrier shared "
     "call make field element offset load lookup convert bitcast true false const local raw read written _".split()
 )
 
@@ -64,7 +65,7 @@ class Names:
 
     functions: Mapping[str, Function] = field(default_factory=dict)
     locals: dict[str, Type] = field(default_factory=dict)
-    arrays: dict[str, DType] = field(default_factory=dict)
+    arrays: dict[str, Pointer] = field(default_factory=dict)
     params: dict[str, ArrayParam] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
 
@@ -84,7 +85,7 @@ class Names:
         if isinstance(stmt, Declare):
             self.locals[stmt.name] = stmt.type
         elif isinstance(stmt, DeclareArray):
-            self.arrays[stmt.name] = stmt.element
+            self.arrays[stmt.name] = Pointer(stmt.element, stmt.space)
 
 
 def default_type(expr: Expr, names: Names) -> Type | None:
@@ -102,7 +103,7 @@ def default_type(expr: Expr, names: Names) -> Type | None:
         case Element(name) | At(name) | Moved(name):
             return Pointer(names.params[name].dtype, "global") if name in names.params else None
         case LocalArray(name):
-            return Pointer(names.arrays[name], "local") if name in names.arrays else None
+            return names.arrays.get(name)
         case Reduce(_, value):
             return type_of(value)
         case Count():

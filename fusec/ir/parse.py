@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast, get_args
 
 from fusec.dtypes import BOOL, BY_NAME, INT64, DType
-from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, scalar_type, type_of
+from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Space, Struct, Type, const, scalar_type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
@@ -14,6 +14,7 @@ from fusec.ir.loops import (
     At,
     Atomic,
     AtomicOp,
+    Barrier,
     Break,
     Call,
     CallStatement,
@@ -103,9 +104,9 @@ class _Parser(Tokens):
             return self.structs[name]
         if name not in BY_NAME:
             raise self.error("a type")
-        local = self.accept("local")
+        space: Space = "local" if self.accept("local") else "shared" if self.accept("shared") else "global"
         if self.accept("*"):
-            return Pointer(BY_NAME[name], "local" if local else "global", constant)
+            return Pointer(BY_NAME[name], space, constant)
         return BY_NAME[name]
 
     def function(self, functions: Mapping[str, Function]) -> Function:
@@ -126,18 +127,22 @@ class _Parser(Tokens):
         return Function(name, tuple(params), result, body)
 
     def kernel(self, functions: Mapping[str, Function]) -> Program:
-        """A kernel, which ends the text."""
+        """A kernel, which ends the text; of a block program ``block(16, 16)`` stands after the parameters."""
         self.expect("kernel")
         name = self.name()
         self.expect("(")
         params = tuple(self.param() for _ in self.list(")"))
+        block: tuple[int, ...] = ()
+        if self.accept("block"):
+            self.expect("(")
+            block = tuple(int(self.take("number")) for _ in self.list(")"))
         self.names = Names.of_kernel(params, functions)
         self.expect("{")
         self.expect("\n")
         body = self.block()
         self.expect("\n")
         self.take("end")
-        return Program(name, params, body, tuple(functions.values()))
+        return Program(name, params, body, tuple(functions.values()), block=block)
 
     def param(self) -> Param:
         """A kernel parameter: ``a: float32``, ``x: float32 array read``, ``h: int32 raw[1] read written``."""
@@ -240,7 +245,9 @@ class _Parser(Tokens):
             self.expect(":")
             return Declare(name, self.type(), self.expression() if self.accept("=") else None)
         if self.accept("array"):
-            return self.declare_array()
+            return self.declare_array("local")
+        if self.accept("shared"):
+            return self.declare_array("shared")
         if self.accept("store"):
             pointer = self.expression()
             self.expect("=")
@@ -257,6 +264,8 @@ class _Parser(Tokens):
             call = self.expression()
             assert isinstance(call, Call), "do takes a call"
             return CallStatement(call, self.name() if self.accept("->") else "")
+        if self.accept("barrier"):
+            return Barrier()
         if self.accept("break"):
             return Break()
         if self.accept("continue"):
@@ -270,8 +279,8 @@ class _Parser(Tokens):
         value = self.expression()
         return Assign(name, value) if part is None else SetField(name, part, value)
 
-    def declare_array(self) -> Stmt:
-        """The rest of a local array."""
+    def declare_array(self, space: Space) -> Stmt:
+        """The rest of a local or shared array."""
         name = self.name()
         self.expect(":")
         element = self.dtype()
@@ -282,7 +291,7 @@ class _Parser(Tokens):
         if self.accept("="):
             self.expect("{")
             values = tuple(self.expression() for _ in self.list("}"))
-        return DeclareArray(name, element, length, values)
+        return DeclareArray(name, element, length, values, space)
 
     def atomic(self) -> Stmt:
         """The rest of an atomic update."""
@@ -372,7 +381,7 @@ class _Parser(Tokens):
         if self.accept("["):
             return At(name, tuple(self.expression() for _ in self.list("]")), kind)
         if name in self.names.arrays and not is_param:
-            return LocalArray(name, Pointer(self.names.arrays[name], "local"))
+            return LocalArray(name, self.names.arrays[name])
         return Element(name, kind)
 
     def moved(self) -> Expr:

@@ -22,6 +22,7 @@ from fusec.ir.loops import (
     Assign,
     At,
     Atomic,
+    Barrier,
     Break,
     Call,
     CallStatement,
@@ -73,7 +74,8 @@ def print_program(program: Program) -> str:
         functions[function.name] = function
     names = Names.of_kernel(program.params, functions)
     head = ", ".join(map(_param, program.params))
-    lines += [f"kernel {name(program.name)}({head}) {{", *_block(program.body, 1, names), "}"]
+    block = f" block({', '.join(map(str, program.block))})" if program.block else ""
+    lines += [f"kernel {name(program.name)}({head}){block} {{", *_block(program.body, 1, names), "}"]
     return "\n".join(lines) + "\n"
 
 
@@ -115,12 +117,12 @@ def name(text: str) -> str:
 
 
 def type_text(kind: Type) -> str:
-    """A dtype or struct by name; a pointer as C writes it, ``local`` for the address space of local arrays."""
+    """A dtype or struct by name; a pointer as C writes it, with the address space of local and shared arrays."""
     match kind:
         case DType() | Struct():
             return name(kind.name)
         case Pointer(element, space, constant):
-            return f"{'const ' if constant else ''}{element.name}{' local' if space == 'local' else ''}*"
+            return f"{'const ' if constant else ''}{element.name}{'' if space == 'global' else f' {space}'}*"
         case _:
             assert_never(kind)
 
@@ -195,7 +197,8 @@ def _simple(stmt: Stmt, printer: _Expressions) -> str:
             return f"let {name(variable)}: {type_text(kind)}{initial}"
         case DeclareArray(variable, element, length, values):
             initial = f" = {{{printer.texts(values)}}}" if values else ""
-            return f"array {name(variable)}: {element.name}[{length}]{initial}"
+            word = "shared" if stmt.space == "shared" else "array"
+            return f"{word} {name(variable)}: {element.name}[{length}]{initial}"
         case Assign(variable, value):
             return f"{name(variable)} = {printer.text(value)}"
         case SetField(variable, field, value):
@@ -208,6 +211,8 @@ def _simple(stmt: Stmt, printer: _Expressions) -> str:
             return f"shuffle {name(variable)} = {printer.text(value)} from {distance}"
         case CallStatement(call, result):
             return f"do {printer.text(call)}{_result(result)}"
+        case Barrier():
+            return "barrier"
         case Break():
             return "break"
         case Continue():

@@ -10,10 +10,12 @@ from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     FIRST,
     LAST,
+    THREADS,
     ArrayParam,
     Assign,
     At,
     Atomic,
+    Barrier,
     Break,
     Call,
     CallStatement,
@@ -69,7 +71,8 @@ def verify(program: Program, primitive: bool = False) -> None:
         scope.block(function.body, 0, False)
         functions[function.name] = function
     scalars: dict[str, Type] = {param.name: param.dtype for param in program.params if isinstance(param, ScalarParam)}
-    kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive)
+    kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive, extents=program.block)
+    _require(min(program.block, default=1) > 0 and program.threads <= THREADS, f"a block of {program.block}")
     kernel.block(program.body, 0, False)
 
 
@@ -184,7 +187,10 @@ def _fits(found: Type, wanted: Type) -> bool:
 
 @dataclass
 class _Scope:
-    """The names visible while a function, or the kernel, is checked; `taken` are all names it has used so far."""
+    """The names visible while a function, or the kernel, is checked; `taken` are all names it has used so far.
+
+    extents: of the blocks, in a block program.
+    """
 
     owner: str
     params: Mapping[str, ArrayParam]
@@ -192,7 +198,8 @@ class _Scope:
     locals: dict[str, Type]
     result: Type | None
     primitive: bool
-    arrays: dict[str, DType] = field(default_factory=dict)
+    extents: tuple[int, ...] = ()
+    arrays: dict[str, Pointer] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     depths: dict[Expr, int] = field(default_factory=dict)
 
@@ -232,7 +239,9 @@ class _Scope:
                 _require(value is None or _fits(type_of(value), kind), f"{name} is {kind}, its value is not")
             case DeclareArray(name, element, length, values):
                 self._enter(name)
-                self.arrays[name] = element
+                self.arrays[name] = Pointer(element, stmt.space)
+                _require(stmt.space != "global", f"{name} is in global memory")
+                _require(stmt.space == "local" or not values, f"the shared array {name} has values")
                 _require(length >= max(len(values), 1), f"{len(values)} values for {length} elements of {name}")
                 _require(all(type_of(part) == element for part in values), f"a value of {name} is not {element}")
             case Assign(name, value):
@@ -256,6 +265,8 @@ class _Scope:
                     self._receive(result, call.type)
             case If(condition) | While(condition):
                 _require(type_of(condition) == BOOL, f"the condition is {type_of(condition)}")
+            case Barrier():
+                _require(bool(self.extents), "no block program")
             case Break() | Continue():
                 _require(in_loop, "outside a loop")
             case Return(returned):
@@ -327,7 +338,7 @@ class _Scope:
                 _require(min(axes, default=0) >= 0, f"{param} moved along {axes}")
                 _require(all(type_of(each) == INT64 for each in distances), f"a distance of {param} is not int64")
             case LocalArray(name, kind):
-                _require(self.arrays.get(name) == kind.element and kind.space == "local", f"{name} is no such array")
+                _require(self.arrays.get(name) == kind, f"{name} is no such array")
             case Offset(pointer, distance, kind):
                 _require(type_of(distance) == INT64, "a distance is not int64")
                 _require(type_of(pointer) == kind, f"{type_of(pointer)} moved becomes {kind}")
@@ -358,7 +369,12 @@ class _Scope:
         _require(value.axis is None or type_of(value.axis) == INT64, "an axis is not int64")
         if value.param:
             _require(value.param in self.params and self.params[value.param].raw, f"{value.param} is no raw array")
-            _require(value.what not in ("index", "coordinate"), f"{value.what} belongs to the iteration space")
+            _require(
+                value.what not in ("index", "coordinate", "thread"), f"{value.what} belongs to the iteration space"
+            )
+        elif value.what == "thread":
+            known = isinstance(value.axis, Const) and 0 <= int(value.axis.value) < len(self.extents)
+            _require(known, f"the position in a block of {len(self.extents)} axes")
         else:
             _require(value.what != "stride", "the iteration space has no strides")
 

@@ -8,6 +8,7 @@ from fusec.ir.expr import Expr
 from fusec.ir.loops import (
     Assign,
     Atomic,
+    Barrier,
     Break,
     Call,
     CallStatement,
@@ -70,7 +71,7 @@ def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> St
         case Declare(name, kind):
             return Declare(name, kind, exprs[0] if exprs else None, line=line)
         case DeclareArray(name, element, length):
-            return DeclareArray(name, element, length, exprs, line=line)
+            return DeclareArray(name, element, length, exprs, stmt.space, line=line)
         case Assign(name):
             return Assign(name, exprs[0], line=line)
         case SetField(name, part):
@@ -90,7 +91,7 @@ def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> St
             return While(exprs[0], nested[0], nested[1], stmt.test_first, line=line)
         case Return():
             return Return(exprs[0] if exprs else None, line=line)
-        case Break() | Continue():
+        case Break() | Continue() | Barrier():
             return stmt
         case _:
             raise AssertionError(f"unknown statement {stmt}")
@@ -121,7 +122,7 @@ def with_bodies(program: Program, change: Callable[[Body], Body]) -> Program:
     body = change(program.body)
     if body is program.body and all(map(_is, functions, program.functions)):
         return program
-    return Program(program.name, program.params, body, functions, program.source)
+    return replace(program, body=body, functions=functions)
 
 
 def with_body(function: Function, body: Body) -> Function:

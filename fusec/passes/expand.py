@@ -8,6 +8,7 @@ from fusec.ir.loops import Call, Function, Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
 from fusec.math import callees, define
 from fusec.ops import TABLE
+from fusec.records import replace
 
 PLAIN_COMPLEX = frozenset({"complex", "real", "imag", "where"})  # what every code generator spells
 
@@ -31,7 +32,7 @@ def expand(program: Program, native: frozenset[tuple[str, DType]] = frozenset())
     if changed is program:
         return program
     functions = (*needed.values(), *changed.functions)
-    return Program(changed.name, changed.params, changed.body, functions, changed.source)
+    return replace(changed, functions=functions)
 
 
 def _expanded(value: Apply, needed: dict[str, Function]) -> Expr:

@@ -23,6 +23,7 @@ from fusec.ir.loops import (
     Store,
 )
 from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, statements, with_bodies
+from fusec.records import replace
 
 
 def prune_dead(program: Program) -> Program:
@@ -35,7 +36,7 @@ def prune_dead(program: Program) -> Program:
     functions = _called(program)
     if len(functions) == len(program.functions):
         return program
-    return Program(program.name, program.params, program.body, functions, program.source)
+    return replace(program, functions=functions)
 
 
 def _called(program: Program) -> tuple[Function, ...]:

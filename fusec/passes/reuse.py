@@ -24,6 +24,7 @@ from fusec.ir.loops import (
 )
 from fusec.ir.walk import Body, blocks, is_elementary, operands, rebuild, statements, with_body
 from fusec.passes.share import ON_DEMAND, declared_names
+from fusec.records import replace
 
 WORTH = 4  # operations below which computing again reads better than another name and costs no more
 WEIGHTS = {"divide": 4, "sqrt": 4, "quotient": 8, "modulo": 8, "convert": 0, "bitcast": 0}
@@ -43,7 +44,7 @@ def reuse_values(program: Program) -> Program:
     unchanged = all(new is old for new, old in zip(functions, program.functions, strict=True))
     if body is program.body and unchanged:
         return program
-    return Program(program.name, program.params, body, functions, program.source)
+    return replace(program, body=body, functions=functions)
 
 
 def _of_function(function: Function, reserved: set[str]) -> Function:

@@ -27,7 +27,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, blocks, operands, rebuild, statements, with_body
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 
 DEPTH = 64  # an expression nested deeper than this is cut by a name
 
@@ -50,7 +50,7 @@ def name_shared(program: Program) -> Program:
     unchanged = all(new is old for new, old in zip(functions, program.functions, strict=True))
     if body is program.body and unchanged:
         return program
-    return Program(program.name, program.params, body, functions, program.source)
+    return replace(program, body=body, functions=functions)
 
 
 def _share(body: Body, reserved: set[str]) -> Body:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from fusec.dtypes import BOOL, DType
 from fusec.ir.expr import Apply, Const, Expr, Type, scalar_type, type_of
-from fusec.ir.loops import Local, Query
+from fusec.ir.loops import THREADS, Local, Query
 
 Bounds = tuple[int, int]
 
@@ -135,6 +135,8 @@ def _quantity(value: Query) -> Bounds:
             return 0, POSITIONS
         case "index" | "coordinate":
             return 0, POSITIONS - 1
+        case "thread":
+            return 0, THREADS - 1
         case "ndim":
             return 0, 64
         case "stride":

@@ -52,7 +52,7 @@ class Places:
     """Names and addresses of one kernel.
 
     grouped: arrays that a thread loads and stores by the group, each with the text of the group's elements. lane: the
-    variable that counts them.
+    variable that counts them. threads: of a block program, the position in the block along each of its axes.
     """
 
     def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: Names) -> None:
@@ -67,9 +67,11 @@ class Places:
         raw = {param.name for param in program.arrays if param.raw}
         self._data = {array: names.fresh(array if array in raw else f"{array}_data") for array in self.arrays}
         self._fixed = {key: names.fresh(wanted) for key, wanted in self._wanted()}
-        self.index = names.fresh("i")
+        self.index = names.fresh("block" if program.block else "i")
         axes = range(layout.ndim)
-        self.coordinates = [self.index] if layout.ndim == 1 else [names.fresh(f"i{axis}") for axis in axes]
+        self.coordinates = [self.index] if layout.ndim == 1 else [names.fresh(f"{self.index}{axis}") for axis in axes]
+        count = len(program.block)
+        self.threads = [names.fresh(f"thread{axis if count > 1 else ''}") for axis in range(count)]
 
     def _wanted(self) -> list[tuple[SlotKey, str]]:
         """Every slot the kernel could have besides pointers and scalars, with the name it should have."""
@@ -230,6 +232,9 @@ class Places:
                 return name(f"{ndim}{self.spelling.long_suffix}")
             case "size":
                 return self.use("raw_size" if value.param else "size", value.param)
+            case "thread":
+                assert isinstance(value.axis, Const), "an axis of the block is a number"
+                return name(self.threads[int(value.axis.value)])
             case "shape" | "stride" | "coordinate":
                 return self._along(value, print_index)
 
