@@ -232,6 +232,8 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
         "notes": kernel.notes,
         "fills": kernel.fills,
         "group": kernel.group,
+        "block": kernel.block,
+        "rows": kernel.rows,
         "fp": kernel.fp,
     }
     head = json.dumps(record).encode()
@@ -279,6 +281,8 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
         notes=tuple(record["notes"]),
         fills=tuple(record["fills"]),
         group=int(record["group"]),
+        block=int(record["block"]),
+        rows=int(record["rows"]),
         fp=record["fp"],
     )
 

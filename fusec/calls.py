@@ -166,6 +166,8 @@ def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape,
 @forking.forks_wait
 def make_plan(kernel: Planned, call: Call) -> Plan:
     """Bind types, lay out the space, compile."""
+    from fusec.runtime.cpu import engine
+
     types = kernel.signature.bind(call.dtypes)
     shapes = [None if each is None else each.shape for each in call.arrays]
     shape = loop_shape(kernel, shapes, call.size)
@@ -177,6 +179,7 @@ def make_plan(kernel: Planned, call: Call) -> Plan:
         debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     spec = Specialisation(tuple(types.items()), call.numbers, space.layout, kernel.fp)
     executable = pipeline.executable(kernel.definition, spec)
+    executable = engine.with_rows(executable, space.nest.extents[-1], space.size)
     return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
 
 

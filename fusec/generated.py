@@ -82,9 +82,10 @@ class Kernel:
     thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
     notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
     allocates them must fill them with zeros. group: threads that read each other's values, so that a block has a
-    multiple of these. parts: `source` in pieces, for a file of several kernels: (name, text) of each definition,
-    callees first and the kernel last; ("", text) of comments and directives. fp: the floating-point mode it was
-    generated in.
+    multiple of these. rows: of the iteration space, that are computed together. parts: `source` in pieces, for a file
+    of several kernels: (name, text) of each definition, callees first and the kernel last; ("", text) of comments and
+    directives. fp: the floating-point mode it was generated in. block: of a block program, the threads of a block, each
+    of which takes one element; else 0.
     """
 
     name: str
@@ -97,8 +98,10 @@ class Kernel:
     notes: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
     group: int = 1
+    rows: int = 1
     parts: tuple[tuple[str, str], ...] = ()
     fp: Fp = "strict"
+    block: int = 0
 
     @property
     def title(self) -> str:

@@ -10,8 +10,9 @@ from functools import cached_property
 from fusec.generated import Kernel
 from fusec.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
-from fusec.runtime.cpu.grain import Grain, grain_of
+from fusec.runtime.cpu.grain import SHARE, Grain, grain_of
 from fusec.runtime.cpu.jit import Store
+from fusec.runtime.cpu.machine import thread_count
 from fusec.runtime.cpu.processor import processor
 
 _SERIAL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -79,6 +80,17 @@ def with_grain(executable: Executable, elements: int, together: int = 1) -> Exec
     together: positions that one thread should take at least, since they lie side by side.
     """
     return replace(executable, grain=grain_of(executable.kernel, elements, together))
+
+
+def with_rows(executable: Executable, columns: int, size: int) -> Executable:
+    """The same executable for rows of so many columns: of these, chunks are those that it takes together.
+
+    size: of the space; where it has too few rows for all threads, chunks are what they were.
+    """
+    together = executable.kernel.rows * columns
+    if executable.kernel.rows == 1 or together * thread_count() * SHARE > size:
+        return executable
+    return with_grain(executable, 1, together)
 
 
 def fingerprint() -> str:

@@ -63,7 +63,7 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
     each = nanoseconds_per_element(kernel) * elements
     unit = max(UNIT if elements == 1 else 1, kernel.group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
-    most = max(least, min(MOST_ELEMENTS, _whole_units(100 * LEAST_CHUNK_NS / each, unit)))
+    most = max(least, _whole_units(min(MOST_ELEMENTS, 100 * LEAST_CHUNK_NS / each), unit))
     share = FINE_SHARE if kernel.cost >= HEAVY_OPERATIONS or elements > 1 else SHARE
     serial_below = int(SERIAL_NS / each) if thread_count() > 1 else 1 << 62
     return Grain(serial_below, least, most, share, unit)

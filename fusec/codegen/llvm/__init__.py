@@ -64,7 +64,7 @@ def generate(
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     if grouped:
         lanes = GROUP
-    parts = parts_of(program, layout.ndim, vector_bits)
+    parts = parts_of(program, layout, vector_bits)
     width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.
@@ -98,7 +98,7 @@ def generate(
     source = "\n".join([heading, *declarations, *functions, "!0 = !{i32 1}", ""])
     return Kernel(
         name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=tuple(notes),
-        group=GROUP if grouped else 1, fp=fp,
+        group=GROUP if grouped else 1, rows=parts.rows if parts else 1, fp=fp,
     )  # fmt: skip
 
 
