@@ -45,6 +45,11 @@ def window(a, b):
     return right + a
 """
 
+SOLID = """
+def solid(a):
+    return a[-1, 2, 1] - 3 * a[1, -1, 0] + a[0, 0, -2]
+"""
+
 
 SWEEP = """
 def sweep(image, out, total, reach):
@@ -77,10 +82,13 @@ def python_cases() -> list[Case]:
         _case("python branches", BRANCHES, {"i": integers[0], "j": integers[1], "x": floats[0] * 9}, 2),
     ]
     for mode in ("constant", "nearest", "reflect", "mirror", "wrap", "skip"):
-        for shape in ((1, 2), (7, 19)):
+        for shape in ((1, 2), (21, 19)):  # 21 rows hold a strip of eight in the interior
             a, b = (rng.integers(-99, 99, shape).astype(dtype) for dtype in ("float32", "int16"))
             border = ((mode,), ("python", 2.5), ())
             found.append(_case(f"python {mode} {shape}", WINDOW, {"a": a, "b": b.T.copy().T}, 1, border))
+    solid = rng.integers(-99, 99, (3, 19, 4)).astype("float32")
+    borders = (("wrap", "nearest", "mirror"), ("python", 0), ())
+    found.append(_case("python solid", SOLID, {"a": solid}, 1, borders))
     for shape in ((1, 2), (11, 19)):
         image = rng.integers(-99, 99, shape).astype("float32")
         found += [_explicit_case(f"python sweep {shape}{' checked' * each}", image, each) for each in (False, True)]

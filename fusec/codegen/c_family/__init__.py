@@ -13,6 +13,7 @@ from fusec.codegen.c_family.places import HELPERS_BY_AXES, Places
 from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import Statements, harmless
+from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
@@ -150,6 +151,8 @@ def _kernel(
     expressions.bounds.learn(AXIS, (0, POSITIONS))
     printer = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
     printer.block(body, 0)
+    strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
+    lanes = strip.rows if strip else lanes
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
     lines = [*indented_block(printer.lines), f"{label}:;"] if jumps else printer.lines
     return Frame(
@@ -164,7 +167,22 @@ def _kernel(
         frozenset(copied),
         groups,
         lanes,
+        strip=strip,
     )
+
+
+def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Names) -> Strip | None:
+    """The interior of a stencil, printed with the names of the whole."""
+    found = strips(program, layout)
+    if found is None:
+        return None
+    rows, parts = found
+    body = parts.interior.body
+    new = [name for name in facts.declared(body) if name not in expressions.names]
+    expressions.names.update(scope.fresh_all(new))
+    printer = Statements(expressions, scope, program.source, ("continue", "continue"), _constants(body))
+    printer.block(body, 0)
+    return Strip(rows, parts, printer.lines)
 
 
 def indented_block(lines: list[str]) -> list[str]:
@@ -212,6 +230,7 @@ def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
 def _notes(frame: Frame) -> tuple[str, ...]:
     """What was specialised."""
     notes = [f"layout {frame.layout.key}"]
-    notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.lanes > 1 else []
+    notes += [f"{frame.lanes} rows a thread"] if frame.strip else []
+    notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []
     notes += ["64-bit positions"] if frame.is_long else ["32-bit positions"]
     return tuple(notes)

@@ -8,6 +8,7 @@ from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.places import Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
+from fusec.codegen.c_family.strips import Strip
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.generated import Fp, Layout, Slot
 from fusec.ir.expr import Struct
@@ -38,7 +39,8 @@ class Frame:
 
     body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
-    above: structs, helper functions and functions, by name. fp: the floating-point mode.
+    above: structs, helper functions and functions, by name. fp: the floating-point mode. strip: what a thread does with
+    several rows of the interior at once.
     """
 
     program: Program
@@ -54,6 +56,7 @@ class Frame:
     lanes: int
     above: list[Part] = field(default_factory=list)
     fp: Fp = "strict"
+    strip: Strip | None = None
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:
@@ -68,9 +71,16 @@ class Frame:
     def parameter(self, slot: Slot, name: str) -> str:
         """The declaration of an argument passed by value or as a pointer."""
         if slot.kind == "pointer":
-            return f"{self.places.pointer_type(self.places.arrays[slot.param])} {name}"
+            array = self.places.arrays[slot.param]
+            alone = " __restrict__" if self.strip and array.raw else ""  # or a store could change what is loaded next
+            return f"{self.places.pointer_type(array)}{alone} {name}"
         part = FLOAT64 if slot.dtype == COMPLEX128 else slot.dtype  # of a complex128, each slot holds one part
         return f"{self.spelling.type(part)} {name}"
+
+    @property
+    def unit(self) -> str:
+        """What a thread takes `lanes` of."""
+        return "rows" if self.strip else "elements"
 
     def header(self) -> str:
         """Comment lines: the kernel's signature, what it is specialised for, and what that asks of its arguments."""
@@ -83,7 +93,7 @@ class Frame:
             (outputs if written else inputs).append(f"{raw}{param.dtype} {param.name}")
         lines = [
             f"// {program.name}({', '.join(inputs)}) -> ({', '.join(outputs)})",
-            f"// layout {self.layout.key}{f', {self.lanes} elements at once' if self.lanes > 1 else ''}",
+            f"// layout {self.layout.key}{f', {self.lanes} {self.unit} at once' if self.lanes > 1 else ''}",
         ]
         mode = [MODES[self.fp]] if self.fp in MODES else []
         return "\n".join([harmless(line) for line in lines] + self._walk() + mode + self._demands())
@@ -101,6 +111,8 @@ class Frame:
         demands = []
         if self.groups:
             demands.append(f"arrays aligned to {self.layout.aligned} bytes")
+        if self.strip:
+            demands.append("results apart from the arrays with neighbours")
         if facts.has_shuffles(self.program.body):
             demands.append(f"blocks of a multiple of {GROUP} threads")
         if not self.layout.wide:
@@ -112,9 +124,7 @@ class Frame:
         ndim = self.layout.ndim
         if ndim == 1:
             return []
-        short, long = self.spelling.integer_type(32, signed=False), self.spelling.integer_type(64, signed=True)
-        c_type = long if self.layout.wide or self.places.uses_coordinates else short
-        narrow = "" if self.layout.wide else f"({short})"
+        c_type, narrow = self.coordinate_types()
         at = f"{narrow}{position}" if self.is_long else position
         extents = [f"{narrow}{self.places.use('extent', '', axis).text}" if axis else "" for axis in range(ndim)]
         lines = []
@@ -123,6 +133,12 @@ class Frame:
             wrapped = f" % {extents[axis]}" if axis else ""
             lines.append(f"const {c_type} {name} = {at}{inner}{wrapped};")
         return lines
+
+    def coordinate_types(self) -> tuple[str, str]:
+        """The type of coordinates, and a cast that makes divisions of positions narrow where these are."""
+        short, long = self.spelling.integer_type(32, signed=False), self.spelling.integer_type(64, signed=True)
+        c_type = long if self.layout.wide or self.places.uses_coordinates else short
+        return c_type, "" if self.layout.wide else f"({short})"
 
     def scalar_copies(self) -> list[str]:
         """Declarations of scalars that every element changes for itself, or that came in two parts."""
