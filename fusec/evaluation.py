@@ -13,6 +13,7 @@ import numpy as np
 
 from fusec import dtypes
 from fusec.dtypes import DType
+from fusec.errors.base import FusecError
 from fusec.errors.evaluate import (
     ArgumentsOfExpression,
     BadOption,
@@ -21,8 +22,17 @@ from fusec.errors.evaluate import (
     NotAnExpression,
     NothingBefore,
 )
-from fusec.expressions import Casting, Elements, Expression, Order, check_options
-from fusec.planned import briefly
+from fusec.expressions import (
+    Casting,
+    Elements,
+    Expression,
+    Order,
+    Remembered,
+    check_options,
+    dtype_of_array,
+    picking,
+)
+from fusec.planned import brief, briefly
 from fusec.scalars import SCALAR_TYPES
 
 Names = Mapping[str, object]
@@ -37,18 +47,14 @@ _known_lock = threading.Lock()
 
 
 class _Last(threading.local):
-    """What a thread has evaluated or validated last. out: a weak reference, or None."""
+    """What a thread has evaluated or validated last, with a weak reference to its output, or None."""
 
-    expression: Expression | None = None
-    out: Callable[[], object] | None = None
-    order: Order = "K"
-    casting: Casting = "same_kind"
+    call: Remembered | None = None
 
 
 _last = _Last()
 
 
-@briefly
 def evaluate(
     ex: str,
     local_dict: Names | None = None,
@@ -70,19 +76,22 @@ def evaluate(
     disable_cache: do not remember this call for re_evaluate. Raises FusecError with the place in the text.
     """
     del sanitize
-    expression = _known.get(ex) if not kwargs and ex.__class__ is str else None
-    if expression is None:
-        expression = _compiled(ex, kwargs)
-    frame = sys._getframe(_frame_depth - 1)  # this function is called through `briefly`
-    values = _values(expression, local_dict, global_dict, frame)
-    if not disable_cache:
-        last = _last
-        last.expression, last.order, last.casting = expression, order, casting
-        last.out = None if out is None else _weakly(out)
-    if out is None and order == "K" and casting == "same_kind" and expression.only is not None:
-        return expression.only.fast(*values)
-    check_options(order, casting)
-    return expression.run(values, out, order, casting)
+    try:  # as `briefly` does, whose frame would cost as much as all of this
+        expression = _known.get(ex) if ex.__class__ is str and not kwargs else None
+        if expression is None:
+            expression = _compiled(ex, kwargs)
+        values = _values(expression, local_dict, global_dict, _frame_depth - 1)
+        if out is None and order == "K" and casting == "same_kind":
+            if not disable_cache:
+                _last.call = expression.plainly
+            if expression.only is not None:
+                return expression.only.fast(*values)
+        elif not disable_cache:
+            _last.call = expression, None if out is None else _weakly(out), order, casting
+        check_options(order, casting)
+        return expression.run(values, out, order, casting)
+    except FusecError as error:
+        raise brief(error) from error.__cause__
 
 
 def validate(
@@ -100,28 +109,28 @@ def validate(
     del sanitize
     try:
         expression = _compiled(ex, kwargs)
-        values = _values(expression, local_dict, global_dict, sys._getframe(_frame_depth - 1))
+        values = _values(expression, local_dict, global_dict, _frame_depth)
         check_options(order, casting)
         expression.check(values, out, casting)
     except Exception as problem:  # whatever an object among the names raises, too
         return problem.with_traceback(None)
-    _last.expression, _last.order, _last.casting = expression, order, casting
-    _last.out = None if out is None else _weakly(out)
+    _last.call = expression, None if out is None else _weakly(out), order, casting
     return None
 
 
-@briefly
 def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> object:
     """The value of the expression that this thread has evaluated or validated last, for what its names are now.
 
     Raises NothingBefore if there is none.
     """
-    expression = _last.expression
-    if expression is None:
-        raise NothingBefore().at()
-    values = _values(expression, local_dict, global_dict, sys._getframe(_frame_depth))
-    out = None if _last.out is None else _last.out()
-    return expression.run(values, out, _last.order, _last.casting)
+    try:
+        if _last.call is None:
+            raise NothingBefore().at()
+        expression, refers, order, casting = _last.call
+        values = _values(expression, local_dict, global_dict, _frame_depth)
+        return expression.run(values, None if refers is None else refers(), order, casting)
+    except FusecError as error:
+        raise brief(error) from error.__cause__
 
 
 class NumExpr:
@@ -146,36 +155,45 @@ class NumExpr:
             (name, dtypes.FLOAT64) for name in names
         )
         self._options = dict(kwargs)
+        self._types = (np.ndarray,) * len(self.signature)
+        self._dtypes = tuple(dtype.numpy for _, dtype in self.signature)
+        self._sorted = picking([self.input_names.index(name) for name in names])
 
     @property
     def constants(self) -> tuple[object, ...]:
         """The numbers in the text, each once."""
         return self._expression.parsed.numbers
 
-    @briefly
     def __call__(
         self, *args: object, out: object = None, order: Order = "K", casting: Casting = "safe", **_: object
     ) -> object:
         """The value for these arguments."""
-        return self._run(args, out, order, casting)
+        try:
+            if tuple(map(type, args)) == self._types and tuple(map(dtype_of_array, args)) == self._dtypes:
+                values = self._sorted(args)
+            else:
+                values = self._expression.pick(self._given(args, casting))
+            if out is None and order == "K" and casting == "safe" and self._expression.only is not None:
+                return self._expression.only.fast(*values)
+            check_options(order, casting)
+            return self._expression.run(values, out, order, casting)
+        except FusecError as error:
+            raise brief(error) from error.__cause__
 
-    @briefly
-    def run(
-        self, *args: object, out: object = None, order: Order = "K", casting: Casting = "safe", **_: object
-    ) -> object:
+    def run(self, *args: object, **options: object) -> object:
         """The same as a call."""
-        return self._run(args, out, order, casting)
+        return self(*args, **options)  # type: ignore[arg-type]
 
-    def _run(self, args: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
-        check_options(order, casting)
+    def _given(self, args: tuple[object, ...], casting: Casting) -> dict[str, object]:
+        """The arguments by name, as the signature's types. Raises ArgumentsOfExpression and CannotCast."""
+        check_options("K", casting)
         if len(args) != len(self.input_names):
             names = ", ".join(self.input_names) or "none"
             raise ArgumentsOfExpression(len(self.input_names), len(args), names).at()
-        given = {
+        return {
             name: _converted(name, value, dtype, casting)
             for (name, dtype), value in zip(self.signature, args, strict=True)
         }
-        return self._expression.run([given[name] for name in self._expression.names], out, order, casting)
 
     @briefly
     def source(self, target: str = "cuda") -> str:
@@ -225,10 +243,30 @@ def _compiled(text: object, options: Mapping[str, object]) -> Expression:
 
 
 def _values(
-    expression: Expression, local_dict: Names | None, global_dict: Names | None, frame: FrameType
-) -> list[object]:
-    """What names stand for. Raises NameNotFound."""
-    known: Names = frame.f_locals if local_dict is None else local_dict
+    expression: Expression, local_dict: Names | None, global_dict: Names | None, depth: int
+) -> tuple[object, ...]:
+    """What names stand for; depth: how far up the caller is whose variables count. Raises NameNotFound."""
+    if local_dict is not None:
+        try:
+            return expression.pick(local_dict)
+        except KeyError:
+            return _searched(expression, local_dict, global_dict, sys._getframe(depth))
+    frame = sys._getframe(depth)
+    known = frame.f_locals
+    try:
+        found = expression.pick(known)
+    except KeyError:
+        found = _searched(expression, known, global_dict, frame)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) == ALONE:
+        known.clear()  # a copy of a function's variables, which would keep their values alive as long as the call
+    return found
+
+
+ALONE = 3  # references to that copy if nobody but its frame and `_values` has it
+
+
+def _searched(expression: Expression, known: Names, global_dict: Names | None, frame: FrameType) -> tuple[object, ...]:
+    """What names stand for that are not all local. Raises NameNotFound."""
     found = []
     for name in expression.names:
         try:
@@ -239,17 +277,7 @@ def _values(
             except KeyError:
                 place = expression.parsed.places[expression.names.index(name)]
                 raise NameNotFound(name, _resembling(name, known)).at(place) from None
-    if (
-        local_dict is None
-        and type(known) is dict
-        and frame.f_code.co_flags & CO_OPTIMIZED
-        and sys.getrefcount(known) == ALONE
-    ):
-        known.clear()  # a copy of a function's variables, which would keep their values alive as long as the call
-    return found
-
-
-ALONE = 3  # references to that copy if nobody but its frame and `_values` has it
+    return tuple(found)
 
 
 def _resembling(name: str, known: Names) -> str:

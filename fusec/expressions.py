@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Literal, get_args
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -33,6 +33,7 @@ NAME = "evaluate"  # of kernels, in messages
 MAX_VARIANTS = 64  # combinations of arrays and numbers of one part
 ORDERS: tuple[Order, ...] = get_args(Order)
 CASTINGS: tuple[Casting, ...] = get_args(Casting)
+dtype_of_array = attrgetter("dtype")
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class Elements:
         self.variants: dict[tuple[Form, ...], Variant] = {}
         self.fast: Callable[..., object] = self.from_python
         self.entries = Entries(self.from_python)
-        self.castable: set[object] = set()
+        self.results: dict[object, DType] = {}  # what is computed, by the dtypes of arguments and output
 
     def from_python(self, *args: object) -> object:
         """Run for every element of the arguments, an output perhaps after them."""
@@ -156,18 +157,21 @@ class Elements:
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
         """Run with an output, an order or a rule of casting."""
-        if out is None and order == "K":
+        if out is None and (order == "K" or _is_natural(inputs, order)):
             return self.fast(*inputs)
-        kinds = tuple(getattr(each, "dtype", type(each)) for each in inputs)
-        key = (casting, getattr(out, "dtype", None), kinds)
-        if out is None or key not in self.castable:
-            inputs = self.source.prepared(inputs)
-            dtype, _ = self.result(inputs)
-            if out is None:
-                out = _allocated(inputs, dtype, order)
-            else:
-                check_cast("the result", dtype, out, casting)
-                self.castable.add(key)
+        try:
+            kinds = tuple(map(dtype_of_array, inputs))
+        except AttributeError:  # numbers among them
+            kinds = tuple(getattr(each, "dtype", type(each)) for each in inputs)
+        key = kinds, getattr(out, "dtype", None), casting
+        dtype = self.results.get(key)
+        if dtype is None:
+            dtype, _ = self.result(self.source.prepared(inputs))
+            check_cast("the result", dtype, out, casting)
+            if len(self.results) < MAX_VARIANTS:
+                self.results[key] = dtype
+        if out is None:
+            out = _allocated(self.source.prepared(inputs), dtype, order)
         return self.fast(*inputs, out)
 
 
@@ -190,8 +194,10 @@ class Total:
                 if type(each) is not np.ndarray:
                     break
             else:
-                with suppress(FusecError):  # which the long way words by the text
+                try:
                     return quick(*inputs)
+                except FusecError:  # which the long way words by the text
+                    pass
         return self._run(inputs, None, "K", "same_kind")
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
@@ -244,6 +250,10 @@ class Total:
         return types[variant.out_params[0].name], variant
 
 
+# An expression, how it was called, and a weak reference to the output if one was given.
+Remembered = tuple["Expression", Callable[[], object] | None, Order, Casting]
+
+
 @dataclass(frozen=True)
 class PartSource:
     """One part of a text. expands: powers of small integers become products."""
@@ -289,13 +299,15 @@ class Expression:
             for at, part in enumerate(self.parsed.parts)
         )
         self.only = self.parts[0] if len(self.parts) == 1 else None
+        self.pick: Callable[[Mapping[str, object]], tuple[object, ...]] = picking(self.names)
+        self.plainly: Remembered = self, None, "K", "same_kind"
 
     def run(
-        self, values: Sequence[object], out: object = None, order: Order = "K", casting: Casting = "same_kind"
+        self, values: tuple[object, ...], out: object = None, order: Order = "K", casting: Casting = "same_kind"
     ) -> object:
         """The value for arguments in the order of `names`."""
         if self.only is not None:
-            return self.only.run(tuple(values), out, order, casting)
+            return self.only.run(values, out, order, casting)
         known = dict(zip(self.names, values, strict=True))
         *before, last = self.parts
         for part in before:
@@ -315,6 +327,16 @@ class Expression:
             known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
         if out is not None and dtype is not None:
             check_cast("the result", dtype, out, casting)
+
+
+def picking(keys: Sequence[Any]) -> Callable[[Any], tuple[object, ...]]:
+    """What takes the values of some keys out of a mapping or a sequence, as a tuple."""
+    match keys:
+        case []:
+            return lambda _: ()
+        case [key]:
+            return lambda known: (known[key],)
+    return itemgetter(*keys)
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
@@ -382,6 +404,21 @@ def _as_array(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]
     """A number as an array without axes; uint32 becomes int64, as numexpr has it."""
     found = np.asarray(value)
     return found.astype(np.int64) if found.dtype == np.uint32 else found
+
+
+def _is_natural(inputs: tuple[object, ...], order: Order) -> bool:
+    """True if a result that follows the arrays has this order in memory anyway: they all have it, and one shape."""
+    flag = "f_contiguous" if order == "F" else "c_contiguous"
+    shape = None
+    for each in inputs:
+        if type(each) is np.ndarray:
+            if shape is None:
+                shape = each.shape
+            if each.shape != shape or not getattr(each.flags, flag):
+                return False
+        elif type(each) is not float and type(each) is not int:
+            return False
+    return shape is not None
 
 
 def _allocated(inputs: tuple[object, ...], dtype: DType, order: Order) -> object:

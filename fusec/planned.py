@@ -37,11 +37,14 @@ def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         try:
             return function(*args, **kwargs)
         except FusecError as error:
-            if debug.level():
-                raise
-            raise error.with_traceback(None) from error.__cause__
+            raise brief(error) from error.__cause__
 
     return call
+
+
+def brief(error: FusecError) -> FusecError:
+    """The error without the frames that it has come through, unless FUSEC_DEBUG shows them."""
+    return error if debug.level() else error.with_traceback(None)
 
 
 def keep(plans: dict[object, Made], key: object, made: Made) -> Made:

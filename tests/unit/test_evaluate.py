@@ -173,14 +173,16 @@ def test_an_output_over_an_input_is_as_if_that_had_been_copied():
 def test_order_is_that_of_new_results():
     a = np.asfortranarray(np.arange(6.0).reshape(2, 3))
     c = np.arange(6.0).reshape(2, 3)
-    names = {"a": a, "c": c}
+    names = {"a": a, "c": c, "row": np.ones(3), "x": 2.5, "s": c[:, ::2]}
     for order, text, flag in [
         ("K", "a + 1", "F"), ("C", "a + 1", "C"), ("F", "c + 1", "F"), ("A", "a + 1", "F"), ("A", "a + c", "C"),
-        ("A", "c + 1", "C"), ("K", "c + 1", "C"),
+        ("A", "c + 1", "C"), ("K", "c + 1", "C"), ("F", "a*x", "F"), ("C", "a + row", "C"), ("F", "c + row", "F"),
+        ("C", "s + x", "C"), ("F", "s + 1", "F"), ("A", "row*x", "C"),
     ]:  # fmt: skip
-        found = fusec.evaluate(text, names, order=order)
-        assert found.flags[f"{flag}_CONTIGUOUS"]
-        assert np.array_equal(found, eval(text, names))
+        for _ in range(3):  # the last is a call like one before
+            found = fusec.evaluate(text, names, order=order)
+            assert found.flags[f"{flag}_CONTIGUOUS"]
+            assert np.array_equal(found, eval(text, names.copy()))
 
 
 def test_options_that_there_are_not_are_refused():
@@ -284,6 +286,10 @@ def test_a_compiled_expression_has_fixed_types():
     assert sorted(found.constants) == [2.0, 3]
     assert np.array_equal(found(np.arange(3), np.ones(3, "f4")), [2, 5, 8])
     assert found(1, np.float32(2)) == found.run(1, np.float32(2)) == 7
+    for size in (3, 3, 4):
+        wanted = np.arange(size) * 3.0 + 2
+        assert np.array_equal(found(np.arange(size) * 1.0, np.ones(size, "f4")), wanted)
+        assert found(np.arange(size) * 1.0, np.ones(size, "f4"), out=wanted, order="C") is wanted
     with pytest.raises(TypeError, match="Cannot cast 'a' from float64 to float32 according to the rule 'safe'"):
         found(1.0, np.arange(3.0))
     assert np.array_equal(found(1.0, np.arange(3.0), casting="same_kind"), [3, 5, 7])
