@@ -23,6 +23,7 @@ from fusec.errors.python import (
     CannotStore,
     UnexpectedArgument,
 )
+from fusec.frontends.python import declared
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.generated import Fp
 from fusec.layouts import Shape
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from fusec.device_entries import Ready
     from fusec.device_plans import Repeated
     from fusec.explain import Explanation
-    from fusec.frontends.python import syntax as s
     from fusec.runtime import cuda
 
 RESERVED = ("out", "stream", "block_size")
@@ -185,15 +185,16 @@ class Elementwise:
     reserved: tuple[str, ...] = RESERVED
 
     def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
-        self.__fusec_origin__, self.kept, self.checks = origin, kept, checks
+        self.__fusec_origin__, self.checks = origin, checks
         self.tree = captures.read(origin)
+        self.kept = captures.attributes(origin, self.tree) | dict(kept)
         self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
             raise InvalidKernelName(self.name).at()
         self.fp = pipeline.check_fp(fp)
         self.params = tuple(param.name for param in self.tree.params)
-        self.outputs, self.returns_tuple = _outputs(self.tree)
-        _check(self.tree, self.reserved)
+        self.outputs, self.returns_tuple = declared.outputs(self.tree)
+        declared.check(self.tree, self.reserved)
         self._variants: dict[tuple[Form, ...], Variant] = {}
         self._captured: Captured | None = None
         self._declared: dict[str, DType | None] = {}
@@ -459,33 +460,6 @@ def restored(made: Elementwise, module: str, qualname: str) -> Elementwise:
     """A function rebuilt from its text, under the name that it had."""
     made.__module__, made.__qualname__ = module, qualname
     return made
-
-
-def _outputs(tree: s.Function) -> tuple[tuple[str, ...], bool]:
-    """Names for the results, and whether they come as a tuple; how many there are stands in the text."""
-    from fusec.frontends.python import scan
-
-    counts = scan.returned(tree.body)
-    count = counts[0] if counts else 0
-    taken = {param.name for param in tree.params}
-    names = ["out"] if count == 0 else [f"out{at}" for at in range(count)]
-    return tuple(f"{name}_" if name in taken else name for name in names), count > 0
-
-
-def _check(tree: s.Function, reserved: Sequence[str]) -> None:
-    """Raise BadParameter for parameters that calls could not tell from their own."""
-    seen: set[str] = set()
-    for param in tree.params:
-        if param.name in reserved:
-            cure = "calls take an argument of that name themselves: rename it"
-            raise BadParameter(f"a parameter cannot be called '{param.name}'", cure).at(param.span)
-        if param.name in seen:
-            raise BadParameter(f"two parameters are called '{param.name}'", "rename one").at(param.span)
-        seen.add(param.name)
-    if not tree.params:
-        raise BadParameter(f"'{tree.name}' has no parameters", "a function of elements takes at least one").at(
-            tree.span
-        )
 
 
 def _form(value: object) -> Form:

@@ -57,16 +57,22 @@ its source.
   converted.
 - Integers wrap; division of an integer by zero gives 0; a float too large for an integer saturates, nan gives 0.
   The order of complex numbers, which NumPy has, is refused.
+- A dtype is known when a kernel is compiled: `np.float32`, `np.dtype("f")`, `x.dtype`, also under a name. It converts
+  when it is called, `x.dtype.type(1)`; `if x.dtype == np.float32:` compiles one of the two ways. NumPy's ufuncs take
+  `dtype=`, by its rules: `np.add(x, y, dtype="float32")` converts operands to the same kind of numbers or a wider one.
 
 dtypes: {dtypes}.
 
 ## Names
 
 Names from outside are looked up when the function is decorated, those that are not there yet at the first call,
-and are constants from then on: numbers, NumPy scalars, dtypes, tuples of them, and functions. Plain Python
-functions and decorated ones may be called, by position and name; they are compiled into the kernel, so they are of
-the same subset, and do not call themselves. Defaults are constants too: a call that leaves one out runs a kernel
-compiled for it.
+and are constants from then on: numbers, NumPy scalars, dtypes, tuples of them, and functions. So are attributes of
+objects that end in one of these, `settings.scale` or `table.shape[0]`. Plain Python functions and decorated ones may be
+called, by position and name; they are compiled into the kernel, so they are of the same subset, and do not call
+themselves. Defaults are constants too: a call that leaves one out runs a kernel compiled for it.
+
+`fusec.vectorize` makes the same of a function by `numpy.vectorize`'s calls: lists are arrays, `otypes=` converts the
+results.
 
 ## Stencils
 
@@ -119,7 +125,8 @@ The grammar is `grammar/python.lark`. Indentation, joined lines, comments and nu
 
 ## What Python has beyond this
 
-Each is refused with its place and what to write instead; docstrings and annotations are the only strings.
+Each is refused with its place and what to write instead; docstrings, annotations and names of dtypes are the only
+strings.
 
 | construct | instead |
 |---|---|

@@ -35,7 +35,7 @@ FLOORS = (
     {"math"},
     {"ir", "operands"},
     {"layouts", "scalars", "signature"},
-    {"errors", "generated"},
+    {"errors", "generated", "outside"},
     {"diagnostics", "ops"},
     {"source", "dtypes", "debug", "grammar", "version", "random"},
     {"records", "forking", "intrinsics"},

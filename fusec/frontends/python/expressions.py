@@ -10,7 +10,19 @@ from fusec.frontends.python import arithmetic
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part, python_int
 from fusec.frontends.python.names import Names
-from fusec.frontends.python.types import PY_BOOL, PY_COMPLEX, PY_FLOAT, PY_INT, Kind, PythonType, carrier, is_complex
+from fusec.frontends.python.retyping import dtype_named, has_dtype_argument, in_dtype
+from fusec.frontends.python.types import (
+    PY_BOOL,
+    PY_COMPLEX,
+    PY_FLOAT,
+    PY_INT,
+    Kind,
+    PythonType,
+    carrier,
+    is_complex,
+    storage,
+)
+from fusec.frontends.python.unit import Other
 from fusec.frontends.python.values import (
     Absent,
     Array,
@@ -43,7 +55,9 @@ class Expressions(Names):
 
     def scalar(self, node: s.Expression) -> Scalar:
         """A value that must be a number. Raises NotAValue for anything else."""
-        found = self.value(node)
+        return self._number(self.value(node), node)
+
+    def _number(self, found: Value, node: s.Expression) -> Scalar:
         if isinstance(found, Neighbours):
             return self.element(found, (), node.span)
         if isinstance(found, (Array, Flat, LocalStore)):
@@ -122,7 +136,10 @@ class Expressions(Names):
         return found
 
     def _compare(self, node: s.Compare) -> Scalar:
-        left = self.scalar(node.first)
+        first = self.value(node.first)
+        if isinstance(first, Type):
+            return self._same_type(first.kind, node)
+        left = self._number(first, node.first)
         found: Scalar | None = None
         for op, operand in node.rest:
             right = self.scalar(operand)
@@ -131,6 +148,14 @@ class Expressions(Names):
             left = right
         assert found is not None, "a comparison has an operator"
         return found
+
+    def _same_type(self, kind: Kind, node: s.Compare) -> Scalar:
+        """``x.dtype == np.float32``, known when the kernel is compiled."""
+        (op, other), *more = node.rest
+        wanted = self._dtype_of(other)
+        if more or op not in ("==", "!=") or wanted is None:
+            raise NotAValue(show(Type(kind)), "dtypes compare with one dtype: x.dtype == np.float32").at(node.span)
+        return literal((storage(kind) == wanted) == (op == "=="))
 
     def _both(self, left: Scalar, right: Scalar) -> Scalar:
         kind = right.type if left.type == right.type else BOOL
@@ -153,7 +178,9 @@ class Expressions(Names):
         dotted = dotted_name(node)
         if dotted is not None and dotted.partition(".")[0] not in self.variables:
             found = self.unit.captured(self.key, dotted)
-            if isinstance(found, (Scalar, Items, Type, Builtin, Intrinsic, UserFunction, Module)):
+            if isinstance(found, Other):
+                raise self.unusable(dotted, found, node.span)
+            if found is not None:
                 return found
         owner = self.value(node.value)
         if isinstance(owner, Neighbours):
@@ -162,7 +189,7 @@ class Expressions(Names):
             return self.fact_of(owner, node)
         match owner, node.name:
             case Module(), _:
-                return self.attribute_of(owner, node, dotted or node.name)
+                return self.attribute_of(owner, node)
             case Scalar(), "real" | "imag":
                 return part(node.name, owner)
             case Scalar(type=kind), "dtype":
@@ -224,7 +251,13 @@ class Expressions(Names):
         raise NotImplementedError
 
     def _builtin(self, callee: Builtin, node: s.Call) -> Value:
+        if callee.name == "dtype":
+            return self._dtype(node)
+        wanted = None
         for each in node.keywords:
+            if each.name == "dtype" and has_dtype_argument(callee.name) and not callee.python:
+                wanted = self._dtype_given(each)
+                continue
             cure = "pass it to the call of the kernel" if each.name == "out" else "pass arguments by position"
             raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
         site = Site(callee.name, node.span)
@@ -234,7 +267,33 @@ class Expressions(Names):
             )
         table = {**MATH, **PLAIN} if callee.python else FUNCTIONS
         known = table.get(callee.name) or FUNCTIONS[callee.name]
-        return known.call(site, [self.scalar(arg) for arg in node.args])
+        args = [self.scalar(arg) for arg in node.args]
+        return known.call(site, args) if wanted is None else in_dtype(known, site, args, wanted, self.cast)
+
+    def _dtype(self, node: s.Call) -> Type:
+        """``np.dtype("f")``, of a name, a dtype or a type."""
+        found = self._dtype_of(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        if found is None:
+            raise NotAValue("this", "np.dtype takes one name or type, e.g. np.dtype('float32')").at(node.span)
+        return Type(found)
+
+    def _dtype_given(self, keyword: s.Keyword) -> DType | None:
+        """What ``dtype=`` asks for; None if that is None."""
+        found = self._dtype_of(keyword.value)
+        if found is None and not isinstance(self.value(keyword.value), Absent):
+            raise NotAValue("this", "write dtype=np.float32, with a dtype").at(keyword.span)
+        return found
+
+    def _dtype_of(self, node: s.Expression) -> DType | None:
+        """The dtype that an expression is, or names; None if it is none."""
+        kind = self._kind_of(node)
+        return None if kind is None else storage(kind)
+
+    def _kind_of(self, node: s.Expression) -> Kind | None:
+        if isinstance(node, s.String):
+            return dtype_named(node)
+        found = self.value(node)
+        return found.kind if isinstance(found, Type) else None
 
     def _conversion(self, kind: Kind, node: s.Call) -> Scalar:
         """``np.float32(x)``, ``int(x)``, ``complex(x, y)``; without an argument, zero."""
@@ -271,15 +330,14 @@ class Expressions(Names):
         return Scalar(kind, converted(value.read(), carrier(kind)))
 
     def _method(self, callee: Method, node: s.Call) -> Scalar:
-        args = [self.value(arg) for arg in node.args]
         name = METHODS[callee.name]
         if name == "astype":
-            kind = args[0].kind if len(args) == 1 and isinstance(args[0], Type) else None
+            kind = self._kind_of(node.args[0]) if len(node.args) == 1 else None
             if kind is None:
                 raise NotAValue("this", "write x.astype(np.float32), with a dtype").at(node.span)
             return self.cast(callee.owner, kind, node.span)
-        if args:
-            raise ArgumentCount(callee.name, "0", len(args), "it takes none").at(node.span)
+        if node.args:
+            raise ArgumentCount(callee.name, "0", len(node.args), "it takes none").at(node.span)
         if name == "conj":
             return part("conj", callee.owner)
         if name == "is_integer":

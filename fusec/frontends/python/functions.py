@@ -259,11 +259,12 @@ def _least(op: str) -> Known:
 
 
 def _reciprocal(site: Site, args: list[Scalar]) -> Scalar:
-    kind = args[0].type
+    kind, value = args[0].type, args[0]
     if is_bool(kind):
-        raise site.refuse("bools", "write 1 / x")
+        kind = PY_INT if kind == PY_BOOL else INT8
+        value = adapt(value, kind, site.span)
     one = const(1, carrier(kind))
-    return Scalar(kind, apply("quotient" if is_integer(kind) else "divide", one, args[0].read()))
+    return Scalar(kind, apply("quotient" if is_integer(kind) else "divide", one, value.read()))
 
 
 def _square(site: Site, args: list[Scalar]) -> Scalar:

@@ -63,20 +63,14 @@ class Names(Flow):
             raise UnknownName(name, "it is assigned further down; assign it before it is read").at(span)
         found = self.unit.captured(self.key, name)
         if isinstance(found, Other):
-            wrong = NotACapture(name, found.given, found.cure) if found.given else UnknownName(name, found.cure)
-            raise wrong.at(span)
+            raise self.unusable(name, found, span)
         found = found or _known(name)
         if found is None:
             raise self._unknown(name, span)
         return found
 
-    def attribute_of(self, module: Module, node: s.Attribute, dotted: str) -> Value:
+    def attribute_of(self, module: Module, node: s.Attribute) -> Value:
         """An attribute of a module. Raises UnknownMember."""
-        found = self.unit.captured(self.key, dotted)
-        if isinstance(found, Other):
-            raise NotACapture(dotted, found.given, found.cure).at(node.span)
-        if found is not None:
-            return found
         if module.name == "fusec" and node.name in INTRINSICS:
             return Intrinsic(node.name)
         name = NUMPY_NAMES.get(node.name, node.name)
@@ -84,12 +78,19 @@ class Names(Flow):
             return Type(DTYPES[name])
         if name in SUBMODULES:
             return Module(name)
+        if name == "dtype":
+            return Builtin(name)
         if name in CONSTANTS:
             return literal(CONSTANTS[name])
         if name in FUNCTIONS or (module.name == "math" and name in MATH):
             return Builtin(name, module.name == "math" and name in MATH)
         cure = HABITS.get(name) or did_you_mean(name, {*FUNCTIONS, *CONSTANTS}) or "docs/python.md lists the functions"
         raise UnknownMember(f"module '{module.name}'", node.name, cure).at(node.span)
+
+    def unusable(self, name: str, found: Other, span: Span) -> FusecError:
+        """The error for a name that stands for nothing that a kernel can hold."""
+        wrong = NotACapture(name, found.given, found.cure) if found.given else UnknownName(name, found.cure)
+        return wrong.at(span)
 
     def _unknown(self, name: str, span: Span) -> FusecError:
         if name in HABITS:

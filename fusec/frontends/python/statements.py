@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fusec.dtypes import BOOL, INT64, DType
-from fusec.errors.language import Misplaced, NoEffect
+from fusec.errors.language import Misplaced, NoEffect, NotAValue
 from fusec.errors.python import BadLoop, BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
 from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
@@ -15,7 +15,19 @@ from fusec.frontends.python.arrays import Arrays
 from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
-from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
+from fusec.frontends.python.values import (
+    Builtin,
+    Items,
+    Method,
+    Neighbours,
+    Scalar,
+    Type,
+    UserFunction,
+    Value,
+    adapt,
+    literal,
+    show,
+)
 from fusec.ir.expr import Const, Expr, apply, const
 from fusec.ir.loops import Assign, Break, Call, CallStatement, Continue, If, Local, Stmt, While
 from fusec.ir.walk import expressions
@@ -359,6 +371,8 @@ class Statements(Arrays):
         for item in items:
             if isinstance(item, Neighbours):
                 item = self.element(item, (), span)
+            if isinstance(item, (Builtin, UserFunction, Method, Type)):
+                raise NotAValue(show(item), "call it, and return a number, or a tuple of numbers").at(span)
             if not isinstance(item, Scalar):
                 shown = "nothing" if item is None else show(item)
                 raise NotInSubset(f"returning {shown} is", "return a number, or a tuple of numbers").at(span)

@@ -86,13 +86,15 @@ def join(left: Kind, right: Kind) -> Kind | None:
         case PythonType(), PythonType():
             return max(left, right, key=lambda kind: kind.rank)
         case (PythonType() as python, DType() as dtype) | (DType() as dtype, PythonType() as python):
-            return dtype if python.rank <= _rank(dtype) else None
+            return dtype if python.rank <= rank(dtype) else None
     return None
 
 
-def _rank(dtype: DType) -> int:
-    """The Python type with the same sort of values."""
-    return {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}[dtype.kind]
+def rank(kind: Kind) -> int:
+    """That of the Python type with the same sort of values."""
+    if isinstance(kind, PythonType):
+        return kind.rank
+    return {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}[kind.kind]
 
 
 def is_bool(kind: Kind) -> bool:
