@@ -1,14 +1,18 @@
 """From Python functions to texts and constants: where the source stands, and what its free names stand for.
 
-No function is run: names are looked up where Python would find them, in its closure and its module.
+Nothing is run: names are looked up where Python would find them, in the closure and the module of a function.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import os
+import re
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -18,16 +22,15 @@ from fusec.diagnostics import did_you_mean
 from fusec.errors.python import NoSource, NotAFunction
 from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.build import LAMBDA
 from fusec.frontends.python.definition import Capture, FunctionText
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
-from fusec.outside import Opaque, Outside, closure_of
 from fusec.records import dataclass, replace
 from fusec.source import SourceFile
 
 PYTHON_TYPES = (bool, int, float, complex)
-NUMBERS = (*PYTHON_TYPES, np.generic, tuple)
 ROOTS = frozenset(
     "numpy math cmath builtins scipy cupy cupyx jax torch fusec array_api_compat array_api_strict ml_dtypes".split()
 )
@@ -36,11 +39,27 @@ MAX_ITEMS = 64  # of a captured tuple
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """A text of one or several functions, the last of which is meant; names: what its free names stand for."""
+    """A text of one or several functions, or of one lambda; names: what its free names stand for.
+
+    meant: which of the functions, the last of that name; "" for the last of all.
+    """
 
     text: str
     names: Mapping[str, object]
     file: str = "<text>"
+    meant: str = ""
+
+    @property
+    def functions(self) -> tuple[FunctionText, ...]:
+        """Its functions, the one meant last. Raises syntax errors."""
+        bare = self.text.strip()
+        if re.match(r"lambda\b", bare):
+            start = self.text.index(bare)
+            return (FunctionText("", LAMBDA, self.file, 1, self.text, part=(start, start + len(bare))),)
+        names = [tree.name for tree in parse(SourceFile(self.file, self.text))]
+        meant = self.meant or names[-1]
+        others = [name for name in dict.fromkeys(names) if name != meant]
+        return tuple(FunctionText("", name, self.file, 1, self.text) for name in (*others, meant))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +71,11 @@ class Captured:
     @property
     def tree(self) -> s.Function:
         """The syntax tree of the function itself."""
-        text = self.functions[-1]
-        return _tree(text.source, text.name)
+        return self.functions[-1].tree
 
 
 @dataclass(frozen=True, eq=False)
-class FileFunction(Opaque):
+class FileFunction:
     """A function of a file that is not run: its lines from `line` on, and what the names of the file stand for."""
 
     name: str
@@ -65,10 +83,16 @@ class FileFunction(Opaque):
     line: int
     text: str
     names: Mapping[str, object]
+    part: tuple[int, int] | None = None
+
+    @property
+    def alone(self) -> FunctionText:
+        """The text without what its names stand for."""
+        return FunctionText(self.name, self.name, self.file, self.line, self.text, part=self.part)
 
 
 @dataclass(frozen=True)
-class Unusable(Opaque):
+class Unusable:
     """What a name of a file that is not run stands for, if a kernel cannot use it."""
 
     given: str
@@ -88,19 +112,32 @@ def capture(origin: Origin, kept: Mapping[str, object]) -> Captured:
     return Captured(tuple(found.done))
 
 
+def capture_roles(
+    origins: Mapping[str, Origin], kept: Mapping[str, Mapping[str, object]]
+) -> tuple[tuple[FunctionText, ...], dict[str, str]]:
+    """The texts of several functions that make one kernel, of all that they call, and the key of each by its role.
+
+    kept: by role, as for `capture`. Raises as that does.
+    """
+    found = _Capturing({})
+    keys = {}
+    for role, origin in origins.items():
+        found.kept = kept.get(role, {})
+        keys[role] = found.key_of(origin, outermost=True)
+    return tuple(found.done), keys
+
+
 def read(origin: Origin) -> s.Function:
     """The syntax tree of a function. Raises NoSource and syntax errors."""
     match origin:
         case Captured():
             return origin.tree
         case Text():
-            return parse(SourceFile(origin.file, origin.text))[-1]
+            return origin.functions[-1].tree
         case FileFunction():
-            text = FunctionText(origin.name, origin.name, origin.file, origin.line, origin.text)
-            return _tree(text.source, text.name)
+            return _tree(origin.alone)
         case _:
-            text = _text_of(origin)
-            return _tree(text.source, text.name)
+            return _tree(_text_of(origin))
 
 
 def snapshot(origin: Origin) -> dict[str, object]:
@@ -108,16 +145,7 @@ def snapshot(origin: Origin) -> dict[str, object]:
     if not isinstance(origin, FunctionType):
         return {}
     found = {name: origin.__globals__[name] for name in origin.__code__.co_names if name in origin.__globals__}
-    return {name: value for name, value in found.items() if isinstance(value, NUMBERS)}
-
-
-def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
-    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
-    if not isinstance(origin, FunctionType):
-        return {}
-    places = Outside(closure_of(origin), origin.__globals__)
-    found = {name: places.find(name) for name in scan.free(tree) if "." in name}
-    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
+    return {name: value for name, value in found.items() if isinstance(value, (*PYTHON_TYPES, np.generic, tuple))}
 
 
 def constant_of(value: object) -> Capture:
@@ -125,26 +153,58 @@ def constant_of(value: object) -> Capture:
     return _Capturing({}).of(value)
 
 
-def _tree(source: SourceFile, name: str) -> s.Function:
-    found = [each for each in parse(source) if each.name == name]
-    if not found:
+def _tree(text: FunctionText) -> s.Function:
+    found = text.tree
+    if found.name != text.name:
         raise NotAFunction(
-            f"the source of '{name}' has changed", "define the function again, or reload its module"
+            f"the source of '{text.name}' has changed", "define the function again, or reload its module"
         ).at()
-    return found[-1]
+    return found
 
 
 def _text_of(function: FunctionType) -> FunctionText:
     """The source of a function as it stands in its file. Raises NoSource."""
     name = function.__name__
-    if name == "<lambda>":
-        raise NotAFunction("a lambda has no statements of its own", "define the function with def").at()
+    is_lambda = name == "<lambda>"
     try:
-        lines, line = inspect.getsourcelines(function)
+        lines, line = inspect.findsource(function) if is_lambda else inspect.getsourcelines(function)
+        if is_lambda:
+            return _lambda_of(function, "".join(lines))
     except (OSError, TypeError, IndexError, SyntaxError) as problem:
         reason = "it was typed at a prompt, or its file is gone" if isinstance(problem, OSError) else str(problem)
-        raise NoSource(name, reason).at() from None
+        raise NoSource("a lambda" if is_lambda else f"'{name}'", reason, "f" if is_lambda else name).at() from None
     return FunctionText(name, name, _shown(function.__code__.co_filename), max(line, 1), "".join(lines))
+
+
+def _lambda_of(function: FunctionType, file: str) -> FunctionText:
+    """A lambda in the text of its file, told from others by the place of what it returns. Raises NotAFunction."""
+    code = function.__code__
+    places = set(code.co_positions())
+    found = [each for each in _lambdas(file) if each.lineno == code.co_firstlineno]
+    if len(found) > 1:
+        found = [
+            each
+            for each in found
+            if (each.body.lineno, each.body.end_lineno, each.body.col_offset, each.body.end_col_offset) in places
+        ]
+    if len(found) != 1:
+        raise NotAFunction("which lambda of its line is meant cannot be told", "define the function with def").at()
+    return lambda_text(found[0], file, _shown(code.co_filename))
+
+
+def lambda_text(node: ast.Lambda, file: str, name: str) -> FunctionText:
+    """A lambda of a file's text as a function's; `name` is the file's."""
+    lines = file.split("\n")[node.lineno - 1 : node.end_lineno]
+    assert node.end_col_offset is not None, "nodes of a text know where they end"
+    start = len(lines[0].encode()[: node.col_offset].decode())
+    end = sum(len(line) + 1 for line in lines[:-1]) + len(lines[-1].encode()[: node.end_col_offset].decode())
+    return FunctionText(LAMBDA, LAMBDA, name, node.lineno, "\n".join(lines) + "\n", part=(start, end))
+
+
+@lru_cache(maxsize=8)
+def _lambdas(file: str) -> tuple[ast.Lambda, ...]:
+    """All lambdas of a file."""
+    return tuple(node for node in ast.walk(ast.parse(file)) if isinstance(node, ast.Lambda))
 
 
 def _shown(file: str) -> str:
@@ -175,9 +235,11 @@ class _Capturing:
                 return self._of_file(origin)
         text = _text_of(origin)
         key = self._new_key(origin, text.name)
+        cells = zip(origin.__code__.co_freevars, origin.__closure__ or (), strict=False)
+        closure = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
         kept = self.kept if outermost else {}
-        namespace = Outside(closure_of(origin), kept, origin.__globals__)
-        tree = _tree(text.source, text.name)
+        namespace = _Chain(closure, kept, origin.__globals__)
+        tree = _tree(text)
         params = [param.name for param in tree.params]
         given = origin.__defaults__ or ()
         defaults = zip(params[len(params) - len(given) :], given, strict=True)
@@ -209,30 +271,30 @@ class _Capturing:
         return key
 
     def _of_file(self, origin: FileFunction) -> str:
-        text = FunctionText(self._new_key(origin, origin.name), origin.name, origin.file, origin.line, origin.text)
-        tree = _tree(text.source, text.name)
-        namespace = Outside({}, {}, origin.names)
+        text = replace(origin.alone, key=self._new_key(origin, origin.name))
+        tree = _tree(text)
+        namespace = _Chain({}, {}, origin.names)
         defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
         self.done.append(replace(text, names=self._names(tree, namespace), defaults=defaults))
         return text.key
 
     def _of_text(self, origin: Text) -> str:
-        trees = parse(SourceFile(origin.file, origin.text))
-        keys = {tree.name: f"{tree.name}@{len(self.keys)}.{at}" for at, tree in enumerate(trees)}
-        key = keys[trees[-1].name]
+        functions = origin.functions
+        keys = {each.name: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(functions)}
+        key = keys[functions[-1].name]
         self.keys[id(origin)] = key
         self.origins.append(origin)
-        namespace = Outside({}, {}, origin.names)
+        namespace = _Chain({}, {}, origin.names)
 
-        for tree in trees:
+        for each in functions:
+            tree = each.tree
             defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
             names = tuple((name, ("function", keys[name])) for name in scan.free(tree) if name in keys)
             others = tuple(pair for pair in self._names(tree, namespace) if pair[0] not in keys)
-            text = FunctionText(keys[tree.name], tree.name, origin.file, 1, origin.text)
-            self.done.append(replace(text, names=(*names, *others), defaults=defaults))
+            self.done.append(replace(each, key=keys[each.name], names=(*names, *others), defaults=defaults))
         return key
 
-    def _names(self, tree: s.Function, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
+    def _names(self, tree: s.Function, namespace: _Chain) -> tuple[tuple[str, Capture], ...]:
         """What the free names of a function stand for; for those that nothing defines, one that is alike."""
         found: list[tuple[str, Capture]] = []
         find, known = namespace.find, [name for place in namespace.places for name in place if name[:1] != "_"]
@@ -241,20 +303,12 @@ class _Capturing:
             value = find(name)
             if value is not None:
                 captured = self.of(value[0])
-                if captured[0] != "other" or "." not in name or self._is_object(name, namespace):
+                if not ("." in name and captured[0] == "other"):
                     found.append((name, captured))
-            elif "." in name:
-                guess = namespace.like(name) if self._is_object(name, namespace) else ""
-                found += [(name, ("missing", guess))] if guess else []
-            elif name not in FUNCTIONS and not hasattr(builtins, name):
+            elif "." not in name and name not in FUNCTIONS and not hasattr(builtins, name):
                 guess = did_you_mean(name, known)
                 found += [(name, ("missing", guess))] if guess else []
         return tuple(found)
-
-    def _is_object(self, dotted: str, namespace: Outside) -> bool:
-        """Whether the owner of an attribute is an object that kernels know nothing about."""
-        owner = namespace.find(dotted.rpartition(".")[0])
-        return owner is not None and not isinstance(owner[0], Opaque) and self.of(owner[0])[0] == "other"
 
     def of(self, value: object) -> Capture:
         """What a value is to a kernel."""
@@ -291,8 +345,6 @@ class _Capturing:
                 return ("numpy type", found)
         if isinstance(value, dtypes.DType):
             return ("numpy type", value.name)
-        if value is np.dtype:
-            return ("builtin", "dtype", False)
         origin = getattr(value, "__fusec_origin__", None)
         if isinstance(origin, (FunctionType, Text, Captured)):
             return ("function", self.key_of(origin))
@@ -307,6 +359,34 @@ class _Capturing:
         if isinstance(value, np.ndarray):
             return ("other", "an array", "pass it as an argument, or write its numbers in a tuple")
         return ("other", _described(value), "numbers, dtypes, tuples of them and functions can be used from outside")
+
+
+class _Chain:
+    """Where Python finds the names of a function."""
+
+    def __init__(self, *places: Mapping[str, object]) -> None:
+        self.places = places
+
+    def find(self, dotted: str) -> tuple[object] | None:
+        """The value of a name or of attributes of modules, in a tuple of one; None if there is none."""
+        name, *attributes = dotted.split(".")
+        for place in self.places:
+            if name in place or name == "fusec":
+                value = place.get(name, sys.modules["fusec"])
+                for attribute in attributes:
+                    if not isinstance(value, ModuleType) or not hasattr(value, attribute):
+                        return None
+                    value = getattr(value, attribute)
+                return (value,)
+        return None
+
+
+def _is_filled(cell: object) -> bool:
+    try:
+        cell.cell_contents  # type: ignore[attr-defined]  # noqa: B018 - an empty cell raises
+    except ValueError:
+        return False
+    return True
 
 
 def _number(value: object) -> Capture:

@@ -35,10 +35,10 @@ source is read, parsed by the grammar below and compiled for the dtypes of each 
 arrays of any library that broadcast, and numbers, by position or name; `out=` takes the array for the result, or a
 tuple of arrays. Without any array the result is a NumPy scalar.
 
-`fusec.elementwise("def f(x): ...")` takes the text itself, where there is no file to read it from; before the
-function may stand others that it calls, and `names=` says what its free names stand for. Options: `name=`, shown
-in messages and used as entry point, and `fp=`. A function has `source(target)`, `explain(*args)`, and pickles by
-its source.
+`fusec.elementwise(lambda x: ...)` takes a lambda, and `fusec.elementwise("def f(x): ...")` the text itself, where there
+is no file to read it from; before the function may stand others that it calls, and `names=` says what its free names
+stand for. Options: `name=`, shown in messages and used as entry point, and `fp=`. A function has `source(target)`,
+`explain(*args)`, and pickles by its source.
 
 ## Types
 

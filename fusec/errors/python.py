@@ -39,11 +39,12 @@ class NoSource(UserError):
     """A function whose text cannot be read."""
 
     code: ClassVar[str] = "F173"
-    message: ClassVar[str] = "the source of '{name}' cannot be read: {reason}"
+    message: ClassVar[str] = "the source of {function} cannot be read: {reason}"
     hint: ClassVar[str] = "pass the text itself: fusec.elementwise('''def {name}(...): ...''')"
     exception: ClassVar[type[FusecError]] = FusecTypeError
-    name: str
+    function: str
     reason: str
+    name: str
 
 
 class NotAFunction(UserError):
@@ -260,3 +261,26 @@ class StencilShapes(UserError):
     param: str
     given: tuple[int, ...]
     shape: tuple[int, ...]
+
+
+class PartsDiffer(UserError):
+    """Functions of a reduction that do not agree on what is accumulated."""
+
+    code: ClassVar[str] = "F193"
+    message: ClassVar[str] = "{first}, but {second}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    first: str
+    second: str
+    cure: str
+
+
+class BadReduction(UserError):
+    """A reduction whose functions do not have the shape of map, combine and finish."""
+
+    code: ClassVar[str] = "F194"
+    message: ClassVar[str] = "{what}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    what: str
+    cure: str

@@ -27,9 +27,9 @@ plain prompt, has none.
     exec("def f(x): return x"); elementwise(f)         # wrong
     elementwise("def f(x): return x")                  # right""",
     "F174": """\
-What is decorated is a function made with def.
+What is decorated is a function, or the text of one.
 
-    elementwise(lambda x: x + 1)                       # wrong
+    elementwise(3)                                     # wrong
     elementwise("def f(x): return x + 1")              # right""",
     "F175": """\
 A variable keeps its dtype wherever two ways meet, and from round to round of a loop, so that its type never

@@ -20,7 +20,7 @@ from fusec.records import dataclass
 
 FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar
-GRAMMARS = {"kernel": STARTS, "python": ("module", "expressions")}
+GRAMMARS = {"kernel": STARTS, "python": ("module", "expressions", "anonymous")}
 EXPAND = 1 << 20  # added to the position of a child that is a list to be spliced in
 ABSENT = -1  # stands for an optional part that is missing
 

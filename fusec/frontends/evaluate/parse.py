@@ -30,6 +30,7 @@ MAX_WORD = 400  # characters of a name or number: more digits than any float has
 MAX_NESTING = 64  # of expressions; the IR bears twice as much
 MAX_CALLS = 200  # of functions, each some 20 ms of compilation
 MAX_REDUCTIONS = 64  # kernels that run one after the other
+STATEMENTS = frozenset("KEYWORD DEF LAMBDA IF FOR WHILE RETURN PASS ASSERT BREAK CONTINUE".split())
 LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
 PARTS = ("real", "imag")
 ELEMENTS = "the whole arrays take part; take the slice before the call, and pass it by a name of its own"
@@ -136,7 +137,7 @@ def _refused(file: SourceFile, token: Token | None) -> FusecError:
         cure = ELEMENTS
     if token.text == "=":
         cure = "write == to compare; to keep the result, assign what evaluate returns"
-    if token.type in ("KEYWORD", "DEF", "IF", "FOR", "WHILE", "RETURN", "PASS", "ASSERT", "BREAK", "CONTINUE"):
+    if token.type in STATEMENTS:
         cure = f"'{token.text}' is a word of Python's statements, and no name"
     return NotAnExpression(f"unexpected '{token.text}'", cure).at(_span(file, token))
 

@@ -13,6 +13,7 @@ from fusec.records import replace
 from fusec.source import SourceFile, Span
 
 Children = list[Any]
+LAMBDA = "lambda_"  # what a function without a name is called where it needs one
 
 
 class Builder:
@@ -47,6 +48,17 @@ class Builder:
     def parameter(self, children: Children) -> s.Parameter:
         name, annotation, default = children
         return s.Parameter(self._at(name), name.text, annotation, default)
+
+    def anonymous(self, children: Children) -> s.Function:
+        word, *rest = children
+        params = tuple(child for child in rest if isinstance(child, s.Parameter))
+        value = next(child for child in reversed(rest) if isinstance(child, s.Node))
+        at = self._at(word)
+        return s.Function(at, LAMBDA, params, None, (s.Return(value.span, value),), "")  # type: ignore[arg-type]
+
+    def bare(self, children: Children) -> s.Parameter:
+        name, default = children
+        return s.Parameter(self._at(name), name.text, None, default)
 
     # --- statements ---
 

@@ -30,7 +30,7 @@ class Calls(Expressions):
             with self.unit.nested("calls", node.span):
                 instance = self._instance(callee, given, node.span)
             self.unit.instances[key] = instance
-        args = tuple(arg for value in given.values() for arg in _flat(value))
+        args = tuple(arg for value in given.values() for arg in flat(value))
         function = instance.function
         assert function.result is not None, "functions return something"
         call = Call(function.name, args, function.result)
@@ -129,11 +129,11 @@ def _signature(value: Value) -> object:
     return value
 
 
-def _flat(value: Value) -> list[Expr]:
+def flat(value: Value) -> list[Expr]:
     """The numbers that a call passes for an argument."""
     match value:
         case Scalar() if value.literal is None:
             return [value.read()]
         case Items(items=items):
-            return [each for item in items for each in _flat(item)]
+            return [each for item in items for each in flat(item)]
     return []

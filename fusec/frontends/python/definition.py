@@ -10,6 +10,7 @@ from fusec.records import dataclass
 from fusec.source import SourceFile
 
 if TYPE_CHECKING:
+    from fusec.frontends.python.syntax import Function
     from fusec.ir.loops import Program
 
 Capture = tuple[Any, ...]
@@ -26,7 +27,8 @@ Border = tuple[tuple[str, ...], Capture, tuple[int, ...]]
 class FunctionText:
     """One function: its text as it stands in `file` from `line` on, and its free names and defaults.
 
-    key: names it among the functions of a definition. `names` may be dotted, as in ``config.scale``.
+    key: names it among the functions of a definition. `names` may be dotted, as in ``config.scale``. part: of a lambda,
+    where it begins and ends in `text`, which is all of its lines.
     """
 
     key: str
@@ -36,11 +38,23 @@ class FunctionText:
     text: str
     names: tuple[tuple[str, Capture], ...] = ()
     defaults: tuple[tuple[str, Capture], ...] = ()
+    part: tuple[int, int] | None = None
 
     @property
     def source(self) -> SourceFile:
         """The text at its lines: empty lines stand for what comes before it in the file."""
         return SourceFile(self.file, "\n" * (self.line - 1) + self.text)
+
+    @property
+    def tree(self) -> Function:
+        """The syntax tree: of the last function of that name, or of the last of all."""
+        from fusec.frontends.python.parse import parse, parse_lambda
+
+        if self.part is not None:
+            start, end = (self.line - 1 + at for at in self.part)
+            return parse_lambda(self.source, start, end)
+        found = parse(self.source)
+        return next((each for each in reversed(found) if each.name == self.name), found[-1])
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,8 @@ class PythonDefinition:
     constants: parameters that no call of it gives, with their defaults. numbers: parameters that are Python numbers,
     with their types. outputs: the names of the results. indexed: parameters whose neighbours a stencil looks at;
     border: what it does where there are none. arrays: of an explicit kernel, each with its number of axes and whether
-    it is written; None for the other sorts. checked: accesses and assertions are checked when it runs.
+    it is written; None for the other sorts. checked: accesses and assertions are checked when it runs. block: how many
+    positions of its grid make a block, along each axis; () for a kernel without blocks.
     """
 
     name: str
@@ -62,6 +77,7 @@ class PythonDefinition:
     border: Border | None = None
     arrays: tuple[tuple[str, int, bool], ...] | None = None
     checked: bool = False
+    block: tuple[int, ...] = ()
     options: tuple[str, ...] = ()
 
     @property
@@ -72,12 +88,39 @@ class PythonDefinition:
 
     def read(self) -> object:
         """The syntax trees; raises what is wrong with the texts whatever the types."""
-        from fusec.frontends.python.parse import parse
-
-        return [parse(each.source) for each in self.functions]
+        return [each.tree for each in self.functions]
 
     def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
         """The typed program."""
         from fusec.frontends.python.lower import lower
 
         return lower(self, types, scalars, ndims)
+
+
+@dataclass(frozen=True)
+class ReductionFunctions:
+    """A reduction of several functions and all that they call.
+
+    roles: the keys of "combine" and, if there are any, of "map" and "finish". inputs: the names of the arguments.
+    identity: a number, a tuple of numbers, or None. The others as in `PythonDefinition`.
+    """
+
+    name: str
+    functions: tuple[FunctionText, ...]
+    roles: tuple[tuple[str, str], ...]
+    inputs: tuple[str, ...]
+    identity: Capture | None
+    outputs: tuple[str, ...] = ()
+    constants: tuple[tuple[str, Capture], ...] = ()
+    numbers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """As of `PythonDefinition`."""
+        functions = [{**vars(each), "file": "", "line": 0} for each in self.functions]
+        return {**vars(self), "functions": functions}
+
+    @property
+    def plain(self) -> PythonDefinition:
+        """The functions as those of a kernel."""
+        return PythonDefinition(self.name, self.functions, self.outputs, self.constants, self.numbers)

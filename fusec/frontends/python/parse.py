@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 
+from fusec.errors.base import FusecError
 from fusec.errors.language import TooDeep
 from fusec.frontends import tables
 from fusec.frontends.python import syntax as s
@@ -27,6 +29,29 @@ def parse(file: SourceFile) -> tuple[s.Function, ...]:
     except UnexpectedSymbolError as error:
         raise explain(file, error.token, error.expected) from None
     return found
+
+
+@lru_cache(maxsize=256)
+def parse_lambda(file: SourceFile, start: int, end: int) -> s.Function:
+    """The lambda that stands from `start` to `end` of a text, as a function that returns its value."""
+    grammar, text = _tables(), file.text
+    blank = "".join(char if char == "\n" else " " for char in text[:start])
+    alone = SourceFile(file.name, blank + text[start:end])
+    tokens = scan(alone, grammar.words, joined=True)
+    _check_nesting(file, tokens)
+    try:
+        found: s.Function = grammar.parse(tokens, "anonymous", _callbacks(), Builder(file))
+    except UnexpectedSymbolError as error:
+        line = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), text[start:end])
+        flat = SourceFile(file.name, blank + re.sub(r"[\r\n\\]", " ", line))
+        raise _in_file(explain(flat, error.token, error.expected, is_lambda=True), file) from None
+    return found
+
+
+def _in_file(error: FusecError, file: SourceFile) -> FusecError:
+    """The error at the same place of another text."""
+    place = error.span
+    return error if place is None else error.error.at(Span(file, place.start, place.end))
 
 
 def _check_nesting(file: SourceFile, tokens: list[Token]) -> None:

@@ -46,22 +46,23 @@ PLAIN = re.compile(r"(?i:r|u)?['\"]")
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
-def scan(file: SourceFile, words: Mapping[str, str]) -> list[Token]:
+def scan(file: SourceFile, words: Mapping[str, str], joined: bool = False) -> list[Token]:
     """The tokens of a text whose first line may be indented, as that of a method is.
 
-    words: spelling -> terminal. Raises StrayCharacter, Unterminated, TooLarge or BadIndentation.
+    words: spelling -> terminal. joined: all lines are one, as in brackets.
+    Raises StrayCharacter, Unterminated, TooLarge or BadIndentation.
     """
     if len(file.text) > MAX_CHARACTERS:
         raise TooLarge(MAX_CHARACTERS, "characters").at(Span(file, 0, 1))
-    return _Scanner(file, words).tokens
+    return _Scanner(file, words, joined).tokens
 
 
 class _Scanner:
-    def __init__(self, file: SourceFile, words: Mapping[str, str]) -> None:
+    def __init__(self, file: SourceFile, words: Mapping[str, str], joined: bool) -> None:
         self.file, self.words = file, words
         self.tokens: list[Token] = []
         self.levels: list[int] = []  # columns of the blocks around; the first is that of the text
-        self.open: list[str] = []  # brackets to close
+        self.open: list[str] = ["the end"] if joined else []  # brackets to close
         at, fresh = 0, True
         text = file.text
         while at < len(text):

@@ -11,7 +11,6 @@ from fusec.dtypes import DType
 from fusec.errors.language import TooDeep
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
-from fusec.frontends.python.parse import parse
 from fusec.frontends.python.types import BY_NAME, Kind, carrier
 from fusec.frontends.python.values import (
     Absent,
@@ -75,9 +74,7 @@ class Unit:
 
     def tree(self, key: str) -> s.Function:
         """The syntax tree of a function."""
-        text = self.texts[key]
-        found = parse(text.source)
-        return next((each for each in found if each.name == text.name), found[-1])
+        return self.texts[key].tree
 
     def captured(self, key: str, name: str) -> Value | Other | None:
         """What a free name of a function stands for; None if nothing was found."""

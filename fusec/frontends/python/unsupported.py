@@ -66,13 +66,19 @@ BYTES = ("a bytes literal is", VALUES)
 ALIAS = ("type is", "types are inferred at every call")
 
 
-def explain(file: SourceFile, token: Token | None, expected: frozenset[str]) -> FusecError:
-    """The error for a text that the grammar has refused at a token (None for the end)."""
+def explain(file: SourceFile, token: Token | None, expected: frozenset[str], is_lambda: bool = False) -> FusecError:
+    """The error for a text that the grammar has refused at a token (None for the end).
+
+    is_lambda: it is one, so that there may be one.
+    """
     tree, error = _parsed(file)
     if error is not None:
         return error
     assert tree is not None, "a text is Python or it is not"
     for node in _in_order(tree):
+        if is_lambda and isinstance(node, ast.Lambda):
+            is_lambda = False
+            continue
         found = _name(node)
         if found is not None:
             return NotInSubset(*found).at(_span(file, node))

@@ -1,0 +1,150 @@
+"""The decorator `fusec.reduction`: Python functions that become reductions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, overload
+
+from fusec import captures
+from fusec.captures import Origin, Text
+from fusec.decorators import origin_of
+from fusec.errors.python import BadReduction
+from fusec.frontends.python.accumulator import identity_of
+from fusec.frontends.python.definition import Capture
+from fusec.generated import Fp
+from fusec.planned import briefly
+from fusec.reductions.functions import Reduction
+from fusec.reductions.roles import ROLES
+
+Function = Callable[..., object]
+
+
+@overload
+def reduction(
+    definition: Function | type | str,
+    /,
+    *,
+    map: Function | str | None = None,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Reduction: ...
+@overload
+def reduction(
+    *,
+    map: Function | str | None = None,
+    combine: Function | str,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Reduction: ...
+@overload
+def reduction(
+    *,
+    map: Function | str | None = None,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Callable[[Any], Reduction]: ...
+
+
+@briefly
+def reduction(
+    definition: Function | type | str | None = None,
+    /,
+    *,
+    map: Function | str | None = None,  # noqa: A002 - its own word
+    combine: Function | str | None = None,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+) -> Reduction | Callable[[Any], Reduction]:
+    """Make a reduction of functions of scalars; a decorator, bare or with options, or a function of keywords.
+
+    definition: the function that combines two totals; or a class whose functions are called map, combine and finish,
+    with an attribute identity if there is one; or a text of such functions. map: from the elements at one place of the
+    arguments, and their `index` if it has such a parameter, to what is combined, a number or a tuple. combine:
+    associative and commutative; the first has the earlier elements. finish: from the total, and their `count`, to the
+    result or a tuple of them. identity: what a total of no elements is, a number or a tuple of as many as are combined.
+    name: shown in messages and used as entry point. fp: "strict", "contract" or "fast". names: what free names of a
+    text stand for.
+    Functions may be lambdas, decorated by fusec, or texts. Their source is read and never run.
+    Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+    """
+
+    @briefly
+    def decorate(given: object) -> Reduction:
+        roles, start = _roles(given, {"map": map, "combine": combine, "finish": finish}, names)
+        start = identity if identity is not None else start
+        origins: dict[str, Origin] = {}
+        kept: dict[str, Mapping[str, object]] = {}
+        for role, each in roles.items():
+            origins[role], kept[role] = (each, {}) if isinstance(each, Text) else origin_of(each, names)
+        made = Reduction(origins, kept, _identity(start), name or _name(given), fp)
+        if not isinstance(given, str) and given is not None:
+            made.__module__, made.__doc__ = getattr(given, "__module__", ""), getattr(given, "__doc__", None)
+            made.__qualname__ = getattr(given, "__qualname__", made.__name__)
+        return made
+
+    return decorate if definition is None and combine is None else decorate(definition)
+
+
+def _roles(
+    given: object, options: Mapping[str, object], names: Mapping[str, object] | None
+) -> tuple[dict[str, object], object]:
+    """The functions by role, and the identity that a class has."""
+    found: dict[str, object] = {}
+    start = None
+    if isinstance(given, type):
+        found = {role: vars(given)[role] for role in ROLES if role in vars(given)}
+        start = vars(given).get("identity")
+        if "combine" not in found:
+            what = f"class '{given.__name__}' has no function combine"
+            raise BadReduction(what, "write def combine(a, b): return a + b in it").at()
+    elif isinstance(given, str):
+        found = dict(_of_text(given, names))
+    elif given is not None:
+        found = {"combine": given}
+    for role, each in options.items():
+        if each is not None and role in found:
+            raise BadReduction(f"{role} is given twice", "once, where it is decorated or as an option").at()
+        if each is not None:
+            found[role] = each
+    return found, start
+
+
+def _of_text(text: str, names: Mapping[str, object] | None) -> dict[str, Text]:
+    """The functions of a text by role: what is called combine, else the last, combines."""
+    whole = Text(text, dict(names or {}))
+    defined = [each.name for each in whole.functions]
+    if "combine" not in defined:
+        return {"combine": whole}
+    return {role: Text(text, whole.names, meant=role) for role in ROLES if role in defined}
+
+
+def _identity(given: object) -> Capture | None:
+    """The identity as a capture. Raises BadReduction for what is no number and no tuple of numbers."""
+    if given is None:
+        return None
+    found = captures.constant_of(given)
+    if identity_of(found) is None:
+        what = f"identity={given!r} is neither a number nor a tuple of numbers"
+        raise BadReduction(what, "write identity=0, or one number for each part, identity=(0, 0.0)").at()
+    return found
+
+
+def _name(given: object) -> str:
+    """What a reduction is called if nobody says."""
+    found = str(getattr(given, "__name__", ""))
+    return "reduction" if found in ("", "<lambda>", "combine") else found
+
+
+__all__ = ["reduction"]
