@@ -1,6 +1,6 @@
 """From Python functions to texts and constants: where the source stands, and what its free names stand for.
 
-Nothing is run: names are looked up where Python would find them, in the closure and the module of a function.
+No function is run: names are looked up where Python would find them, in its closure and its module.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import builtins
 import inspect
 import os
 import re
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from types import FunctionType, ModuleType
@@ -27,10 +26,12 @@ from fusec.frontends.python.definition import Capture, FunctionText
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
+from fusec.outside import Opaque, Outside, closure_of
 from fusec.records import dataclass, replace
 from fusec.source import SourceFile
 
 PYTHON_TYPES = (bool, int, float, complex)
+NUMBERS = (*PYTHON_TYPES, np.generic, tuple)
 ROOTS = frozenset(
     "numpy math cmath builtins scipy cupy cupyx jax torch fusec array_api_compat array_api_strict ml_dtypes".split()
 )
@@ -75,8 +76,11 @@ class Captured:
 
 
 @dataclass(frozen=True, eq=False)
-class FileFunction:
-    """A function of a file that is not run: its lines from `line` on, and what the names of the file stand for."""
+class FileFunction(Opaque):
+    """A function of a file that is not run: its lines from `line` on, and what the names of the file stand for.
+
+    part: see `FunctionText`.
+    """
 
     name: str
     file: str
@@ -92,7 +96,7 @@ class FileFunction:
 
 
 @dataclass(frozen=True)
-class Unusable:
+class Unusable(Opaque):
     """What a name of a file that is not run stands for, if a kernel cannot use it."""
 
     given: str
@@ -145,7 +149,16 @@ def snapshot(origin: Origin) -> dict[str, object]:
     if not isinstance(origin, FunctionType):
         return {}
     found = {name: origin.__globals__[name] for name in origin.__code__.co_names if name in origin.__globals__}
-    return {name: value for name, value in found.items() if isinstance(value, (*PYTHON_TYPES, np.generic, tuple))}
+    return {name: value for name, value in found.items() if isinstance(value, NUMBERS)}
+
+
+def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
+    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
+    if not isinstance(origin, FunctionType):
+        return {}
+    places = Outside(closure_of(origin), origin.__globals__)
+    found = {name: places.find(name) for name in scan.free(tree) if "." in name}
+    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
 
 
 def constant_of(value: object) -> Capture:
@@ -235,10 +248,8 @@ class _Capturing:
                 return self._of_file(origin)
         text = _text_of(origin)
         key = self._new_key(origin, text.name)
-        cells = zip(origin.__code__.co_freevars, origin.__closure__ or (), strict=False)
-        closure = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
         kept = self.kept if outermost else {}
-        namespace = _Chain(closure, kept, origin.__globals__)
+        namespace = Outside(closure_of(origin), kept, origin.__globals__)
         tree = _tree(text)
         params = [param.name for param in tree.params]
         given = origin.__defaults__ or ()
@@ -273,7 +284,7 @@ class _Capturing:
     def _of_file(self, origin: FileFunction) -> str:
         text = replace(origin.alone, key=self._new_key(origin, origin.name))
         tree = _tree(text)
-        namespace = _Chain({}, {}, origin.names)
+        namespace = Outside({}, {}, origin.names)
         defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
         self.done.append(replace(text, names=self._names(tree, namespace), defaults=defaults))
         return text.key
@@ -284,7 +295,7 @@ class _Capturing:
         key = keys[functions[-1].name]
         self.keys[id(origin)] = key
         self.origins.append(origin)
-        namespace = _Chain({}, {}, origin.names)
+        namespace = Outside({}, {}, origin.names)
 
         for each in functions:
             tree = each.tree
@@ -294,7 +305,7 @@ class _Capturing:
             self.done.append(replace(each, key=keys[each.name], names=(*names, *others), defaults=defaults))
         return key
 
-    def _names(self, tree: s.Function, namespace: _Chain) -> tuple[tuple[str, Capture], ...]:
+    def _names(self, tree: s.Function, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
         """What the free names of a function stand for; for those that nothing defines, one that is alike."""
         found: list[tuple[str, Capture]] = []
         find, known = namespace.find, [name for place in namespace.places for name in place if name[:1] != "_"]
@@ -303,12 +314,20 @@ class _Capturing:
             value = find(name)
             if value is not None:
                 captured = self.of(value[0])
-                if not ("." in name and captured[0] == "other"):
+                if captured[0] != "other" or "." not in name or self._is_object(name, namespace):
                     found.append((name, captured))
-            elif "." not in name and name not in FUNCTIONS and not hasattr(builtins, name):
+            elif "." in name:
+                guess = namespace.like(name) if self._is_object(name, namespace) else ""
+                found += [(name, ("missing", guess))] if guess else []
+            elif name not in FUNCTIONS and not hasattr(builtins, name):
                 guess = did_you_mean(name, known)
                 found += [(name, ("missing", guess))] if guess else []
         return tuple(found)
+
+    def _is_object(self, dotted: str, namespace: Outside) -> bool:
+        """Whether the owner of an attribute is an object that kernels know nothing about."""
+        owner = namespace.find(dotted.rpartition(".")[0])
+        return owner is not None and not isinstance(owner[0], Opaque) and self.of(owner[0])[0] == "other"
 
     def of(self, value: object) -> Capture:
         """What a value is to a kernel."""
@@ -345,6 +364,8 @@ class _Capturing:
                 return ("numpy type", found)
         if isinstance(value, dtypes.DType):
             return ("numpy type", value.name)
+        if value is np.dtype:
+            return ("builtin", "dtype", False)
         origin = getattr(value, "__fusec_origin__", None)
         if isinstance(origin, (FunctionType, Text, Captured)):
             return ("function", self.key_of(origin))
@@ -359,34 +380,6 @@ class _Capturing:
         if isinstance(value, np.ndarray):
             return ("other", "an array", "pass it as an argument, or write its numbers in a tuple")
         return ("other", _described(value), "numbers, dtypes, tuples of them and functions can be used from outside")
-
-
-class _Chain:
-    """Where Python finds the names of a function."""
-
-    def __init__(self, *places: Mapping[str, object]) -> None:
-        self.places = places
-
-    def find(self, dotted: str) -> tuple[object] | None:
-        """The value of a name or of attributes of modules, in a tuple of one; None if there is none."""
-        name, *attributes = dotted.split(".")
-        for place in self.places:
-            if name in place or name == "fusec":
-                value = place.get(name, sys.modules["fusec"])
-                for attribute in attributes:
-                    if not isinstance(value, ModuleType) or not hasattr(value, attribute):
-                        return None
-                    value = getattr(value, attribute)
-                return (value,)
-        return None
-
-
-def _is_filled(cell: object) -> bool:
-    try:
-        cell.cell_contents  # type: ignore[attr-defined]  # noqa: B018 - an empty cell raises
-    except ValueError:
-        return False
-    return True
 
 
 def _number(value: object) -> Capture:
