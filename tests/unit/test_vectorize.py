@@ -45,3 +45,21 @@ def test_what_it_does_not_take_is_refused():
 def test_lambdas_of_one_line_are_told_apart():
     first, second = (fusec.vectorize(each) for each in (lambda x: x + 1, lambda x: x + 2))
     assert (first(1), second(1)) == (2, 3)
+
+
+def test_what_cupys_refuses_though_python_runs_it_is_computed_as_numpys_does():
+    def tuple_then_number(x, y):
+        z = x, y
+        (a, b), z = z, x
+        return a * a + b + z
+
+    def dtype_on_one_way(x, y):
+        if x == 3:
+            convert = np.dtype("f").type  # noqa: F841
+        return x + y
+
+    x, y = np.arange(5), np.arange(5, 10)
+    for function in (tuple_then_number, dtype_on_one_way):
+        np.testing.assert_array_equal(fusec.vectorize(function)(x, y), np.vectorize(function)(x, y))
+    relu = fusec.vectorize(lambda x: x if x > 0.0 else np.float64(0.0))(np.array([-0.5, 0.5], "f"))
+    assert (relu.dtype, relu.tolist()) == (np.float64, [0, 0.5])
