@@ -159,16 +159,17 @@ class Elements:
         """Run with an output, an order or a rule of casting."""
         if out is None and (order == "K" or _is_natural(inputs, order)):
             return self.fast(*inputs)
+        types = tuple(map(type, inputs))
         try:
             kinds = tuple(map(dtype_of_array, inputs))
-        except AttributeError:  # numbers among them
-            kinds = tuple(getattr(each, "dtype", type(each)) for each in inputs)
-        key = kinds, getattr(out, "dtype", None), casting
+        except AttributeError:  # numbers among them, or lists
+            kinds = tuple(getattr(each, "dtype", None) for each in inputs)
+        key = types, kinds, getattr(out, "dtype", None), casting
         dtype = self.results.get(key)
         if dtype is None:
             dtype, _ = self.result(self.source.prepared(inputs))
             check_cast("the result", dtype, out, casting)
-            if len(self.results) < MAX_VARIANTS:
+            if len(self.results) < MAX_VARIANTS and _settle(types, kinds):
                 self.results[key] = dtype
         if out is None:
             out = _allocated(self.source.prepared(inputs), dtype, order)
@@ -406,19 +407,26 @@ def _as_array(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]
     return found.astype(np.int64) if found.dtype == np.uint32 else found
 
 
+def _settle(types: tuple[type, ...], kinds: tuple[object, ...]) -> bool:
+    """True if types and dtypes say what is computed: not for lists, nor for numbers alone, which go by their values."""
+    numbers = (float, int, bool, complex)
+    return np.ndarray in types and all(
+        kind in numbers or dtype is not None for kind, dtype in zip(types, kinds, strict=True)
+    )
+
+
 def _is_natural(inputs: tuple[object, ...], order: Order) -> bool:
     """True if a result that follows the arrays has this order in memory anyway: they all have it, and one shape."""
     flag = "f_contiguous" if order == "F" else "c_contiguous"
     shape = None
     for each in inputs:
         if type(each) is np.ndarray:
-            if shape is None:
-                shape = each.shape
+            shape = each.shape if shape is None else shape
             if each.shape != shape or not getattr(each.flags, flag):
                 return False
-        elif type(each) is not float and type(each) is not int:
+        elif not isinstance(each, SCALAR_TYPES):
             return False
-    return shape is not None
+    return True
 
 
 def _allocated(inputs: tuple[object, ...], dtype: DType, order: Order) -> object:

@@ -185,6 +185,23 @@ def test_order_is_that_of_new_results():
             assert np.array_equal(found, eval(text, names.copy()))
 
 
+def test_what_was_computed_for_some_operands_is_not_taken_for_others():
+    array = np.ones(2, "u4")
+    for order in "CF":
+        for x, dtype in [
+            ([1, 2], "i8"), ([1.5, 2], "f8"), (np.uint32(3), "i8"), (array, "u4"), (array[::2], "u4"), (3.5, "f8"),
+        ]:  # fmt: skip
+            for _ in range(2):
+                assert fusec.evaluate("x + 1", {"x": x}, order=order).dtype == dtype
+    for x, wanted in [(np.array([1]), True), (np.array([1.5]), False), ([1], True), ([1.5], False)]:
+        try:
+            fusec.evaluate("x + 1", {"x": x}, out=np.zeros(1, "i8"))
+        except TypeError:
+            assert not wanted
+        else:
+            assert wanted
+
+
 def test_options_that_there_are_not_are_refused():
     a = 1.0
     for wrong in ({"order": "X"}, {"casting": "maybe"}, {"optimization": "full"}, {"truediv": 3}, {"speed": 1}):
