@@ -134,7 +134,7 @@ class Variant(Planned):
         )
         self.follows_raw = neighbours
         self.owner, self.native = owner, native
-        self.takes_outputs = not definition.constants
+        self.takes_outputs, self.names_output = not definition.constants, True
 
     @cached_property
     def checked(self) -> Planned:

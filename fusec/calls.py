@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -293,7 +293,8 @@ def takes_any_shape(kernel: Planned, plan: Plan) -> bool:
     from fusec.runtime.cpu import fastcall
 
     return (
-        fastcall.is_contiguous(plan.space.layout)
+        bool(kernel.out_params)
+        and fastcall.is_contiguous(plan.space.layout)
         and not plan.space.layout.streaming
         and not plan.executable.kernel.fills
         and not any(param.raw for param in kernel.out_params)
@@ -306,9 +307,7 @@ def typed_entry(
     """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
     from fusec.runtime.cpu import fastcall, machine
 
-    if not kernel.out_params:
-        return fallback
-    arguments = _specs(kernel, plan, numbers)
+    arguments = _specs(kernel, plan, numbers, {})
     return fastcall.make(
         plan.executable,
         arguments,
@@ -317,6 +316,7 @@ def typed_entry(
         limit=machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output),
         allocates=kernel.binds_outputs(plan.types, numbers),
         given=kernel.takes_outputs,
+        keyword=kernel.names_output,
         ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
         returns=_returns(kernel),
     )
@@ -327,25 +327,37 @@ def placed_entry(
     plan: Plan,
     numbers: frozenset[str],
     places: tuple[Place | None, ...],
+    deciding: Mapping[str, object],
     fallback: Callable[..., object],
 ) -> Callable[..., object]:
-    """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan."""
+    """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan.
+
+    deciding: numbers that must be these.
+    """
     from fusec.runtime.cpu import fastcall
 
     raw = [param.name for param in kernel.out_params if param.raw]
-    if plan.executable.kernel.fills or raw or not plan.space.size:
+    fractions = [name for name, value in deciding.items() if type(value) is not int]
+    if plan.executable.kernel.fills or raw or fractions or not plan.space.size:
         reason = f"raw output {raw[0]}" if raw else "an output that may stay unassigned is filled with zeros"
+        reason = f"'{fractions[0]}' is no int and says how many elements there are" if fractions else reason
         reason = reason if plan.space.size else "no elements"
         debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return fallback
     known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
-    arguments, returns = _specs(kernel, plan, numbers), _returns(kernel)
     return fastcall.make(
-        plan.executable, arguments, fallback, kernel.name, returns=returns, known=known, given=kernel.takes_outputs
+        plan.executable,
+        _specs(kernel, plan, numbers, deciding),
+        fallback,
+        kernel.name,
+        returns=_returns(kernel),
+        known=known,
+        given=kernel.takes_outputs,
+        keyword=kernel.names_output,
     )
 
 
-def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> list[ArgSpec]:
+def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> list[ArgSpec]:
     from fusec.runtime.cpu.fastcall import ArgSpec
 
     return [
@@ -355,6 +367,8 @@ def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> list[ArgSpec
             param in kernel.out_params,
             param.name in numbers,
             converts=kernel.converts(param.name, plan.types),
+            changes=param.non_const,
+            exactly=int(exact) if isinstance(exact := deciding.get(param.name), int) else None,
         )
         for param in kernel.params
     ]

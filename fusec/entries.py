@@ -51,7 +51,8 @@ class Entries:
                 self._typed[types] = partial(calls.typed_entry, kernel, plan, call.numbers)
             elif again and call.key not in self._placed and len(self._placed) < MAX_PLACED:
                 places = calls.places_of(kernel, plan, call)
-                self._placed[call.key] = partial(calls.placed_entry, kernel, plan, call.numbers, places)
+                deciding = kernel.deciding(call)
+                self._placed[call.key] = partial(calls.placed_entry, kernel, plan, call.numbers, places, deciding)
             else:
                 if again and len(self._settled) < MAX_SETTLED:
                     self._settled.add(call.key)

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 class ExplicitVariant(Variant):
     """An explicit kernel for arrays of certain numbers of axes."""
 
-    def __init__(self, owner: Elementwise, definition: PythonDefinition, signature: FunctionSignature, fp: Fp) -> None:
-        super().__init__(owner, definition, signature, native=False, fp=fp, neighbours=True)
+    def __init__(
+        self, owner: Elementwise, definition: PythonDefinition, signature: FunctionSignature, native: bool, fp: Fp
+    ) -> None:
+        super().__init__(owner, definition, signature, native, fp, neighbours=True)
         self.follows_raw, self.no_return = False, True
 
     @cached_property
@@ -42,8 +44,15 @@ class ExplicitVariant(Variant):
         assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
         return Extents(self.definition)
 
+    def deciding(self, call: calls.Call) -> dict[str, object]:
+        """The numbers that the grid depends on."""
+        given = zip(self.in_params, call.values, strict=False)
+        return {param.name: value for param, value in given if not param.raw and param.name in self.grid.reads}
+
     def hasten(self, plan: Plan, call: calls.Call, again: bool) -> None:
-        """Every call comes to Python, which asks the grid how many elements there are."""
+        """Put a native entry before Python, for numbers that make this grid."""
+        call.key = (call.key, *self.deciding(call).items())
+        super().hasten(plan, call, again)
 
 
 class Explicit(Elementwise):
@@ -140,14 +149,13 @@ class Explicit(Elementwise):
         forms: Mapping[str, Form],
     ) -> Variant:
         """A variant for arrays with the axes that `forms` says."""
-        del native
         written = self.written
         arrays = tuple((name, int(forms[name].partition(" ")[2]), name in written) for name in self.arrays)
         inputs = tuple(
             replace(param, raw=param.name in self.arrays, non_const=param.name in written) for param in inputs
         )
         definition = PythonDefinition(self.name, captured.functions, (), constants, numbers, arrays=arrays)
-        return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), self.fp)
+        return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), native, self.fp)
 
     def form_shown(self, name: str) -> Form:
         """How a parameter is given where no call says: as many axes as it has indices."""

@@ -74,11 +74,12 @@ class Planned:
 
     reduce_dims: merge axes that all operands walk evenly. no_return: calls return None. return_tuple: calls return a
     tuple even of one output. uses_index: the texts may ask for the position of the element. takes_outputs:
-    calls may give the outputs after the inputs. follows_raw: raw arrays have the shape of the iteration space. fp: the
-    floating-point mode.
+    calls may give the outputs after the inputs. names_output: they may give the only one as out=. follows_raw: raw
+    arrays have the shape of the iteration space. fp: the floating-point mode.
     """
 
     takes_outputs = True
+    names_output = False
     follows_raw = False
 
     def __init__(
@@ -126,6 +127,11 @@ class Planned:
         """True if the parameter takes any number that converts, False if the type of the number counts."""
         del name, types
         return True
+
+    def deciding(self, call: Call) -> Mapping[str, object]:
+        """The numbers of a call without which one could not tell how many elements it has."""
+        del call
+        return {}
 
     def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
         """True if input arrays alone fix the dtypes of all outputs; types: of a call; numbers: passed by value."""

@@ -34,7 +34,8 @@ class Header(IntEnum):
     SPACE_NDIM = 19  # and the shape of its outputs
     SPACE_EXTENTS = 20
     GIVEN = 21  # arguments of a call that gives the outputs; -1 if none may
-    WORDS = 22
+    KEYWORD = 22  # 1 if such a call may name the one output: out=
+    WORDS = 23
 
 
 class Argument(IntEnum):
@@ -57,7 +58,8 @@ class Argument(IntEnum):
     OFFSET = 14  # of such an array: bytes from its data to what the slot gets, and to the bounds of its memory
     LOW = 15
     HIGH = 16
-    WORDS = 17
+    CHANGES = 17  # 1 for an array that the kernel writes
+    WORDS = 18
 
 
 class Kind(IntEnum):
@@ -112,13 +114,16 @@ class Table(IntEnum):
     DECREF = 13
     AS_LONG_LONG = 14
     AS_DOUBLE = 15
-    WORDS = 16
+    OUT = 16  # the name of the keyword
+    ITEMS = 17  # bytes from a tuple to its items
+    WORDS = 18
 
 
 # Offsets in CPython's and NumPy's objects, on builds with a 16-byte object header; fastcall.py verifies them.
 TYPE = 8
 DATA, NDIM, EXTENTS, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 64
 DESCRIPTION = 32  # of the data in a bytes object
+COUNT = 16  # of the items of a tuple
 
 
 def fill_in(text: str) -> str:
@@ -131,6 +136,7 @@ def fill_in(text: str) -> str:
         "STRIDES": STRIDES,
         "DTYPE": DTYPE,
         "FLAGS": FLAGS,
+        "COUNT": COUNT,
     }
     names |= {"DESCRIPTION": DESCRIPTION, "MOST_ARGUMENTS": MOST_ARGUMENTS}
     for words in (Header, Argument, Kind, Form, Accepts, Returns, Table):

@@ -44,7 +44,8 @@ class ArgSpec:
     """One positional parameter of a call: inputs in order, then outputs.
 
     name: as in the kernel's slots. number: passed by value, else an array. converts: for numbers, that an int or a
-    bool may stand for a float, and a bool for an int; not if the number's own type has chosen the dtype.
+    bool may stand for a float, and a bool for an int; not if the number's own type has chosen the dtype. changes: of
+    an input, that the kernel writes it. exactly: the only integer that a parameter takes, None for any.
     """
 
     name: str
@@ -52,6 +53,8 @@ class ArgSpec:
     output: bool = False
     number: bool = False
     converts: bool = True
+    changes: bool = False
+    exactly: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,14 @@ def make(
     returns: Literal["outputs", "tuple", "nothing"] = "outputs",
     known: Known | None = None,
     given: bool = True,
+    keyword: bool = False,
 ) -> Callee:
     """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
 
     limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
     have; 0 if any number will do. allocates: calls may leave out the outputs; those of `kernel.fills` never.
     known: take only arrays that lie like these; limit and ndim mean nothing then. given: calls may give the outputs.
+    keyword: they may give the only one as out=.
     Gives `fallback` itself if kernel or interpreter do not allow a native entry.
     """
     reason = _objection(executable, args, known)
@@ -112,7 +117,8 @@ def make(
     words, keeps = _header(executable, args, limit), [fallback, executable]
     words[Header.FALLBACK] = id(fallback)
     words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
-    words[Header.GIVEN] = len(args) if given else -1
+    words[Header.GIVEN] = len(args) if given or not words[Header.OUTPUTS] else -1
+    words[Header.KEYWORD] = keyword and words[Header.OUTPUTS] == 1
     for arg in args:
         words += _argument(executable, arg)
         allocator = _allocator(arg, known)
@@ -169,7 +175,7 @@ def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) 
     words[Header.TABLE] = ctypes.addressof(_table())
     words[Header.KERNEL] = executable.address
     words[Header.LIMIT] = bound if limit is None else min(limit, bound)
-    largest = max(arg.dtype.nbytes for arg in outputs)
+    largest = max((arg.dtype.nbytes for arg in outputs), default=1)
     words[Header.ALLOCATE_LIMIT] = words[Header.LIMIT]
     words[Header.SMALL_LIMIT] = (memory.LARGE - 1) // largest  # from there on they are recycled
     words[Header.ALONE_BELOW] = executable.grain.serial_below
@@ -193,7 +199,7 @@ def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list
     words[Header.SIZE_SLOT] = words[Header.EXTENT_SLOT] = d.NO_SLOT
     words[Header.LIMIT] = 1 << 62
     words[Header.ALLOCATE_LIMIT] = (1 << 62) if known.orders else 0
-    largest = max(arg.dtype.nbytes for arg in args if arg.output) * math.prod(known.shape)
+    largest = max((arg.dtype.nbytes for arg in args if arg.output), default=1) * math.prod(known.shape)
     in_order = all(order == tuple(range(len(order))) for order in known.orders.values())
     # The entry itself allocates in C order only; positions may stand for many elements of an output.
     words[Header.SMALL_LIMIT] = (1 << 62) if in_order and largest < memory.LARGE else 0
@@ -202,10 +208,10 @@ def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list
         if place is None:
             continue
         walk = array("q", (len(place.shape), *place.shape, *place.strides))
-        flags = WRITEABLE if arg.output else 0
+        flags = WRITEABLE if arg.output or arg.changes else 0
         at = Header.WORDS + position * Argument.WORDS
         words[at + Argument.KIND] = Kind.PLACED
-        words[at + Argument.MASK] = ALIGNED | flags | (WARN_ON_WRITE if arg.output else 0)
+        words[at + Argument.MASK] = ALIGNED | flags | (WARN_ON_WRITE if flags else 0)
         words[at + Argument.FLAGS] = flags | (ALIGNED if place.aligned else 0)
         words[at + Argument.WALK] = walk.buffer_info()[0]
         words[at + Argument.OFFSET : at + Argument.HIGH + 1] = place.offset, place.low, place.high
@@ -228,13 +234,15 @@ def _argument(executable: Executable, arg: ArgSpec) -> list[int]:
         words[Argument.SLOT] = _slot(executable, "scalar", arg.name)
         words[Argument.MASK] = _accepts(arg)
         words[Argument.FORM] = {FLOAT32: Form.FLOAT32, FLOAT64: Form.FLOAT64}.get(arg.dtype, Form.INTEGER)
-        words[Argument.LEAST], words[Argument.MOST] = _range(arg.dtype)
+        words[Argument.LEAST], words[Argument.MOST] = _range(arg.dtype) if arg.exactly is None else [arg.exactly] * 2
         return words
     raw = arg.name in dict(executable.kernel.layout.raw)
-    flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if arg.output else 0)
+    changes = arg.output or arg.changes
+    flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if changes else 0)
     words[Argument.KIND] = Kind.RAW if raw else Kind.ARRAY
+    words[Argument.CHANGES] = changes
     words[Argument.DTYPE] = id(arg.dtype.numpy)
-    words[Argument.MASK] = flags | (WARN_ON_WRITE if arg.output else 0)
+    words[Argument.MASK] = flags | (WARN_ON_WRITE if changes else 0)
     words[Argument.FLAGS] = flags
     words[Argument.SLOT] = _slot(executable, "pointer", arg.name)
     words[Argument.ITEMSIZE] = arg.dtype.nbytes
@@ -267,16 +275,19 @@ def _objection(executable: Executable, args: Sequence[ArgSpec], known: Known | N
     """Why a kernel cannot have a native entry; empty if it can."""
     layout = executable.kernel.layout
     arrays = {arg.name for arg in args if not arg.number}
-    if not any(arg.output for arg in args) or [arg.output for arg in args] != sorted(arg.output for arg in args):
+    writes = any(arg.output or (arg.changes and known is not None) for arg in args)
+    if not writes or [arg.output for arg in args] != sorted(arg.output for arg in args):
         return "it does not have inputs, then outputs"
     if len(args) > d.MOST_ARGUMENTS or len(executable.kernel.slots) > d.MOST_SLOTS:
         return "it has too many parameters"
     if known is None and not is_contiguous(layout):
         return "its arrays are not contiguous"
-    if arrays != {name for name, _ in (*layout.steps, *layout.raw)} or not layout.steps:
+    if arrays != {name for name, _ in (*layout.steps, *layout.raw)} or not (layout.steps or known):
         return "its arrays are not all parameters of the call"
     if any(arg.number and not _is_simple(arg.dtype) for arg in args):
         return "a number is neither real nor an integer"
+    if any(arg.exactly is not None and not _is_within(arg.exactly, arg.dtype) for arg in args):
+        return "a number that says how many elements there are is no integer of 64 bits"
     return _objection_to_raw(layout, args, known) or _objection_to_build()
 
 
@@ -295,6 +306,11 @@ def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec], known: Known | No
     return ""
 
 
+def _is_within(value: int, dtype: DType) -> bool:
+    least, most = _range(dtype)
+    return dtype.is_integer and least <= value <= most
+
+
 def _is_simple(dtype: DType) -> bool:
     return dtype.is_integer or dtype.kind == "bool" or dtype in (FLOAT32, FLOAT64)
 
@@ -306,6 +322,12 @@ def _objection_to_build() -> str:
         return "the interpreter is not CPython with its lock"
     if (object.__basicsize__, bytes.__basicsize__, struct.calcsize("P")) != (16, d.DESCRIPTION + 1, 8):
         return "objects have an unknown header"
+    names = ("out",)
+    if (_peek(id(names) + d.COUNT, ctypes.c_int64), _peek(id(names) + tuple.__basicsize__, ctypes.c_int64)) != (
+        1,
+        id(names[0]),
+    ):
+        return "tuples have an unknown layout"
     if INT64.numpy.byteorder not in "=<" or sys.byteorder != "little":
         return "the machine is big-endian"
     try:
@@ -326,6 +348,8 @@ def _objection_to_build() -> str:
         return "arrays have an unknown layout"
     return ""
 
+
+_OUT = sys.intern("out")  # as names of arguments in calls are
 
 _FIELDS: tuple[tuple[int, Any], ...] = (
     (d.TYPE, ctypes.c_int64),
@@ -356,9 +380,11 @@ def _numpy_api() -> ctypes.Array[ctypes.c_int64]:
 def _table() -> ctypes.Array[ctypes.c_int64]:
     """Addresses of what the entry calls and compares with; lives as long as the process."""
     table = (ctypes.c_int64 * Table.WORDS)()
-    objects = {Table.NDARRAY: np.ndarray, Table.FLOAT: float, Table.INT: int, Table.BOOL: bool}
-    for word, value in (objects | {Table.TRUE: True, Table.NONE: None}).items():
+    objects: dict[Table, object] = {Table.NDARRAY: np.ndarray, Table.FLOAT: float, Table.INT: int, Table.BOOL: bool}
+    objects |= {Table.TRUE: True, Table.NONE: None, Table.OUT: _OUT}
+    for word, value in objects.items():
         table[word] = id(value)
+    table[Table.ITEMS] = tuple.__basicsize__
     functions = {
         Table.VECTORCALL: "PyObject_Vectorcall",
         Table.SAVE_THREAD: "PyEval_SaveThread",

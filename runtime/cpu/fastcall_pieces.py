@@ -195,14 +195,39 @@ out:
   ret i64 %size.next
 }
 
-; true if every output is disjoint from every other array, or elementwise the same memory as an input
-define internal i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %inputs, i64 %total) {
+; true if the only argument by name is the output, and may be
+define internal i1 @names_out(ptr %description, ptr %table, ptr %keywords) {
+entry:
+  %allowed = call i64 @word(ptr %description, i64 {Header.KEYWORD})
+  %is.allowed = icmp ne i64 %allowed, 0
+  %count.at = getelementptr i8, ptr %keywords, i64 {COUNT}
+  %count = load i64, ptr %count.at
+  %is.one = icmp eq i64 %count, 1
+  %may.be = and i1 %is.allowed, %is.one
+  br i1 %may.be, label %look, label %no
+look:
+  %items = call i64 @word(ptr %table, i64 {Table.ITEMS})
+  %name = call ptr @field(ptr %keywords, i64 %items)
+  %out = call ptr @address(ptr %table, i64 {Table.OUT})
+  %same = icmp eq ptr %name, %out
+  ret i1 %same
+no:
+  ret i1 false
+}
+
+; true if every array that is written is disjoint from every other one, or elementwise the same memory as an input
+define internal i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %total) {
 entry:
   br label %outer
 outer:
-  %output = phi i64 [ %inputs, %entry ], [ %output.next, %outer.next ]
+  %output = phi i64 [ 0, %entry ], [ %output.next, %outer.next ]
   %outputs.left = icmp ult i64 %output, %total
-  br i1 %outputs.left, label %begin, label %yes
+  br i1 %outputs.left, label %which, label %yes
+which:
+  %which.argument = call ptr @argument(ptr %description, i64 %output)
+  %changes = call i64 @word(ptr %which.argument, i64 {Argument.CHANGES})
+  %is.changed = icmp ne i64 %changes, 0
+  br i1 %is.changed, label %begin, label %outer.next
 begin:
   %start = call i64 @word(ptr %starts, i64 %output)
   %end = call i64 @word(ptr %ends, i64 %output)
@@ -222,9 +247,10 @@ test:
   %fine = or i1 %apart, %itself
   br i1 %fine, label %next, label %shared
 shared:
-  %is.input = icmp ult i64 %other, %inputs
   %same.start = icmp eq i64 %start, %other.start
   %argument = call ptr @argument(ptr %description, i64 %other)
+  %other.changes = call i64 @word(ptr %argument, i64 {Argument.CHANGES})
+  %is.input = icmp eq i64 %other.changes, 0
   %itemsize = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
   %out.itemsize = call i64 @word(ptr %out.argument, i64 {Argument.ITEMSIZE})
   %same.itemsize = icmp eq i64 %itemsize, %out.itemsize

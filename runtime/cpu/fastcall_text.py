@@ -27,14 +27,24 @@ entry:
   %inputs = call i64 @word(ptr %description, i64 {Header.INPUTS})
   %outputs = call i64 @word(ptr %description, i64 {Header.OUTPUTS})
   %required = call i64 @word(ptr %description, i64 {Header.NDIM})
-  %total = add i64 %inputs, %outputs
   %no.keywords = icmp eq ptr %keywords, null
-  %is.bare = icmp eq i64 %nargs, %inputs
+  br i1 %no.keywords, label %counted, label %named
+named:
+  %is.out = call i1 @names_out(ptr %description, ptr %table, ptr %keywords)
+  %with.out = add i64 %inputs, 1
+  %all.inputs = icmp eq i64 %nargs, %inputs
+  %out.alone = and i1 %is.out, %all.inputs
+  br i1 %out.alone, label %counted, label %fallback
+counted:
+  ; arguments by name stand behind those by position
+  %count = phi i64 [ %nargs, %entry ], [ %with.out, %named ]
+  %by.name = phi i1 [ false, %entry ], [ true, %named ]
+  %is.bare = icmp eq i64 %count, %inputs
   %with.outputs = call i64 @word(ptr %description, i64 {Header.GIVEN})
-  %is.given = icmp eq i64 %nargs, %with.outputs
+  %by.position = icmp eq i64 %count, %with.outputs
+  %is.given = or i1 %by.position, %by.name
   %is.either = or i1 %is.bare, %is.given
-  %is.plain = and i1 %no.keywords, %is.either
-  br i1 %is.plain, label %begin, label %fallback
+  br i1 %is.either, label %begin, label %fallback
 begin:
   %template = call ptr @address(ptr %description, i64 {Header.TEMPLATE})
   %template.words = call i64 @word(ptr %description, i64 {Header.TEMPLATE_WORDS})
@@ -53,7 +63,7 @@ loop:
   %i = phi i64 [ 0, %begin ], [ 0, %copy ], [ %i.next, %next ]
   %first = phi ptr [ null, %begin ], [ null, %copy ], [ %first.next, %next ]
   %size = phi i64 [ 0, %begin ], [ 0, %copy ], [ %size.next, %next ]
-  %more = icmp ult i64 %i, %nargs
+  %more = icmp ult i64 %i, %count
   br i1 %more, label %look, label %seen
 look:
   %argument = call ptr @argument(ptr %description, i64 %i)
@@ -183,11 +193,14 @@ sizes:
   %extent.slot = call i64 @word(ptr %description, i64 {Header.EXTENT_SLOT})
   call void @put(ptr %slots, i64 %size.slot, i64 %size)
   call void @put(ptr %slots, i64 %extent.slot, i64 %size)
+  %is.separate = call i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %count)
+  br i1 %is.separate, label %separated, label %fallback
+separated:
   br i1 %is.given, label %given, label %allocate
 
 given:
-  %is.separate = call i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %inputs, i64 %total)
-  br i1 %is.separate, label %hold, label %fallback
+  %no.outputs = icmp eq i64 %outputs, 0
+  br i1 %no.outputs, label %launch, label %hold
 hold:
   %incref = call ptr @address(ptr %table, i64 {Table.INCREF})
   br label %hold.loop
@@ -307,12 +320,15 @@ pack:
   %set.item = call ptr @address(ptr %table, i64 {Table.SET_ITEM})
   %tuple = call ptr %new.tuple(i64 %outputs)
   %no.tuple = icmp eq ptr %tuple, null
-  br i1 %no.tuple, label %pack.failed, label %pack.loop
+  br i1 %no.tuple, label %pack.failed, label %pack.start
+pack.start:
+  %is.empty = icmp eq i64 %outputs, 0
+  br i1 %is.empty, label %return.tuple, label %pack.loop
 pack.failed:
   call void @drop(ptr %table, ptr %results, i64 %outputs)
   ret ptr null
 pack.loop:
-  %p = phi i64 [ 0, %pack ], [ %p.next, %pack.loop ]
+  %p = phi i64 [ 0, %pack.start ], [ %p.next, %pack.loop ]
   %item = call ptr @address(ptr %results, i64 %p)
   %set = call i32 %set.item(ptr %tuple, i64 %p, ptr %item)
   %p.next = add i64 %p, 1

@@ -273,6 +273,20 @@ def test_wrong_counts_and_keywords_go_to_the_fallback() -> None:
     assert fallback.calls[3][1].keys() == {"x"}
 
 
+def test_the_only_output_may_come_by_its_name() -> None:
+    fallback = Fallback()
+    run, z = entry(*SIMPLE, fallback=fallback, keyword=True), np.zeros_like(A)
+    assert run(A, out=z) is z
+    np.testing.assert_array_equal(z, A)
+    calls = [((A, z), {"out": z}), ((), {"out": z}), ((A,), {"z": z}), ((A,), {"out": None}), ((A,), {"out": (z,)})]
+    calls += [((A,), {"out": A[1:]}), ((A,), {"out": z, "x": A}), ((A,), {"outs": z})]
+    for args, named in calls:
+        assert run(*args, **named) == "fallback"
+    assert [named for _, named in fallback.calls] == [named for _, named in calls]
+    two = entry([("x", "z"), ("x", "zz")], {"x": FLOAT32, "z": FLOAT32, "zz": FLOAT32}, keyword=True)
+    assert two(A, out=z) == "fallback"
+
+
 @given(st.integers(-30, 30), st.integers(-30, 30))
 def test_overlapping_arrays_are_never_taken_for_separate(left: int, right: int) -> None:
     memory_ = np.zeros(200, np.float32)

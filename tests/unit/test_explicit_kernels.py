@@ -1,6 +1,7 @@
 """Loops over a grid compute what Python computes, whatever they index and update."""
 
 import pickle
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import fusec
 from fusec import FusecError
 from fusec import atomic_max as greatest
+from fusec.runtime.cpu import fastcall
 
 STEPS = (2, 3)
 
@@ -157,6 +159,86 @@ def test_inputs_that_share_memory_with_outputs_are_copied_first():
     memory = np.arange(9.0)
     shift(memory, memory[:-1])
     np.testing.assert_array_equal(memory[:-1], np.arange(1.0, 9))
+
+
+@fusec.kernel
+def partly(x, out, scale, n, start=0):
+    count = n + STEPS[0] - 2
+    for i in fusec.grid(count):
+        out[i] += scale * x[i + start]
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """Whether calls come to Python."""
+    reached = []
+    prepared = partly.prepared
+    monkeypatch.setattr(partly, "prepared", lambda *args: reached.append(args) or prepared(*args))
+    return lambda *args, **named: (reached.clear(), partly(*args, **named), not reached)[2]
+
+
+def test_repeated_calls_do_not_come_to_python_and_do_the_same(alone):
+    if fastcall._objection_to_build():
+        pytest.skip("no native entries here")
+    x, out = np.arange(20.0), np.zeros(20)
+
+    def run(scale, n, *start, into=out, of=x):
+        before, expected = into.copy(), into.copy()
+        expected[:n] += scale * of[start[0] if start else 0 :][:n]
+        was_alone = alone(of, into, scale, n, *start)
+        np.testing.assert_array_equal(into, expected)
+        into[...] = before
+        return was_alone
+
+    assert [run(2.0, 7) for _ in range(4)] == [False, False, True, True]
+    assert run(3.5, 7), "a number that the grid does not ask for"
+    assert not run(2.0, 8), "a number that it does"
+    assert not run(2, 7), "another type"
+    assert not run(2.0, 7, into=np.zeros(40)[::2]), "other strides"
+    assert not run(2.0, 7, into=np.zeros(20, np.float32)), "another dtype"
+    assert not run(2.0, 7, 5), "an argument that was left out before"
+    assert run(-1.0, 7)
+    assert [run(2.0, 8) for _ in range(3)][-1]
+    assert [run(2.0, 7, 5) for _ in range(3)][-1]
+    assert not run(2.0, 7, 6, of=np.arange(30.0))
+    assert run(1.0, 7)
+
+
+def test_repeated_calls_are_refused_as_first_ones_are(alone):
+    x, out = np.arange(20.0), np.zeros(20)
+    for _ in range(4):
+        alone(x, out, 1.0, 20)
+    memory = np.arange(25.0)
+    alone(memory[:20], memory[5:], 1.0, 20)  # as if the input had been copied
+    np.testing.assert_array_equal(memory[5:], np.arange(5.0, 25) + np.arange(20.0))
+    out.flags.writeable = False
+    with pytest.raises(FusecError, match="read-only"):
+        partly(x, out, 1.0, 20)
+    for args in ((x, x.copy(), 1.0), (x, x.copy(), 1.0, 20.5), (x, [1.0], 1.0, 1), (x, x.copy(), 1.0, 20, 0, 0)):
+        with pytest.raises(FusecError):
+            partly(*args)
+    two = fusec.kernel("def f(a, b):\n    for i in fusec.grid(a.size):\n        a[i], b[i] = b[i], a[i]")
+    for _ in range(4):
+        two(memory[:9], memory[9:18])
+    with pytest.raises(FusecError, match="overlap in memory"):
+        two(memory[:9], memory[1:10])
+
+
+def test_repeated_calls_may_come_from_many_threads():
+    x = np.arange(1000.0)
+    outs = [np.zeros(1000) for _ in range(8)]
+
+    def work(out):
+        for _ in range(50):
+            partly(x, out, 0.5, 1000)
+
+    threads = [Thread(target=work, args=(out,)) for out in outs]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    for out in outs:
+        np.testing.assert_array_equal(out, 25 * x)
 
 
 def test_texts_and_pickles_are_kernels_too():

@@ -58,6 +58,15 @@ class Extents:
             what = ONE_SHAPE if is_grid else "the outermost loop runs over fusec.grid(...) or range(...)"
             raise BadLoop(what, "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes").at(call.span)
         self.shape = call.args[0]
+        self.reads = self._reads()
+
+    def _reads(self) -> frozenset[str]:
+        """The names that the shape comes from, through the statements before the loop."""
+        found = set(scan.names(self.shape))
+        for statement in reversed(self.before):
+            if isinstance(statement, s.Assign) and not found.isdisjoint(scan.assigned((statement,))):
+                found |= set(scan.names(statement.value))
+        return frozenset(found)
 
     def of(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> tuple[int, ...]:
         """The shape of the grid; a negative extent is an empty one. Raises BadLoop if it depends on more than it may.
