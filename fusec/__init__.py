@@ -69,6 +69,8 @@ __all__ = [
     "atomic_min",
     "atomic_or",
     "atomic_xor",
+    "barrier",
+    "block_index",
     "elementwise",
     "evaluate",
     "fuse",
@@ -77,9 +79,11 @@ __all__ = [
     "local",
     "random",
     "re_evaluate",
+    "shared",
     "reduction",
     "simulate",
     "stencil",
+    "thread_index",
     "validate",
     "vectorize",
 ]
@@ -88,8 +92,8 @@ HOMES = {
     "decorators": "elementwise kernel stencil",
     "evaluation": "NumExpr evaluate re_evaluate validate",
     "fusing.fused": "fuse",
-    "intrinsics": "atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min atomic_or atomic_xor grid "
-    "local",
+    "intrinsics": "atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min atomic_or atomic_xor "
+    "barrier block_index grid local shared thread_index",
     "kernels": "ElementwiseKernel",
     "reductions.builtin": "all any argmax argmin count_nonzero logsumexp max mean mean_var min minmax mulsum "
     "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar norm prod ptp std sum var vecdot",

@@ -11,7 +11,7 @@ from fusec.array_functions import Elementwise
 from fusec.captures import Origin, Text
 from fusec.checked import Bounds, wanted
 from fusec.errors.python import NotAFunction
-from fusec.explicit import Explicit
+from fusec.explicit import Explicit, block_of
 from fusec.generated import Fp
 from fusec.planned import briefly
 from fusec.stencils import Stencil, border_of
@@ -136,6 +136,7 @@ def kernel(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    block: int | Sequence[int] | None = None,
 ) -> Explicit: ...
 @overload
 def kernel(
@@ -146,6 +147,7 @@ def kernel(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    block: int | Sequence[int] | None = None,
 ) -> Callable[[Decorated], Explicit]: ...
 
 
@@ -158,19 +160,22 @@ def kernel(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    block: int | Sequence[int] | None = None,
 ) -> Explicit | Callable[[Decorated], Explicit]:
     """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
 
     The function takes arrays, which it indexes itself and may change, and numbers; its last statement is
     ``for i in fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. Nothing says in which order the rounds
     run: an element that several write needs an atomic update, `fusec.atomic_add` and its like. Calls return None.
-    The options are those of `elementwise`.
+    block: how many positions along each axis make a block, whose positions meet at `fusec.barrier` and have
+    `fusec.shared` arrays together; the grid is a multiple of it. The other options are those of `elementwise`.
     """
+    extents = block_of(block)
 
     @briefly
     def decorate(decorated: Decorated | str) -> Explicit:
         origin, kept = origin_of(decorated, names)
-        return Explicit(origin, name, fp, kept, wanted(bounds))
+        return Explicit(origin, name, fp, kept, wanted(bounds), extents)
 
     return decorate if function is None else decorate(function)
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fusec import calls
 from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, block_size_of, restored
 from fusec.captures import Captured, Origin
 from fusec.errors.arguments import UnsupportedArgument
+from fusec.errors.blocks import BadBlock, GridNotInBlocks
 from fusec.errors.python import BadParameter, UnexpectedArgument
 from fusec.frontends.python import scan
+from fusec.frontends.python.blocks import block_text
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.frontends.python.grid import grid_loop
 from fusec.generated import Fp
+from fusec.ir.loops import THREADS
 from fusec.layouts import Shape
 from fusec.operands import is_number
 from fusec.planned import briefly
@@ -56,13 +62,22 @@ class ExplicitVariant(Variant):
 
 
 class Explicit(Elementwise):
-    """An explicit kernel; see `fusec.kernel`."""
+    """An explicit kernel; see `fusec.kernel`. block: positions of a block along each axis of the grid, () without."""
 
     kind = "kernel"
     reserved = ("stream", "block_size")
 
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        name: str,
+        fp: Fp,
+        kept: Mapping[str, object],
+        checks: bool = False,
+        block: tuple[int, ...] = (),
+    ) -> None:
         super().__init__(origin, name, fp, kept, checks)
+        self.block = block
         grid_loop(self.tree)
         self.outputs, self.returns_tuple = (), False
 
@@ -94,13 +109,16 @@ class Explicit(Elementwise):
     def _from_python(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> object:
         variant, inputs, grid = self.prepared(args, named)
         threads = None if block_size is None else block_size_of(block_size)
+        if threads is not None and self.block:
+            cure = f"its blocks have {block_text(self.block)} positions, as block= of fusec.kernel says"
+            raise UnexpectedArgument(self.name, "block_size=", cure).at()
         self.launch(variant, inputs, grid, stream, threads)
         return None
 
     def prepared(
         self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[Variant, tuple[object, ...], Shape]:
-        """The variant for these arguments, the arguments in order, and the shape of the grid."""
+        """The variant for these arguments, the arguments in order, and the grid, counted in blocks if it has any."""
         if len(args) > len(self.params) or ("out" in named and "out" not in self.params):
             cure = f"its parameters are: {', '.join(self.params)}; arrays are changed in place"
             given = f"{len(args)} arguments" if len(args) > len(self.params) else "out="
@@ -117,7 +135,19 @@ class Explicit(Elementwise):
             else:
                 numbers[param.name] = value
         assert isinstance(variant, ExplicitVariant), "variants of explicit kernels"
-        return variant.grid.of(shapes, numbers)
+        return self._in_blocks(variant.grid.of(shapes, numbers))
+
+    def _in_blocks(self, grid: Shape) -> Shape:
+        """How many blocks the grid has along each axis. Raises GridNotInBlocks."""
+        if not self.block:
+            return grid
+        for axis, (extent, each) in enumerate(zip(grid, self.block, strict=False)):
+            if extent % each:
+                shown = block_text(grid), block_text(self.block)
+                raise GridNotInBlocks(self.name, *shown, axis, each).at()
+        if len(grid) != len(self.block):
+            return grid  # lowering refuses it, and shows where the grid stands
+        return tuple(extent // each for extent, each in zip(grid, self.block, strict=True))
 
     def form(self, name: str, value: object) -> Form:
         """How a variant sees an argument: arrays with their number of axes. Raises BadParameter for a wrong sort."""
@@ -154,7 +184,9 @@ class Explicit(Elementwise):
         inputs = tuple(
             replace(param, raw=param.name in self.arrays, non_const=param.name in written) for param in inputs
         )
-        definition = PythonDefinition(self.name, captured.functions, (), constants, numbers, arrays=arrays)
+        definition = PythonDefinition(
+            self.name, captured.functions, (), constants, numbers, arrays=arrays, block=self.block
+        )
         return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), native, self.fp)
 
     def form_shown(self, name: str) -> Form:
@@ -174,14 +206,39 @@ class Explicit(Elementwise):
 
     def __reduce__(self) -> tuple[object, ...]:
         state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
-        return _restore, (*state, self.checks)
+        return _restore, (*state, self.checks, self.block)
 
 
 def _restore(
-    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: bool = False
+    functions: tuple[FunctionText, ...],
+    name: str,
+    fp: Fp,
+    module: str,
+    qualname: str,
+    checks: bool = False,
+    block: tuple[int, ...] = (),
 ) -> Elementwise:
     """Rebuild a pickled kernel from its text."""
-    return restored(Explicit(Captured(functions), name, fp, {}, checks), module, qualname)
+    return restored(Explicit(Captured(functions), name, fp, {}, checks, block), module, qualname)
+
+
+def block_of(given: object) -> tuple[int, ...]:
+    """The block that `block=` says, () for None. Raises BadBlock."""
+    if given is None:
+        return ()
+    parts = given if isinstance(given, (tuple, list)) else (given,)
+    found = []
+    for part in parts:
+        if isinstance(part, (bool, np.bool_)) or not isinstance(part, (int, np.integer)):
+            raise BadBlock(repr(given), f"{part!r} is no integer").at()
+        if part < 1:
+            raise BadBlock(repr(given), f"{part} is not at least 1").at()
+        found.append(int(part))
+    if not found:
+        raise BadBlock(repr(given), "it has no axis").at()
+    if prod(found) > THREADS:
+        raise BadBlock(repr(given), f"it has {prod(found)} positions, and GPUs run at most {THREADS}").at()
+    return tuple(found)
 
 
 def _shape(value: object, param: str, kernel: str) -> Shape:

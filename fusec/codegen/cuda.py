@@ -39,6 +39,7 @@ from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 
 THREADS = 256  # a block; what __launch_bounds__ promises
+BARRIER = "__syncthreads();"
 
 TYPES: dict[DType, str] = {
     BOOL: "bool",
@@ -65,7 +66,8 @@ LOOSE = "// compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 
 def generate(program: Program, layout: Layout, fp: Fp = "strict") -> Kernel:
-    """The CUDA kernel of a program for one memory layout; blocks have at most `THREADS` threads.
+    """The CUDA kernel of a program for one memory layout; blocks have at most `THREADS` threads, or as many as the
+    program says.
 
     A grid-stride loop covers any number of elements with any one-dimensional grid. fp: the mode the passes ran in.
     Raises AtomicUnsupported.
@@ -274,13 +276,15 @@ def _frame(frame: Frame) -> list[Part]:
     long = "long long " if frame.is_long else "unsigned "
     wide = "(long long)" if frame.is_long else ""
     first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
-    lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"]
     inside = frame.scalar_copies()
     size = frame.places.use("size").text
     at = frame.places.index
+    lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
     if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
         lines.append("#pragma unroll 1")
-    if frame.groups:
+    if frame.program.block:
+        lines += _block_loop(frame, inside, long, size)
+    elif frame.groups:
         lines += _grouped_loop(frame, inside, threads, f"({first})", long, size)
     elif frame.strip:
         lines += strip_loop(frame, frame.strip, inside, threads, first, long)
@@ -289,6 +293,7 @@ def _frame(frame: Frame) -> list[Part]:
         lines += [*indented([*frame.coordinates(at), *inside, *frame.body], 1), "}"]
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
     bounds = f"{THREADS}, 2" if facts.walks(frame.program.body) else f"{THREADS}"  # Note [Loads ahead]
+    bounds = f"{frame.program.threads}" if frame.program.block else bounds
     head = f'extern "C" __global__ void __launch_bounds__({bounds}) {frame.name}(\n    {params})\n{{'
     kernel = "\n".join([head, *indented(lines, 1), "}"])
     groups = list(GROUP_HELPERS.items()) if frame.groups else []
@@ -300,6 +305,21 @@ def _frame(frame: Frame) -> list[Part]:
         *groups,
         *frame.above,
         (frame.name, kernel),
+    ]
+
+
+def _block_loop(frame: Frame, inside: list[str], long: str, size: str) -> list[str]:
+    """Every block takes one element, more only of a space of more elements than a grid may have blocks.
+
+    Before the next one all threads must have left the last one, whose shared arrays it takes.
+    """
+    at = frame.places.index
+    lines = [f"if ({at} != blockIdx.x) {BARRIER}", *frame.coordinates(at), *frame.threads("threadIdx.x"), *inside]
+    return [
+        *frame.shared,
+        f"for ({long}{at} = blockIdx.x; {at} < {size}; {at} += gridDim.x) {{",
+        *indented([*lines, *frame.body], 1),
+        "}",
     ]
 
 
@@ -389,7 +409,7 @@ SPELLING = Spelling(
     native=frozenset(),
     long_suffix="ll",
     function=FUNCTION,
-    pointers={"global": "", "local": ""},
+    pointers={"global": "", "local": "", "shared": "__shared__ "},
     ops=_ops(),
     casts=_casts(),
     bitcasts=_bitcasts(),
@@ -405,4 +425,5 @@ SPELLING = Spelling(
     shuffle=_shuffle,
     # not __constant__, whose cache reads one address at a time
     table="static __device__ const",
+    barrier=BARRIER,
 )

@@ -13,6 +13,7 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
+from fusec.ir.expr import Space
 
 _WIDE = "(unsigned long long*){p}"
 _NATIVE = {
@@ -29,11 +30,12 @@ _NATIVE = {
 _CALLS = {op: template.split("(")[0] for op, template in _NATIVE.items()}
 
 
-def atomic_template(op: str, dtype: DType, wanted: bool) -> str | None:
-    """The template of an update of `dtype` in global memory, None for complex numbers.
+def atomic_template(op: str, dtype: DType, wanted: bool, space: Space = "global") -> str | None:
+    """The template of an update of `dtype` in global or shared memory, whose addresses are alike; None for complex.
 
     Minimum and maximum of floats replace a nan; compare-and-exchange of floats compares values, not bits.
     """
+    del space
     if dtype.is_complex:
         return None
     if dtype.is_integer and dtype.bits == 32:

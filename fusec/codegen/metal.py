@@ -1,9 +1,9 @@
 """Metal Shading Language, in the safe math mode without contraction, which keeps IEEE 754 except for subnormals.
 
 One thread computes one element; the space is one-dimensional, or two-dimensional where 32-bit positions do not
-suffice. Arrays are buffers 0, 1, ... in the order of the kernel's pointer slots; all other slots, in their order, are
-the fields of one struct, laid out as C does, in the buffer after them. Threadgroups are multiples of 32 threads where
-the text has SIMD-group functions.
+suffice. Of a text that asks for blocks a threadgroup computes one element. Arrays are buffers 0, 1, ... in the order of
+the kernel's pointer slots; all other slots, in their order, are the fields of one struct, laid out as C does, in the
+buffer after them. Threadgroups are multiples of 32 threads where the text has SIMD-group functions.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from fusec.dtypes import (
 )
 from fusec.errors.targets import TooManyArrays
 from fusec.generated import Fp, Kernel, Layout
+from fusec.ir.expr import Space
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 
 BUFFERS = 31  # buffer arguments of a kernel; one of them holds everything that is not an array
@@ -164,7 +165,15 @@ def _helpers() -> dict[str, str]:
     helpers = {"fusec_moved": _MOVED}
     helpers |= integer_helpers(words) | _conversion_helpers(words) | odd_helpers(words)
     helpers |= storage_helpers(words, NATIVE) | complex_helpers(words, (COMPLEX64,))
-    return helpers | {f"fusec_atomic_{op}_float": _float_loop(op, symbol) for op, symbol in _LOOPS.items()}
+    for prefix, space in (("", "device"), ("shared_", "threadgroup")):
+        for op, symbol in _LOOPS.items():
+            name = f"fusec_atomic_{op}_{prefix}float"
+            helpers[name] = _float_loop(symbol, name, space)
+        for c_type in ("int", "uint"):
+            name = f"fusec_atomic_compare_exchange_{prefix}{c_type}"
+            helpers[name] = _exchange_loop(c_type, name, space)
+    helpers |= {f"fusec_atomic_{op}_shared_float": _shared_float(op) for op in ("add", "subtract", "exchange")}
+    return helpers | {f"fusec_shuffle{word}_ulong": _SHUFFLE_64.format(word=word) for word in ("", "_up", "_down")}
 
 
 # --- atomics -----------------------------------------------------------------------------------------------------
@@ -182,8 +191,13 @@ _FETCH = {
 _LOOPS = {"minimum": "<", "maximum": ">"}
 
 
-def _atomic(op: str, dtype: DType, wanted: bool) -> str | None:
-    """32-bit integers, sums and order of float32; of 64 bits only the order of uint64, without the old value."""
+def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
+    """32-bit integers, sums and order of float32; of 64 bits only the order of uint64, without the old value.
+
+    In shared memory there are those of integers of 32 bits, by which the others are made.
+    """
+    if space == "shared":
+        return _shared_atomic(op, dtype)
     if dtype == UINT64 and op in _LOOPS and not wanted:
         return f"atomic_{op[:3]}_explicit((device atomic_ulong*)({{p}}), {{0}}, memory_order_relaxed)"
     atomic = {INT32: "int", UINT32: "uint", FLOAT32: "float"}.get(dtype)
@@ -198,11 +212,38 @@ def _atomic(op: str, dtype: DType, wanted: bool) -> str | None:
     )
 
 
-def _float_loop(op: str, symbol: str) -> str:
+def _shared_atomic(op: str, dtype: DType) -> str | None:
+    atomic = {INT32: "int", UINT32: "uint", FLOAT32: "float"}.get(dtype)
+    if atomic is None or (dtype == FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
+        return None
+    if op == "compare_exchange":
+        return f"fusec_atomic_compare_exchange_shared_{atomic}({{p}}, {{0}}, {{1}})"
+    if dtype == FLOAT32:
+        return f"fusec_atomic_{op}_shared_float({{p}}, {{0}})"
+    pointer = f"(threadgroup atomic_{atomic}*)({{p}})"
+    return f"atomic_{_FETCH[op]}_explicit({pointer}, ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
+
+
+def _shared_float(op: str) -> str:
+    """An update of a float by compare-and-swap of its bits."""
+    value = {"add": "as_type<float>(seen) + value", "subtract": "as_type<float>(seen) - value"}.get(op, "value")
+    return f"""\
+{FUNCTION}float fusec_atomic_{op}_shared_float(threadgroup float* address, float value) {{
+    threadgroup atomic_uint* at = (threadgroup atomic_uint*)address;
+    uint seen = atomic_load_explicit(at, memory_order_relaxed);
+    while (true) {{
+        const uint next = as_type<uint>({value});
+        if (atomic_compare_exchange_weak_explicit(at, &seen, next, memory_order_relaxed, memory_order_relaxed)) break;
+    }}
+    return as_type<float>(seen);
+}}"""
+
+
+def _float_loop(symbol: str, name: str, space: str) -> str:
     """The order of floats by compare-and-swap of their bits."""
     return f"""\
-{FUNCTION}float fusec_atomic_{op}_float(device float* address, float value) {{
-    device atomic_uint* at = (device atomic_uint*)address;
+{FUNCTION}float {name}({space} float* address, float value) {{
+    {space} atomic_uint* at = ({space} atomic_uint*)address;
     uint seen = atomic_load_explicit(at, memory_order_relaxed);
     while (value {symbol} as_type<float>(seen) || as_type<float>(seen) != as_type<float>(seen)) {{
         const uint next = as_type<uint>(value);
@@ -212,11 +253,11 @@ def _float_loop(op: str, symbol: str) -> str:
 }}"""
 
 
-def _exchange_loop(c_type: str) -> str:
+def _exchange_loop(c_type: str, name: str, space: str) -> str:
     """The weak exchange may fail without cause; this one fails only where the values differ."""
     return f"""\
-{FUNCTION}{c_type} fusec_atomic_compare_exchange_{c_type}(device {c_type}* p, {c_type} expected, {c_type} value) {{
-    device atomic_{c_type}* at = (device atomic_{c_type}*)p;
+{FUNCTION}{c_type} {name}({space} {c_type}* p, {c_type} expected, {c_type} value) {{
+    {space} atomic_{c_type}* at = ({space} atomic_{c_type}*)p;
     {c_type} seen = expected;
     while (!atomic_compare_exchange_weak_explicit(at, &seen, value, memory_order_relaxed, memory_order_relaxed)) {{
         if (seen != expected) break;
@@ -240,12 +281,17 @@ def _frame(frame: Frame) -> list[Part]:
     params.append(f"constant {struct}& {arguments} [[buffer({len(pointers)})]]")
     at, size = frame.places.index, frame.places.use("size").text
     lines = [f"const {TYPES[slot.dtype]} {name} = {arguments}.{name};" for slot, name in values]
+    asked, extents = "thread_position_in_grid", "threads_per_grid"
+    if frame.program.block:
+        asked, extents, thread = "threadgroup_position_in_grid", "threadgroups_per_grid", fresh("thread")
+        params.append(f"uint {thread} [[thread_index_in_threadgroup]]")
+        lines += [*frame.shared, *frame.threads(thread)]
     if frame.layout.wide:
         grid = fresh("grid")
-        params += [f"uint2 {position} [[thread_position_in_grid]]", f"uint2 {grid} [[threads_per_grid]]"]
+        params += [f"uint2 {position} [[{asked}]]", f"uint2 {grid} [[{extents}]]"]
         lines.append(f"const long {at} = (long){position}.y * {grid}.x + {position}.x;")
     else:
-        params.append(f"uint {position} [[thread_position_in_grid]]")
+        params.append(f"uint {position} [[{asked}]]")
         lines.append(f"const {'long' if frame.is_long else 'uint'} {at} = {position};")
     lines += [f"if ({at} >= {size}) return;", *frame.coordinates(at), *frame.scalar_copies(), *frame.body]
     declared = "\n".join([f"struct {struct} {{", *fields, "};"])
@@ -294,16 +340,14 @@ SPELLING = Spelling(
     native=NATIVE,
     long_suffix="l",
     function=FUNCTION,
-    pointers={"global": "device ", "local": "thread "},
+    pointers={"global": "device ", "local": "thread ", "shared": "threadgroup "},
     ops=_ops(),
     casts=_casts(),
     bitcasts=_bitcasts(),
     float_bits={FLOAT32: "as_type<float>({}u)", FLOAT16: "as_type<half>((ushort){})"},
     signed_remainder=False,
     reserved=_reserved(),
-    helpers=_helpers()
-    | {f"fusec_atomic_compare_exchange_{each}": _exchange_loop(each) for each in ("int", "uint")}
-    | {f"fusec_shuffle{word}_ulong": _SHUFFLE_64.format(word=word) for word in ("", "_up", "_down")},
+    helpers=_helpers(),
     atomic=_atomic,
     groups=False,
     leave="return",
@@ -311,4 +355,5 @@ SPELLING = Spelling(
     approximate=APPROXIMATE,
     shuffle=_shuffle,
     table="constant",
+    barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
 )

@@ -11,7 +11,7 @@ calls that write memory are statements of their own.
 from __future__ import annotations
 
 from math import prod
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Pointer, Space, Struct, Type
@@ -237,6 +237,11 @@ class DeclareArray(Stmt):
     length: int
     values: tuple[Expr, ...] = ()
     space: Space = "local"
+
+
+def is_shared(stmt: Stmt) -> TypeGuard[DeclareArray]:
+    """Whether a statement declares a shared array."""
+    return isinstance(stmt, DeclareArray) and stmt.space == "shared"
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def grain_of(kernel: Kernel, elements: int = 1, together: int = 1) -> Grain:
     elements: that one position stands for. together: positions that belong into one chunk.
     """
     each = nanoseconds_per_element(kernel) * elements
-    unit = max(UNIT if elements == 1 else 1, kernel.group, together)
+    unit = max(UNIT if elements == 1 and not kernel.block else 1, kernel.group, together)
     least = _whole_units(LEAST_CHUNK_NS / each, unit)
     most = max(least, _whole_units(min(MOST_ELEMENTS, 100 * LEAST_CHUNK_NS / each), unit))
     share = FINE_SHARE if kernel.cost >= HEAVY_OPERATIONS or elements > 1 else SHARE

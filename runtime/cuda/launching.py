@@ -44,6 +44,7 @@ def launch(
     Raises BlockSizeRefused, StreamRefused, LaunchFailed; a fault inside the kernel surfaces at a later call.
     """
     asked = usual_block(module.kernel) if block_size is None else checked_block_size(block_size)
+    assert block_size is None or not module.kernel.block, f"{module.kernel.name} has blocks of its own"
     if size == 0:
         return
     on = driver.device(driver.current_ordinal() if device is None else device)
@@ -69,7 +70,9 @@ def checked_block_size(block_size: object) -> int:
 
 
 def usual_block(kernel: Kernel) -> int:
-    """Threads of a block where nobody says."""
+    """Threads of a block where no call says."""
+    if kernel.block:
+        return kernel.block
     return USUAL_BLOCK if kernel.group == 1 else GROUP_BLOCK
 
 
@@ -77,15 +80,19 @@ def block_of(kernel: Kernel, asked: int, most: int) -> int:
     """Threads of a block: as asked, rounded up to whole groups, and no more than the kernel can run."""
     groups = min(-(-asked // kernel.group), most // kernel.group)
     assert groups, f"{kernel.name} cannot run a group of {kernel.group} threads"
+    assert not kernel.block or kernel.block <= most, f"{kernel.name} cannot run blocks of {kernel.block} threads"
     return groups * kernel.group
 
 
 def grid_size(kernel: Kernel, size: int, block: int) -> int:
     """Blocks of an elementwise launch: one thread for every `lanes` elements, which none of them has to stride for.
+    Of a block program one block for every element.
 
     Fewer blocks whose threads go on cost 1 to 4 % of the bandwidth (H200). 32-bit positions must not wrap when all
     threads make one more step, so there threads stride beyond 2^31.
     """
+    if kernel.block:
+        return min(size, MAX_GRID)
     step = kernel.lanes * block
     most = MAX_GRID if kernel.layout.wide else min(MAX_GRID, max(1, WIDE // step))
     return min(-(-size // step), most)

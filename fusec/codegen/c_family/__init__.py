@@ -19,7 +19,7 @@ from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.generated import Fp, Kernel, Layout, Step
 from fusec.ir.expr import Expr, Struct
-from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt
+from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt, is_shared
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import is_elementary, operands, statements
 from fusec.records import replace
@@ -68,6 +68,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
         cost=facts.cost(program),
         notes=_notes(frame),
         group=GROUP if facts.has_shuffles(program.body) else 1,
+        block=program.threads if program.block else 0,
         parts=tuple(parts),
         fp=fp,
     )
@@ -167,6 +168,7 @@ def _kernel(
         frozenset(copied),
         groups,
         lanes,
+        names,
         strip=strip,
     )
 
@@ -227,10 +229,17 @@ def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
     return array.written and any(isinstance(root, Element) and root.param == array.name for root in targets)
 
 
+def block_text(program: Program) -> str:
+    """A block's shape and what its threads share."""
+    nbytes = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
+    return f"{' x '.join(map(str, program.block))} threads, {nbytes} bytes shared"
+
+
 def _notes(frame: Frame) -> tuple[str, ...]:
     """What was specialised."""
     notes = [f"layout {frame.layout.key}"]
     notes += [f"{frame.lanes} rows a thread"] if frame.strip else []
     notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []
+    notes += [f"blocks of {block_text(frame.program)}"] if frame.program.block else []
     notes += ["64-bit positions"] if frame.is_long else ["32-bit positions"]
     return tuple(notes)

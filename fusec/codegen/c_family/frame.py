@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
+
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.names import Names
@@ -12,8 +15,9 @@ from fusec.codegen.c_family.strips import Strip
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.generated import Fp, Layout, Slot
 from fusec.ir.expr import Struct
-from fusec.ir.loops import GROUP, ArrayParam, Program, ScalarParam
+from fusec.ir.loops import GROUP, ArrayParam, Program, ScalarParam, is_shared
 from fusec.ir.reductions import AXIS
+from fusec.ir.walk import statements
 from fusec.layouts import WIDE
 from fusec.records import dataclass, field
 
@@ -39,8 +43,8 @@ class Frame:
 
     body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
-    above: structs, helper functions and functions, by name. fp: the floating-point mode. strip: what a thread does with
-    several rows of the interior at once.
+    locals: the names of locals. above: structs, helper functions and functions, by name. fp: the floating-point mode.
+    strip: what a thread does with several rows of the interior at once.
     """
 
     program: Program
@@ -54,6 +58,7 @@ class Frame:
     copied: frozenset[str]
     groups: list[Group]
     lanes: int
+    locals: Mapping[str, str]
     above: list[Part] = field(default_factory=list)
     fp: Fp = "strict"
     strip: Strip | None = None
@@ -115,6 +120,8 @@ class Frame:
             demands.append("results apart from the arrays with neighbours")
         if facts.has_shuffles(self.program.body):
             demands.append(f"blocks of a multiple of {GROUP} threads")
+        if self.program.block:
+            demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:
             demands.append(f"fewer than 2^{WIDE.bit_length() - 1} elements, and bytes from end to end of an array")
         return [f"// needs {'; '.join(demands)}"] if demands else []
@@ -132,6 +139,29 @@ class Frame:
             inner = "".join(f" / {extents[after]}" for after in range(ndim - 1, axis, -1))
             wrapped = f" % {extents[axis]}" if axis else ""
             lines.append(f"const {c_type} {name} = {at}{inner}{wrapped};")
+        return lines
+
+    @property
+    def shared(self) -> list[str]:
+        """Declarations of the arrays that the threads of a block have together."""
+        word, types = self.spelling.pointers["shared"], self.spelling.type
+        return [
+            f"{word}{types(each.element)} {self.locals[each.name]}[{each.length}];"
+            for each in statements(self.program.body)
+            if is_shared(each)
+        ]
+
+    def threads(self, number: str) -> list[str]:
+        """Declarations of the position in the block. number: of the thread, an unsigned number."""
+        block, (short, long) = self.program.block, (self.spelling.integer_type(bits, bits == 64) for bits in (32, 64))
+        if len(block) == 1:
+            return [f"const {long} {self.places.threads[0]} = {number};"]
+        thread = self.names.fresh("thread")
+        lines = [f"const {short} {thread} = {number};"]
+        for axis, name in enumerate(self.places.threads):
+            below = prod(block[axis + 1 :])
+            text = f"{thread} / {below}" if below > 1 else thread
+            lines.append(f"const {long} {name} = {text}{f' % {block[axis]}' if axis else ''};")
         return lines
 
     def coordinate_types(self) -> tuple[str, str]:

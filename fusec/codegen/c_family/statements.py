@@ -14,6 +14,7 @@ from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type
 from fusec.ir.loops import (
     Assign,
     Atomic,
+    Barrier,
     Break,
     CallStatement,
     Continue,
@@ -31,6 +32,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import operands
+from fusec.passes.update import updated
 from fusec.source import SourceFile, Span
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
@@ -124,6 +126,10 @@ class Statements:
         match stmt:
             case Declare():
                 self._declare(stmt, depth)
+            case DeclareArray(name, space="shared"):
+                self._fresh(name)  # the frame declares it for the whole block
+            case Barrier():
+                self.write(self.expressions.spelling.barrier, depth)
             case DeclareArray(name, element, length, values):
                 items = ", ".join(self.expressions.text(value) for value in values)
                 c_type = self.expressions.spelling.type(element)
@@ -329,7 +335,7 @@ class Statements:
             self._private_update(stmt, depth)
             return
         spelling = self.expressions.spelling
-        template = spelling.atomic(stmt.op, pointer.element, bool(stmt.result))
+        template = spelling.atomic(stmt.op, pointer.element, bool(stmt.result), pointer.space)
         if template is None:
             span = line_span(self.source, stmt.line)
             raise AtomicUnsupported(stmt.op, pointer.element.name, spelling.target).at(span)
@@ -368,30 +374,6 @@ def _counted_loop(first: Stmt, rest: Sequence[Stmt]) -> While | None:
             return None if isinstance(first.type, Struct) or facts.mentions(rest[1:], name) else loop
         case _:
             return None
-
-
-def updated(op: str, old: Expr, values: Sequence[Expr]) -> Expr:
-    """The value an atomic update writes."""
-    match op:
-        case "add" | "subtract":
-            return apply(op, old, values[0])
-        case "and" | "or" | "xor":
-            return apply(f"bitwise_{op}", old, values[0])
-        case "minimum":
-            return apply("where", _beats("less", values[0], old), values[0], old)
-        case "maximum":
-            return apply("where", _beats("greater", values[0], old), values[0], old)
-        case "exchange":
-            return values[0]
-        case "compare_exchange":
-            return apply("where", apply("equal", old, values[0]), values[1], old)
-        case _:
-            raise AssertionError(f"no atomic op {op}")
-
-
-def _beats(op: str, value: Expr, old: Expr) -> Expr:
-    """Anything beats nan."""
-    return apply("logical_or", apply(op, value, old), apply("not_equal", old, old))
 
 
 def line_span(source: SourceFile | None, line: int) -> Span | None:

@@ -25,9 +25,11 @@ from fusec.codegen.llvm.values import Builder
 from fusec.codegen.llvm.walking import WalkNest, is_walk
 from fusec.dtypes import FLOAT32
 from fusec.generated import Fp, Kernel, Layout
-from fusec.ir.loops import GROUP, Program, Shuffle
+from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
 from fusec.ir.reductions import Reduction
 from fusec.ir.walk import statements
+from fusec.passes.blocks import in_turn
+from fusec.records import replace
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""
@@ -64,6 +66,11 @@ def generate(
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     if grouped:
         lanes = GROUP
+    if program.block:
+        kernel = generate(
+            in_turn(program), layout, vector_bits=vector_bits, symbol=symbol, lanes=1, half_casts=half_casts, fp=fp
+        )
+        return _of_blocks(program, kernel)
     parts = parts_of(program, layout, vector_bits)
     width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
@@ -177,6 +184,15 @@ def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts |
     why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
     notes = [f"{width} lanes" if width > 1 else f"scalar: {'asked for' if asked else why}"]
     notes.append(f"rest of a row: {tail}")
+def _of_blocks(program: Program, kernel: Kernel) -> Kernel:
+    """What a kernel of whole blocks says of itself. LLVM's vectoriser sees scalar loops over the threads."""
+    shared = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
+    shape = " x ".join(map(str, program.block))
+    note = f"blocks of {shape} threads, which take turns, {shared} bytes shared"
+    cost = min(Costs(program.functions).of_body(program.body) * program.threads, 1 << 20)
+    return replace(kernel, cost=cost, notes=(note,), block=program.threads)
+
+
     if parts is not None:
         notes.append(f"interior apart from the border, rows at once: {parts.rows}")
     return notes

@@ -255,7 +255,7 @@ class Statements(Expressions):
         lanes = self.b.lanes if varying else 1
         address = self.b.alloca(f"[{max(stmt.length, 1) * lanes} x {element_type(stmt.element)}]", 64)
         self.frame.stacks[stmt.name] = Stack(address, varying)
-        if len(given) < stmt.length:
+        if len(given) < stmt.length and stmt.space == "local":
             nbytes = stmt.length * lanes * stmt.element.nbytes
             self.b.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
             self.b.line(f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {nbytes}, i1 false)")

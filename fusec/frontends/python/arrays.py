@@ -7,7 +7,7 @@ from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownM
 from fusec.errors.python import BadTarget, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.calls import Calls
-from fusec.frontends.python.names import ATOMICS
+from fusec.frontends.python.names import ATOMICS, EFFECTS
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
 from fusec.frontends.python.values import (
     Absent,
@@ -161,16 +161,22 @@ class Arrays(Calls):
 
     def effect(self, node: s.Expression, wanted: bool) -> Value | None:
         """The value of a call that changes memory, if that is what the expression is."""
-        if not isinstance(node, s.Call) or not isinstance(node.callee, (s.Name, s.Attribute)):
+        name = self.effect_named(node)
+        if name not in ATOMICS:
             return None
+        assert isinstance(node, s.Call), "an update is called"
+        return self._atomic(name, node, wanted)
+
+    def effect_named(self, node: s.Expression) -> str:
+        """Which function of kernels alone an expression calls that changes something; "" for none."""
+        if not isinstance(node, s.Call) or not isinstance(node.callee, (s.Name, s.Attribute)):
+            return ""
         name = node.callee.name
         known = self.unit.captured(self.key, name) if isinstance(node.callee, s.Name) else None
-        if name not in ATOMICS and not isinstance(known, Intrinsic):
-            return None
+        if name not in EFFECTS and not isinstance(known, Intrinsic):
+            return ""
         callee = self.value(node.callee)
-        if not isinstance(callee, Intrinsic) or callee.name not in ATOMICS:
-            return None
-        return self._atomic(callee.name, node, wanted)
+        return callee.name if isinstance(callee, Intrinsic) and callee.name in EFFECTS else ""
 
     def _atomic(self, name: str, node: s.Call, wanted: bool) -> Value:
         """``fusec.atomic_add(x, i, value)``; the old value if it is wanted."""
@@ -180,8 +186,11 @@ class Arrays(Calls):
             shown = "x, index, expected, value" if count == 4 else "x, index, value"
             raise ArgumentCount(f"fusec.{name}", str(count), len(node.args), f"write {name}({shown})").at(node.span)
         array = self.value(node.args[0])
-        if not isinstance(array, (Array, Flat)):
-            raise BadArgument(f"fusec.{name}", show(array), "pass an array of the call first").at(node.args[0].span)
+        is_shared = isinstance(array, LocalStore) and array.space == "shared"
+        if not isinstance(array, (Array, Flat)) and not is_shared:
+            cure = "pass an array of the call first, or a shared one"
+            raise BadArgument(f"fusec.{name}", show(array), cure).at(node.args[0].span)
+        assert isinstance(array, (Array, Flat, LocalStore)), "so it was checked"
         inner = array.array if isinstance(array, Flat) else array
         self._check_written(inner, node.args[0].span)
         dtype = inner.dtype
@@ -199,23 +208,30 @@ class Arrays(Calls):
 
     def _local(self, node: s.Call) -> LocalStore:
         """``fusec.local(shape, dtype)``: zeros, anew whenever control gets here."""
+        dtype, shape, count = self.array_said("local", node)
+        if count > MAX_LOCAL:
+            cure = f"a local array has at most {MAX_LOCAL} elements; pass an array for more"
+            raise BadArgument("fusec.local", f"{count} elements", cure).at(node.args[0].span)
+        name = self.fresh("local")
+        self.emit(DeclareArray(name, dtype, count, line=self.line))
+        return LocalStore(name, dtype, shape)
+
+    def array_said(self, function: str, node: s.Call) -> tuple[DType, tuple[int, ...], int]:
+        """The dtype, shape and number of elements that ``fusec.local(...)`` and its like say."""
         args = [*node.args, *(each.value for each in node.keywords if each.name == "dtype")]
         if len(args) != 2 or len(node.args) + len(node.keywords) != 2:
-            raise ArgumentCount("fusec.local", "2", len(args), "write fusec.local(8, np.float32)").at(node.span)
+            cure = f"write fusec.{function}(8, np.float32)"
+            raise ArgumentCount(f"fusec.{function}", "2", len(args), cure).at(node.span)
         size, dtype = self.value(args[0]), self.value(args[1])
         items = size.items if isinstance(size, Items) else (size,)
         extents = [each.literal for each in items if isinstance(each, Scalar) and isinstance(each.literal, int)]
         if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
             cure = "its shape is a number of at least 1, or a tuple of them, known when the kernel is compiled"
-            raise BadArgument("fusec.local", "this shape", cure).at(args[0].span)
-        if _count(tuple(extents)) > MAX_LOCAL:
-            cure = f"a local array has at most {MAX_LOCAL} elements; pass an array for more"
-            raise BadArgument("fusec.local", f"{_count(tuple(extents))} elements", cure).at(args[0].span)
+            raise BadArgument(f"fusec.{function}", "this shape", cure).at(args[0].span)
         if not isinstance(dtype, Type):
-            raise BadArgument("fusec.local", show(dtype), "the second is a dtype, e.g. np.float32").at(args[1].span)
-        name = self.fresh("local")
-        self.emit(DeclareArray(name, storage(dtype.kind), _count(tuple(extents)), line=self.line))
-        return LocalStore(name, storage(dtype.kind), tuple(extents))
+            cure = "the second is a dtype, e.g. np.float32"
+            raise BadArgument(f"fusec.{function}", show(dtype), cure).at(args[1].span)
+        return storage(dtype.kind), tuple(extents), _count(tuple(extents))
 
 
 def _count(shape: tuple[int, ...]) -> int:
@@ -226,8 +242,8 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def _local_place(array: LocalStore, index: list[Expr], span: Span) -> Expr:
-    """The address in a local array, whose elements lie in C order."""
-    pointer = Pointer(array.dtype, "local")
+    """The address in a local or shared array, whose elements lie in C order."""
+    pointer = Pointer(array.dtype, array.space)
     place: Expr = const(0, INT64)
     for at, (value, extent) in enumerate(zip(index, array.shape, strict=True)):
         number = _known(value)

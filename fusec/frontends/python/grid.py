@@ -9,7 +9,6 @@ from fusec.frontends.python.endings import Kernel
 from fusec.frontends.python.flow import Binding
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
-from fusec.ir.expr import const
 from fusec.ir.loops import Query, Return
 from fusec.records import replace
 
@@ -62,10 +61,13 @@ class Grid(Kernel):
             raise BadLoop(ONE_SHAPE, cure).at(node.span)
         self.line = loop.span.line if loop.span.file == self.unit.source else 0
         shape = self.value(node.args[0])
-        position: Value = Scalar(PY_INT, Query("", "index", None, INT64))
+        axes = len(shape.items) if isinstance(shape, Items) else 1
+        self.check_axes(axes, node.span)
+        self.in_grid = True
+        is_flat = not isinstance(shape, Items) and not self.unit.definition.block
+        position: Value = Scalar(PY_INT, Query("", "index", None, INT64) if is_flat else self.position(0))
         if isinstance(shape, Items):
-            axes = range(len(shape.items))
-            position = Items(tuple(Scalar(PY_INT, Query("", "coordinate", const(a, INT64), INT64)) for a in axes))
+            position = Items(tuple(Scalar(PY_INT, self.position(axis)) for axis in range(axes)))
         if isinstance(loop.target, s.Name):
             self.variables[loop.target.name] = Binding(position, loop.target.span)
         else:

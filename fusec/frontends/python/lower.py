@@ -8,6 +8,7 @@ from fusec.dtypes import DType
 from fusec.errors.python import BadParameter, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
+from fusec.frontends.python.blocks import check_program
 from fusec.frontends.python.definition import Capture, PythonDefinition
 from fusec.frontends.python.endings import Kernel, frame_of, run
 from fusec.frontends.python.flow import Binding
@@ -81,7 +82,11 @@ def lower(
     skips = definition.border is not None and "skip" in definition.border[0]
     params += [ArrayParam(name, types[name], written=True, read=skips) for name in definition.outputs]
     functions = tuple(instance.function for instance in frame.unit.instances.values())
-    return Program(definition.name, tuple(params), (*head, *frame.blocks[0]), functions, frame.unit.source)
+    body = (*head, *frame.blocks[0])
+    program = Program(definition.name, tuple(params), body, functions, frame.unit.source, definition.block)
+    if definition.block:
+        check_program(program)
+    return program
 
 
 def _raw(definition: PythonDefinition) -> dict[str, tuple[int, bool]]:

@@ -22,7 +22,8 @@ ATOMICS: dict[str, AtomicOp] = {
     "atomic_add": "add", "atomic_min": "minimum", "atomic_max": "maximum", "atomic_and": "and", "atomic_or": "or",
     "atomic_xor": "xor", "atomic_exchange": "exchange", "atomic_cas": "compare_exchange",
 }  # fmt: skip
-INTRINSICS = frozenset(("grid", "local", *ATOMICS))
+EFFECTS = frozenset(("barrier", *ATOMICS))
+INTRINSICS = frozenset(("grid", "local", "shared", "thread_index", "block_index", *EFFECTS))
 MODULES = frozenset("np numpy math cmath xp fusec scipy special".split())
 SUBMODULES = frozenset("special numpy".split())
 NUMPY_NAMES = {"bool_": "bool", "single": "float32", "double": "float64", "half": "float16", "intp": "int64"}

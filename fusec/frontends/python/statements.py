@@ -11,7 +11,7 @@ from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
-from fusec.frontends.python.arrays import Arrays
+from fusec.frontends.python.blocks import Blocks
 from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.flow import Binding, Loop, Variables
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
@@ -40,7 +40,7 @@ MAX_NESTED = 30  # branches that take in what follows them; half the bound of ne
 MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 
 
-class Statements(Arrays):
+class Statements(Blocks):
     """Lowers statements. returned: every value returned so far, with its place."""
 
     result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found

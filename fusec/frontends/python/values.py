@@ -8,7 +8,7 @@ from fusec import dtypes
 from fusec.dtypes import BOOL, DType, real_type
 from fusec.errors.python import NumberTooLarge
 from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType, carrier, storage
-from fusec.ir.expr import Apply, Const, Expr, apply, const, scalar_type
+from fusec.ir.expr import Apply, Const, Expr, Space, apply, const, scalar_type
 from fusec.records import dataclass, field
 from fusec.source import Span
 
@@ -113,11 +113,12 @@ class Flat:
 
 @dataclass(frozen=True)
 class LocalStore:
-    """An array of fixed shape that every element has for itself."""
+    """An array of fixed shape that every element has for itself, or a block has for its positions."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
+    space: Space = "local"
 
 
 @dataclass(frozen=True)

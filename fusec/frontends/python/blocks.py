@@ -1,0 +1,121 @@
+"""What kernels say whose positions come in blocks: shared arrays, barriers, where a position and its block are."""
+
+from __future__ import annotations
+
+from fusec.dtypes import INT64
+from fusec.errors.blocks import BarrierDiverges, BlockAxes, SharedTooLarge
+from fusec.errors.language import ArgumentCount
+from fusec.errors.python import NotInSubset
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.arrays import Arrays
+from fusec.frontends.python.types import PY_INT
+from fusec.frontends.python.values import Absent, Intrinsic, Items, LocalStore, Scalar, Value
+from fusec.ir.expr import Expr, apply, const
+from fusec.ir.loops import Barrier, DeclareArray, Program, Quantity, Query, is_shared
+from fusec.ir.walk import statements
+from fusec.passes.uniform import uniformity
+from fusec.source import SourceFile, Span
+
+MAX_SHARED = 32 << 10  # bytes of a block's shared arrays: what Metal's devices have, and all of CUDA's
+INDICES: dict[str, Quantity] = {"thread_index": "thread", "block_index": "coordinate"}
+WITHOUT = "say how many positions a block has: @fusec.kernel(block=256)"
+INSIDE = "write it in the loop over the grid, in the kernel itself"
+
+
+class Blocks(Arrays):
+    """Lowers what is said of blocks. in_grid: the loop over the grid has begun, in which alone there are any."""
+
+    in_grid = False
+
+    def intrinsic(self, callee: Intrinsic, node: s.Call) -> Value:
+        """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
+        if callee.name == "barrier":
+            raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(
+                node.span
+            )
+        if callee.name == "shared":
+            self._check(callee.name, node)
+            return self._shared_array(node)
+        if callee.name in INDICES:
+            self._check(callee.name, node)
+            self._without_arguments(callee.name, node)
+            return self._where(INDICES[callee.name])
+        return super().intrinsic(callee, node)
+
+    def effect(self, node: s.Expression, wanted: bool) -> Value | None:
+        """The value of a call that changes memory, if that is what the expression is; a barrier has none."""
+        if not wanted and self.effect_named(node) == "barrier":
+            assert isinstance(node, s.Call), "a barrier is called"
+            self._check("barrier", node)
+            self._without_arguments("barrier", node)
+            self.emit(Barrier(line=self.line))
+            return Absent()
+        return super().effect(node, wanted)
+
+    def position(self, axis: int) -> Expr:
+        """The position along an axis of the grid."""
+        found: Expr = Query("", "coordinate", const(axis, INT64), INT64)
+        block = self.unit.definition.block
+        if block:
+            first = apply("multiply", found, const(block[axis], INT64))
+            found = apply("add", first, Query("", "thread", const(axis, INT64), INT64))
+        return found
+
+    def check_axes(self, axes: int, span: Span) -> None:
+        """Raise BlockAxes unless the block has those of the grid."""
+        block = self.unit.definition.block
+        if block and len(block) != axes:
+            raise BlockAxes(_axes(axes), block_text(block), _axes(len(block))).at(span)
+
+    def _check(self, name: str, node: s.Call) -> None:
+        if not self.unit.definition.block:
+            raise NotInSubset(f"fusec.{name} in a kernel without blocks is", WITHOUT).at(node.span)
+        if not self.in_grid:
+            raise NotInSubset(f"fusec.{name} here is", INSIDE).at(node.span)
+
+    def _without_arguments(self, name: str, node: s.Call) -> None:
+        if node.args or node.keywords:
+            given = len(node.args) + len(node.keywords)
+            raise ArgumentCount(f"fusec.{name}", "no", given, f"write fusec.{name}()").at(node.span)
+
+    def _where(self, what: Quantity) -> Value:
+        """A number, or a tuple for a block of several axes."""
+        axes = range(len(self.unit.definition.block))
+        found = tuple(Scalar(PY_INT, Query("", what, const(axis, INT64), INT64)) for axis in axes)
+        return found[0] if len(found) == 1 else Items(found)
+
+    def _shared_array(self, node: s.Call) -> LocalStore:
+        """``fusec.shared(shape, dtype)``: one array for the whole block, which holds anything at first."""
+        dtype, shape, count = self.array_said("shared", node)
+        name = self.fresh("tile")
+        self.emit(DeclareArray(name, dtype, count, space="shared", line=self.line))
+        return LocalStore(name, dtype, shape, "shared")
+
+
+def check_program(program: Program) -> None:
+    """Raise BarrierDiverges or SharedTooLarge for a block program that no device can run."""
+    arrays = [each for each in statements(program.body) if is_shared(each)]
+    nbytes = sum(each.length * each.element.nbytes for each in arrays)
+    if nbytes > MAX_SHARED:
+        raise SharedTooLarge(program.name, nbytes, MAX_SHARED).at(_line(program.source, arrays[-1].line))
+    for parting in uniformity(program).partings:
+        line, condition = _line(program.source, parting.barrier), _line(program.source, parting.condition)
+        text = "" if condition is None else condition.text
+        raise BarrierDiverges(parting.barrier, parting.condition, text).at(line)
+
+
+def block_text(block: tuple[int, ...]) -> str:
+    """A block as `block=` has it."""
+    return str(block[0] if len(block) == 1 else block)
+
+
+def _axes(count: int) -> str:
+    return "one axis" if count == 1 else f"{count} axes"
+
+
+def _line(source: SourceFile | None, line: int) -> Span | None:
+    """A line of the text without its indentation."""
+    if source is None or not 0 < line <= len(source.line_starts):
+        return None
+    start, text = source.line_starts[line - 1], source.line(line)
+    return Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))

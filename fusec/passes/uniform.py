@@ -1,0 +1,167 @@
+"""Uniform: which values all threads of a block have alike, and where their ways part.
+
+Positions in the block differ, and so does what is read from arrays, for another thread may change it meanwhile. All
+else is alike: constants, numbers among the arguments, shapes, the position of the block, and what is computed of these
+where the threads go the same way.
+"""
+
+from __future__ import annotations
+
+from fusec.ir.expr import Expr
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Barrier,
+    Break,
+    CallStatement,
+    Continue,
+    Declare,
+    If,
+    Load,
+    Local,
+    Program,
+    Query,
+    Return,
+    SetField,
+    Shuffle,
+    Stmt,
+    While,
+)
+from fusec.ir.walk import Body, operands
+from fusec.records import dataclass, field
+
+
+@dataclass(frozen=True)
+class Parting:
+    """A barrier that only some threads come to: its line, and that of the condition on which their ways part."""
+
+    barrier: int
+    condition: int
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """What is known of a block program. varying: locals that threads have different values of."""
+
+    varying: frozenset[str]
+    partings: tuple[Parting, ...]
+
+    def is_varying(self, value: Expr) -> bool:
+        """Whether threads may have different values of an expression."""
+        return is_varying(value, self.varying)
+
+
+def uniformity(program: Program) -> Uniformity:
+    """Analyse the kernel's own body; what it calls has no barriers and reads no arrays."""
+    varying: set[str] = set()
+    while True:
+        walk = _Walk(varying)
+        walk.block(program.body, None)
+        if walk.varying == varying:
+            return Uniformity(frozenset(varying), tuple(dict.fromkeys(walk.partings)))
+        varying = walk.varying
+
+
+def is_varying(value: Expr, varying: set[str] | frozenset[str]) -> bool:
+    """Whether threads may have different values of an expression, given the locals of which they have."""
+    stack, seen = [value], set()
+    while stack:
+        expr = stack.pop()
+        match expr:
+            case Load() | Query("", "thread"):
+                return True
+            case Local(name) if name in varying:
+                return True
+        seen.add(expr)
+        stack += [child for child in expr.children if child not in seen]
+    return False
+
+
+Line = int | None
+"""The line of the condition on which threads parted; None while they are together."""
+
+
+@dataclass
+class _Exits:
+    """By which statements some threads have left, and the condition on which."""
+
+    returned: Line = None
+    broken: Line = None
+    continued: Line = None
+
+    def add(self, other: _Exits) -> None:
+        """Those of a part, too."""
+        self.returned = _first(self.returned, other.returned)
+        self.broken = _first(self.broken, other.broken)
+        self.continued = _first(self.continued, other.continued)
+
+    @property
+    def any(self) -> Line:
+        """Whether some have left the list of statements."""
+        return _first(self.returned, self.broken, self.continued)
+
+
+def _first(*lines: Line) -> Line:
+    return next((line for line in lines if line is not None), None)
+
+
+@dataclass
+class _Walk:
+    """One round through the statements, which may find more that varies."""
+
+    before: set[str]
+    varying: set[str] = field(init=False)
+    partings: list[Parting] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.varying = set(self.before)
+
+    def block(self, body: Body, parted: Line) -> _Exits:
+        """Statements in order; what follows an exit that some threads took is for the others."""
+        exits = _Exits()
+        for stmt in body:
+            exits.add(self._statement(stmt, _first(parted, exits.any)))
+        return exits
+
+    def _statement(self, stmt: Stmt, parted: Line) -> _Exits:
+        match stmt:
+            case If(condition, then, orelse):
+                inside = stmt.line if parted is None and self._differs(condition) else parted
+                exits = self.block(then, inside)
+                exits.add(self.block(orelse, inside))
+                return exits
+            case While():
+                return self._loop(stmt, parted)
+            case Return():
+                return _Exits(returned=parted)
+            case Break():
+                return _Exits(broken=parted)
+            case Continue():
+                return _Exits(continued=parted)
+            case Barrier() if parted is not None:
+                self.partings.append(Parting(stmt.line, parted))
+            case _:
+                self._assignment(stmt, parted)
+        return _Exits()
+
+    def _loop(self, stmt: While, parted: Line) -> _Exits:
+        """Threads that leave a loop in different rounds meet again behind it; those that return do not."""
+        inside = stmt.line if parted is None and self._differs(stmt.condition) else parted
+        exits = self.block(stmt.body, inside)
+        again = _first(inside, exits.broken, exits.returned)
+        if again is not inside:
+            exits = self.block(stmt.body, again)
+        self.block(stmt.step, again)
+        return _Exits(returned=exits.returned)
+
+    def _assignment(self, stmt: Stmt, parted: Line) -> None:
+        differs = parted is not None or any(map(self._differs, operands(stmt)))
+        match stmt:
+            case Declare(name) | Assign(name) | SetField(name) | CallStatement(result=name):
+                if differs and name:
+                    self.varying.add(name)
+            case Atomic(result=name) | Shuffle(name) if name:
+                self.varying.add(name)
+
+    def _differs(self, value: Expr) -> bool:
+        return is_varying(value, self.varying)
