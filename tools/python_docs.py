@@ -139,8 +139,7 @@ def page() -> str:
     operators = {*functions.OPERATORS, *functions.PREFIXES}
     named = _wrapped(sorted(functions.FUNCTIONS.keys() - operators))
     listed = f"{named}\n\nOperators as functions: {_wrapped(sorted(operators))}"
-    refused = dict(_refusals())
-    rows = [f"| {_construct(what)} | {cure} |" for what, cure in refused.items()]
+    rows = [f"| {_construct(what)} | {cure} |" for what, cure in unsupported.REFUSALS]
     return HEAD.format(
         dtypes=", ".join(BY_NAME),
         functions=listed,
@@ -149,15 +148,6 @@ def page() -> str:
         grammar=_grammar(),
         refusals="\n".join(rows),
     )
-
-
-def _refusals() -> list[tuple[str, str]]:
-    single = ("MATMUL", "NESTED", "ELSE", "STARS", "MARKERS", "TYPE_PARAMETERS", "ELLIPSIS", "BYTES", "ALIAS")
-    return [
-        *unsupported.NODES.values(),
-        *unsupported.TESTS.values(),
-        *(getattr(unsupported, name) for name in single),
-    ]
 
 
 def _construct(what: str) -> str:

@@ -63,8 +63,7 @@ class Expressions(Names):
         if isinstance(found, (Array, Flat, LocalStore)):
             raise NotAValue(show(found), "index it: a kernel computes with numbers").at(node.span)
         if not isinstance(found, Scalar):
-            cure = "call it" if isinstance(found, (Builtin, UserFunction, Method, Type)) else "a number is needed here"
-            raise NotAValue(show(found), cure).at(node.span)
+            raise NotAValue(show(found), _number_from(found)).at(node.span)
         return found
 
     def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
@@ -98,7 +97,9 @@ class Expressions(Names):
             case s.Constant(value=value):
                 return Absent() if value is None else literal(value)
             case s.String():
-                raise NotInSubset("a string is", "only docstrings and annotations are strings").at(node.span)
+                number = node.text.strip("'\"").lstrip("+-").lower() in ("nan", "inf", "infinity")
+                cure = "write math.nan or math.inf" if number else "only docstrings and annotations are strings"
+                raise NotInSubset("a string is", cure).at(node.span)
             case s.Tuple(items=items):
                 return Items(tuple(self.value(item) for item in items))
             case s.Prefix(op=op, operand=operand):
@@ -212,7 +213,10 @@ class Expressions(Names):
             raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)
         index = self.scalar(node.index).literal
         if not isinstance(index, int):
-            raise BadIndex("the index of a tuple must be known", "write a number").at(node.index.span)
+            raise BadIndex(
+                "the index of a tuple must be known",
+                "write a number; fusec.local(...) makes arrays that take any index",
+            ).at(node.index.span)
         if not -len(owner.items) <= index < len(owner.items):
             raise BadIndex(f"index {index} of a tuple of {len(owner.items)}", "count from 0").at(node.index.span)
         return owner.items[index]
@@ -258,7 +262,9 @@ class Expressions(Names):
             if each.name == "dtype" and has_dtype_argument(callee.name) and not callee.python:
                 wanted = self._dtype_given(each)
                 continue
-            cure = "pass it to the call of the kernel" if each.name == "out" else "pass arguments by position"
+            cure = (
+                "pass it to the call of the kernel" if each.name == "out" else "leave it out; arguments go by position"
+            )
             raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
         site = Site(callee.name, node.span)
         if callee.name == "astype" or (callee.name == "round" and len(node.args) > 1):
@@ -350,6 +356,16 @@ class Expressions(Names):
         dtype = carrier(value.type)
         kind = {"bool": PY_BOOL, "float": PY_FLOAT, "complex": PY_COMPLEX}.get(dtype.kind, PY_INT)
         return Scalar(kind, converted(value.read(), kind.dtype))
+
+
+def _number_from(found: Value) -> str:
+    """How to make a number of what is none."""
+    match found:
+        case Builtin() | UserFunction() | Method() | Type():
+            return "call it"
+        case Items(items=(_, *_)):
+            return "take its parts: a, b = ..., or t[0]"
+    return "a number is needed here"
 
 
 def dotted_name(node: s.Expression) -> str | None:

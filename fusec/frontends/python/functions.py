@@ -56,7 +56,8 @@ class Known:
         """The value of a call. Raises ArgumentCount and what the arguments are refused with."""
         if not self.least <= len(args) <= self.most:
             expected = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-            raise ArgumentCount(site.name, expected, len(args), "a kernel computes one element").at(site.span)
+            cure = f"pass {expected}: a kernel computes one element, without axes and outputs"
+            raise ArgumentCount(site.name, expected, len(args), cure).at(site.span)
         return self.make(site, args)
 
 

@@ -15,13 +15,13 @@ from fusec.errors.python import NotInSubset, NotPython
 from fusec.frontends.python.tokens import Token
 from fusec.source import SourceFile, Span
 
-LOOP = "write the loop over range() around it"
+LOOP = "write a loop: for i in range(n): ..."
 VALUES = "a kernel's values are numbers: keep them in variables of their own"
 NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("try is", "nothing raises in a kernel: test the value with if"),
     ast.With: ("with is", "a kernel holds no resources: do that around the call"),
     ast.AsyncWith: ("async with is", "a kernel holds no resources: do that around the call"),
-    ast.Lambda: ("lambda is", "define a function with def, and call it"),
+    ast.Lambda: ("lambda is", "define a function with def beside this one, and call it"),
     ast.ListComp: ("a list comprehension is", LOOP),
     ast.SetComp: ("a set comprehension is", LOOP),
     ast.DictComp: ("a dict comprehension is", LOOP),
@@ -29,16 +29,16 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.ClassDef: ("class is", "a kernel computes with numbers; define the class outside"),
     ast.AsyncFunctionDef: ("async def is", "write def: elements are computed in parallel anyway"),
     ast.AsyncFor: ("async for is", "write for ... in range(...)"),
-    ast.Await: ("await is", "a kernel waits for nothing"),
+    ast.Await: ("await is", "leave it out: a kernel waits for nothing"),
     ast.Yield: ("yield is", "return the value, or a tuple of several"),
     ast.YieldFrom: ("yield from is", "return the value, or a tuple of several"),
     ast.Import: ("import is", "import at the top of the module, and use the names here"),
     ast.ImportFrom: ("import is", "import at the top of the module, and use the names here"),
-    ast.Delete: ("del is", "variables need not be freed"),
+    ast.Delete: ("del is", "leave it out: variables need not be freed"),
     ast.Global: ("global is", "return the value: elements run at the same time and share no variables"),
     ast.Nonlocal: ("nonlocal is", "return the value: elements run at the same time and share no variables"),
     ast.Raise: ("raise is", "return a value that says so, e.g. nan"),
-    ast.JoinedStr: ("an f-string is", "format the result after the call"),
+    ast.JoinedStr: ("an f-string is", "write a plain text, or format the result after the call"),
     ast.Slice: ("a slice is", "a kernel computes one element: slice the array before the call"),
     ast.Starred: ("a star expression is", "write the values out"),
     ast.NamedExpr: ("the walrus := is", "assign in a line of its own before"),
@@ -59,11 +59,20 @@ if hasattr(ast, "TryStar"):
 NESTED = ("a function inside a function is", "define it beside this one, and pass what it needs as arguments")
 ELSE = ("else after a loop is", "set a variable before break, and test it after the loop")
 STARS = ("an argument with a star is", "write the arguments out")
+STAR_PARAMETERS = ("a parameter with a star is", "name every parameter: a kernel has as many as it is compiled for")
+STAR_TARGET = ("a star among targets is", "write a name for every value")
+LIST_TARGET = ("a list as target is", "write the names without brackets: a, b = ...")
 MARKERS = ("* or / among parameters is", "name every parameter; calls may use the names anyway")
 TYPE_PARAMETERS = ("a type parameter is", "types are inferred at every call")
 ELLIPSIS = ("... is", "a kernel computes one element: index with numbers")
+ELLIPSIS_BODY = ("... as a statement is", "write what the function returns")
 BYTES = ("a bytes literal is", VALUES)
-ALIAS = ("type is", "types are inferred at every call")
+ALIAS = ("a type alias is", "types are inferred at every call")
+REFUSALS = (
+    *dict.fromkeys((*NODES.values(), *TESTS.values())),
+    MATMUL, NESTED, ELSE, STARS, STAR_PARAMETERS, STAR_TARGET, LIST_TARGET, MARKERS, TYPE_PARAMETERS, ELLIPSIS,
+    ELLIPSIS_BODY, BYTES, ALIAS,
+)  # fmt: skip
 
 
 def explain(file: SourceFile, token: Token | None, expected: frozenset[str], is_lambda: bool = False) -> FusecError:
@@ -140,10 +149,13 @@ def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _name(node: ast.AST) -> tuple[str, str] | None:
     """What a node is called, and what to write instead; None if the subset has it."""
-    found = NODES.get(type(node))
-    if found is not None:
-        return found
     match node:
+        case ast.Starred(ctx=ast.Store()):
+            return STAR_TARGET
+        case ast.List(ctx=ast.Store()):
+            return LIST_TARGET
+        case ast.Expr(value=ast.Constant(value=value)) if value is ...:
+            return ELLIPSIS_BODY
         case ast.FunctionDef(body=body) if any(
             isinstance(child, ast.FunctionDef) for child in ast.walk(ast.Module(body, []))
         ):
@@ -151,7 +163,7 @@ def _name(node: ast.AST) -> tuple[str, str] | None:
         case ast.FunctionDef() if getattr(node, "type_params", []):
             return TYPE_PARAMETERS
         case ast.arguments(vararg=star, kwarg=stars) if star or stars:
-            return STARS
+            return STAR_PARAMETERS
         case ast.arguments(posonlyargs=first, kwonlyargs=last) if first or last:
             return MARKERS
         case ast.keyword(arg=None):
@@ -166,7 +178,7 @@ def _name(node: ast.AST) -> tuple[str, str] | None:
             return MATMUL
         case ast.Compare(ops=ops):
             return next((TESTS[type(op)] for op in ops if type(op) in TESTS), None)
-    return ALIAS if type(node).__name__ == "TypeAlias" else None
+    return ALIAS if type(node).__name__ == "TypeAlias" else NODES.get(type(node))
 
 
 def _span(file: SourceFile, node: ast.AST) -> Span:

@@ -1,0 +1,7 @@
+import fusec
+
+fusec.elementwise("""
+def f(x):
+    async with x:
+        return x
+""")

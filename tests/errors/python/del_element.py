@@ -1,0 +1,7 @@
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    del x[0]
+    return x

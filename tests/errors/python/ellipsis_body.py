@@ -1,0 +1,5 @@
+import fusec
+
+
+@fusec.elementwise
+def f(x): ...

@@ -1,0 +1,7 @@
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    x @= x
+    return x

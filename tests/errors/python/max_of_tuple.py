@@ -1,0 +1,11 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    return max((x, 1))
+
+
+f(np.ones(3, "float32"))

@@ -1,0 +1,7 @@
+import fusec
+
+fusec.elementwise("""
+def f(x):
+    type Number = float
+    return x
+""")

@@ -1,0 +1,6 @@
+import fusec
+
+fusec.elementwise("""
+def f[T](x: T) -> T:
+    return x
+""")
