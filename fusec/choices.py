@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from fusec.kernels import ElementwiseKernel
     from fusec.pipeline import Source, Specialisation, Text
     from fusec.reductions.binding import Bound
-    from fusec.reductions.kernels import ReductionKernel
+    from fusec.reductions.functions import Reduction
+    from fusec.reductions.kernels import Reducing, ReductionKernel
     from fusec.source import SourceFile
 
 Made = TypeVar("Made")
@@ -43,7 +44,7 @@ class Choice:
     imported shows that call.
     """
 
-    kernel: ElementwiseKernel | ReductionKernel | Elementwise
+    kernel: ElementwiseKernel | ReductionKernel | Elementwise | Reduction
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
@@ -55,20 +56,22 @@ class Choice:
         """One, or those of all phases of a reduction."""
         from fusec import pipeline
         from fusec.reductions import showing
+        from fusec.reductions.functions import Reduction
         from fusec.reductions.kernels import ReductionKernel
 
-        if isinstance(self.kernel, ReductionKernel):
-            return showing.kernels_of(self.kernel, self._bound(self.kernel), target)
+        if isinstance(self.kernel, (ReductionKernel, Reduction)):
+            return showing.kernels_of(*self._bound(self.kernel), target)
         return [pipeline.generate(*self._definition(self.kernel), target)]
 
     def text(self, target: Text) -> str:
         """The text by itself."""
         from fusec import pipeline
         from fusec.reductions import showing
+        from fusec.reductions.functions import Reduction
         from fusec.reductions.kernels import ReductionKernel
 
-        if isinstance(self.kernel, ReductionKernel):
-            return showing.text_of(self.kernel, self._bound(self.kernel), target)
+        if isinstance(self.kernel, (ReductionKernel, Reduction)):
+            return showing.text_of(*self._bound(self.kernel), target)
         return pipeline.text_of(*self._definition(self.kernel), target)
 
     def _definition(self, kernel: ElementwiseKernel | Elementwise) -> tuple[Source, Specialisation]:
@@ -76,14 +79,19 @@ class Choice:
         definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
         return definition, spec if self.fp is None else replace(spec, fp=self.fp)
 
-    def _bound(self, kernel: ReductionKernel) -> Bound:
+    def _bound(self, kernel: ReductionKernel | Reduction) -> tuple[Reducing, Bound]:
+        """The kernel, of a reduction of functions that for its types, and the call that is shown."""
         from fusec.reductions import showing
+        from fusec.reductions.functions import Reduction
 
+        if isinstance(kernel, Reduction):
+            variant, bound = kernel.shown(self.types, self.shape, self.axis, self.scalars)
+            return variant, showing.in_mode(bound, self.fp)
         asked = self.types or self.scalars or self.shape is not None or self.axis is not None
         if kernel.last is not None and not asked:
-            return showing.in_mode(kernel.last, self.fp)
+            return kernel, showing.in_mode(kernel.last, self.fp)
         shape = showing.SHOWN if self.shape is None else self.shape
-        return showing.in_mode(showing.canonical(kernel, self.types, shape, self.axis, self.scalars), self.fp)
+        return kernel, showing.in_mode(showing.canonical(kernel, self.types, shape, self.axis, self.scalars), self.fp)
 
 
 def one_file(choices: list[Choice], target: Text) -> str:
@@ -211,12 +219,13 @@ def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Ch
 def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
     """Of what the command line says about a whole file, each kernel hears what it knows; some kernel must."""
     from fusec.array_functions import Elementwise
+    from fusec.reductions.functions import Reduction
 
     placeholders, inputs = [], []
-    sort = "parameter" if isinstance(choices[0].kernel, Elementwise) else "placeholder"
+    sort = "parameter" if isinstance(choices[0].kernel, (Elementwise, Reduction)) else "placeholder"
     for choice in choices:
         kernel = choice.kernel
-        if isinstance(kernel, Elementwise):
+        if isinstance(kernel, (Elementwise, Reduction)):
             placeholders.append(set(kernel.params))
             inputs.append(set(kernel.params))
         else:
@@ -236,12 +245,13 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     ]
 
 
-def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise:
+def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise | Reduction:
     """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
     from importlib import import_module
 
     from fusec.array_functions import Elementwise
     from fusec.kernels import ElementwiseKernel
+    from fusec.reductions.functions import Reduction
     from fusec.reductions.kernels import ReductionKernel
 
     module, _, path = name.partition(":")
@@ -257,7 +267,7 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise:
             cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if not isinstance(found, (ElementwiseKernel, ReductionKernel, Elementwise)):
+    if not isinstance(found, (ElementwiseKernel, ReductionKernel, Elementwise, Reduction)):
         kind = type(found).__name__
         raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found

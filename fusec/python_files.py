@@ -1,8 +1,9 @@
 """Kernels of a Python file, found without importing or running it.
 
-The file is parsed. Functions with a decorator of fusec are kernels, and so are names at its top level that are given
-``fusec.ElementwiseKernel(...)`` of literals. What kernels take from the file must be known from its text: other
-functions, names of NumPy, math and fusec, and constants that are numbers, tuples of them, or arithmetic on those.
+The file is parsed. Functions and classes with a decorator of fusec are kernels, and so are names at its top level that
+are given ``fusec.ElementwiseKernel(...)`` of literals or ``fusec.reduction(...)`` of functions. What kernels take from
+the file must be known from its text: other functions, names of NumPy, math and fusec, and constants that are numbers,
+tuples of them, or arithmetic on those.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 import fusec
 from fusec import checked, decorators, random
 from fusec.array_functions import Elementwise
-from fusec.captures import FileFunction, Unusable
+from fusec.captures import FileFunction, Unusable, lambda_text
 from fusec.errors.base import FusecError
 from fusec.errors.files import BadDecorator, NoPythonKernels
 from fusec.errors.python import NotPython
 from fusec.explicit import Explicit
 from fusec.kernels import ElementwiseKernel
 from fusec.records import dataclass, field
+from fusec.reductions import decorator
+from fusec.reductions.functions import Reduction
+from fusec.reductions.roles import ROLES
 from fusec.source import SourceFile, Span
 from fusec.stencils import Stencil, border_of
 
@@ -36,7 +40,11 @@ MODULES: dict[str, ModuleType] = {
     "numpy": np, "math": math, "cmath": cmath, "fusec": fusec, "fusec.random": random, "scipy.special": SPECIAL,
 }  # fmt: skip
 BY_NAME = ("scipy.special", "ml_dtypes")  # what is imported from them needs no module to be known
-KERNELS = {"elementwise": decorators.elementwise, "stencil": decorators.stencil, "kernel": decorators.kernel}
+KERNELS = {
+    "elementwise": decorators.elementwise, "stencil": decorators.stencil, "kernel": decorators.kernel,
+    "reduction": decorator.reduction,
+}  # fmt: skip
+Kernel = Elementwise | ElementwiseKernel | Reduction
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
@@ -50,7 +58,7 @@ class _NotKnownError(Exception):
     """A value that is only known when the file runs."""
 
 
-def read(path: Path) -> tuple[SourceFile, list[Elementwise | ElementwiseKernel]]:
+def read(path: Path) -> tuple[SourceFile, list[Kernel]]:
     """The file and its kernels in order. Raises NotPython, NoPythonKernels, BadDecorator and OSError."""
     file = SourceFile(str(path), path.read_text())
     try:
@@ -89,11 +97,14 @@ class _File:
             case ast.FunctionDef(name=name, decorator_list=marks):
                 self.names[name] = self._function(node)
                 self.kernels += [(node, name, mark) for mark in marks if self._made_by(mark) in KERNELS]
+            case ast.ClassDef(name=name, decorator_list=marks):
+                self.names[name] = Unusable("a class", CONSTANT)
+                self.kernels += [(node, name, mark) for mark in marks if self._made_by(mark) == "reduction"]
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
-                if isinstance(value, ast.Call) and self._made_by(value) == "ElementwiseKernel":
+                if isinstance(value, ast.Call) and self._made_by(value) in ("ElementwiseKernel", "reduction"):
                     self.kernels.append((node, name, value))
                 self.names[name] = self._constant(value)
             case _:
@@ -143,6 +154,9 @@ class _File:
                 return {"float": float, "int": int, "bool": bool, "complex": complex}[name]
             case ast.Name(id=name) if name in self.names and not isinstance(self.names[name], Unusable):
                 return self.names[name]
+            case ast.Lambda():
+                text = lambda_text(node, self.file.text, self.file.name)
+                return FileFunction(text.name, text.file, text.line, text.text, self.names, text.part)
             case ast.Tuple(elts=items):
                 return tuple(self._value(item) for item in items)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -162,10 +176,12 @@ class _File:
                     return called(*map(self._value, args))
         raise _NotKnownError
 
-    def kernel(self, node: ast.stmt, name: str, made: ast.expr) -> Elementwise | ElementwiseKernel:
+    def kernel(self, node: ast.stmt, name: str, made: ast.expr) -> Kernel:
         """The kernel that a decorator or a call makes. Raises BadDecorator if its arguments are not literal."""
         args, options = self._arguments(made)
         try:
+            if self._made_by(made) == "reduction":
+                return self._reduction(node, name, args, options)
             if isinstance(node, ast.FunctionDef):
                 origin = self._function(node)
                 return _decorated(self._made_by(made), origin, options)
@@ -174,6 +190,24 @@ class _File:
             if isinstance(problem, FusecError):
                 raise
             raise BadDecorator(name, str(problem)).at(self._span(made)) from None
+
+    def _reduction(self, node: ast.stmt, name: str, args: list[Any], options: dict[str, Any]) -> Reduction:
+        """A reduction of a function or a class that is decorated, or of those that a call names."""
+        found: dict[str, object] = {role: options.pop(role) for role in ROLES if role in options}
+        identity, fp, name = options.pop("identity", None), options.pop("fp", "strict"), options.pop("name", name)
+        names = options.pop("names", None)
+        if options:
+            raise TypeError(f"it has no option {next(iter(options))!r}")
+        match node:
+            case ast.FunctionDef():
+                found["combine"] = self._function(node)
+            case ast.ClassDef(body=body):
+                inside = {each.name: self._function(each) for each in body if isinstance(each, ast.FunctionDef)}
+                found |= {role: inside[role] for role in ROLES if role in inside}
+                identity = next((self.value(each.value) for each in body if _is_identity(each)), identity)
+            case _ if args:
+                found |= decorator.roles_of(args[0], {}, names)[0]
+        return decorator.made_of(found, identity, name, fp, names)
 
     def _arguments(self, made: ast.expr) -> tuple[list[Any], dict[str, Any]]:
         if not isinstance(made, ast.Call):
@@ -218,6 +252,11 @@ def _is_harmless(called: object) -> bool:
         return issubclass(called, np.generic) or called in (float, int, bool, complex)
     name = getattr(called, "__name__", "")
     return isinstance(called, np.ufunc) or (called is getattr(math, name, None) and name not in SLOW)
+
+
+def _is_identity(node: ast.stmt) -> TypeGuard[ast.Assign]:
+    """Whether a statement of a class gives the identity of a reduction."""
+    return isinstance(node, ast.Assign) and [ast.unparse(each) for each in node.targets] == ["identity"]
 
 
 def _is_store(node: ast.Name) -> bool:

@@ -1,6 +1,6 @@
 """A mistake and its cure for every error in functions written in Python; ``fusec explain CODE`` shows them.
 
-The lines to try also know the decorators `elementwise` and `stencil`, which take texts too.
+The lines to try also know the decorators `elementwise`, `stencil` and `reduction`, which take texts too.
 """
 
 PYTHON: dict[str, str] = {
@@ -123,4 +123,18 @@ Neighbours are looked up in the array itself, so it is not broadcast.
 
     stencil("def f(a, b): return a[1] + b[1]")(np.ones(1), np.ones(3))                            # wrong
     stencil("def f(a, b): return a[1] + b[1]")(np.broadcast_to(np.ones(1), 3), np.ones(3))        # right""",
+    "F193": """\
+What a map returns, what combine takes and returns, and the identity have the same parts, of dtypes that go together.
+
+    reduction(map="lambda x: (1, x)", combine="lambda a, b: a[1] + b[1]")(np.ones(3))                       # wrong
+    reduction(map="lambda x: (1, x)", combine="lambda a, b: (a[0] + b[0], a[1] + b[1])")(np.ones(3))        # right
+    reduction("lambda a, b: a + b", identity=np.int64(0))(np.ones(3))                                       # wrong
+    reduction("lambda a, b: a + b", identity=np.float64(0))(np.ones(3))                                     # right""",
+    "F194": """\
+A reduction combines two totals. map makes what is combined of an element, and finish the result of a total.
+
+    reduction("lambda a: a + 1")                                              # wrong
+    reduction("lambda a, b: a + b", finish="lambda a: a + 1")                 # right
+    reduction("lambda a, b: a + b", finish="lambda a, n: a / n")              # wrong
+    reduction("lambda a, b: a + b", finish="lambda a, count: a / count")      # right""",
 }

@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
+import numpy as np
+
 from fusec import captures
-from fusec.captures import Origin, Text
+from fusec.captures import FileFunction, Origin, Text
 from fusec.decorators import origin_of
 from fusec.errors.python import BadReduction
 from fusec.frontends.python.accumulator import identity_of
 from fusec.frontends.python.definition import Capture
+from fusec.frontends.python.functions import FUNCTIONS
 from fusec.generated import Fp
 from fusec.planned import briefly
 from fusec.reductions.functions import Reduction
 from fusec.reductions.roles import ROLES
 
 Function = Callable[..., object]
+FromText = (Text, FileFunction)
+OPERATORS = {
+    "mul": "multiply",
+    "and_": "bitwise_and",
+    "or_": "bitwise_or",
+    "xor": "bitwise_xor",
+}  # Python's, as NumPy's
 
 
 @overload
@@ -76,19 +86,14 @@ def reduction(
     result or a tuple of them. identity: what a total of no elements is, a number or a tuple of as many as are combined.
     name: shown in messages and used as entry point. fp: "strict", "contract" or "fast". names: what free names of a
     text stand for.
-    Functions may be lambdas, decorated by fusec, or texts. Their source is read and never run.
+    Functions may be lambdas, decorated by fusec, known as np.maximum is, or texts. Sources are read and never run.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
     """
 
     @briefly
     def decorate(given: object) -> Reduction:
-        roles, start = _roles(given, {"map": map, "combine": combine, "finish": finish}, names)
-        start = identity if identity is not None else start
-        origins: dict[str, Origin] = {}
-        kept: dict[str, Mapping[str, object]] = {}
-        for role, each in roles.items():
-            origins[role], kept[role] = (each, {}) if isinstance(each, Text) else origin_of(each, names)
-        made = Reduction(origins, kept, _identity(start), name or _name(given), fp)
+        roles, start = roles_of(given, {"map": map, "combine": combine, "finish": finish}, names)
+        made = made_of(roles, identity if identity is not None else start, name or _name(given), fp, names)
         if not isinstance(given, str) and given is not None:
             made.__module__, made.__doc__ = getattr(given, "__module__", ""), getattr(given, "__doc__", None)
             made.__qualname__ = getattr(given, "__qualname__", made.__name__)
@@ -97,10 +102,36 @@ def reduction(
     return decorate if definition is None and combine is None else decorate(definition)
 
 
-def _roles(
+def made_of(
+    roles: Mapping[str, object], identity: object, name: str, fp: Fp, names: Mapping[str, object] | None = None
+) -> Reduction:
+    """A reduction of functions, or texts of them, by role."""
+    origins: dict[str, Origin] = {}
+    kept: dict[str, Mapping[str, object]] = {}
+    for role, given in roles.items():
+        each = known(given, role)
+        origins[role], kept[role] = (each, {}) if isinstance(each, FromText) else origin_of(each, names)
+    if "combine" not in origins:
+        raise BadReduction("there is no function that combines", "pass combine=lambda a, b: a + b").at()
+    return Reduction(origins, kept, _identity(identity), name, fp)
+
+
+def known(given: object, role: str) -> object:
+    """A function that fusec knows, such as np.maximum, math.sqrt or operator.add, as a text that calls it."""
+    name = getattr(given, "__name__", "")
+    if getattr(given, "__module__", "") == "_operator":
+        name = OPERATORS.get(name, name)
+        given = getattr(np, name, given)
+    if isinstance(given, FromText) or captures.constant_of(given)[0] != "builtin":
+        return given
+    params = ", ".join("ab"[: 2 if role == "combine" else min(FUNCTIONS[name].least, 2)]) if name in FUNCTIONS else "a"
+    return Text(f"lambda {params}: function({params})", {"function": given})
+
+
+def roles_of(
     given: object, options: Mapping[str, object], names: Mapping[str, object] | None
 ) -> tuple[dict[str, object], object]:
-    """The functions by role, and the identity that a class has."""
+    """The functions by role, and the identity that a class has. Raises BadReduction for one given twice."""
     found: dict[str, object] = {}
     start = None
     if isinstance(given, type):
@@ -147,4 +178,4 @@ def _name(given: object) -> str:
     return "reduction" if found in ("", "<lambda>", "combine") else found
 
 
-__all__ = ["reduction"]
+__all__ = ["made_of", "reduction", "roles_of"]

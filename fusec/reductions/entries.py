@@ -92,9 +92,19 @@ def _specs(kernel: Reducing, plan: Plan, call: Call) -> list[ArgSpec]:
     from fusec.runtime.cpu.fastcall import ArgSpec
 
     return [
-        ArgSpec(param.name, plan.bound.types[param.name], param in kernel.out_params, param.name in call.values)
+        ArgSpec(
+            param.name, plan.bound.types[param.name], param in kernel.out_params, param.name in call.values,
+            converts=kernel.converts,
+        )
         for param in kernel.params
-    ]
+    ]  # fmt: skip
+
+
+def _numbers(kernel: Reducing, plan: Plan, call: Call) -> dict[str, tuple[type, ...]]:
+    """The types of Python numbers that calls may give where the known one gave a number."""
+    if kernel.converts:
+        return dict.fromkeys(call.values, (int, float))
+    return {name: (float if plan.bound.types[name].is_float else int,) for name in call.values}
 
 
 class Repeat:
@@ -103,7 +113,7 @@ class Repeat:
     def __init__(self, kernel: Reducing, plan: Plan, call: Call, following: Callee) -> None:
         self.name, self.plan, self.following = kernel.name, plan, following
         self.names = [param.name for param in kernel.in_params]
-        self.numbers = frozenset(call.values)
+        self.numbers = _numbers(kernel, plan, call)
         self.places = {name: (each.dtype, each.shape, each.strides) for name, each in call.inputs.items()}
         self.outputs = [param.name for param in kernel.out_params]
         self.dtypes = [plan.bound.types[name].numpy for name in self.outputs]
@@ -121,7 +131,7 @@ class Repeat:
         if len(args) != len(self.names):
             return self.following(*args)
         for name, arg in zip(self.names, args, strict=True):
-            if name in self.numbers and type(arg) in (int, float):
+            if name in self.numbers and type(arg) in self.numbers[name]:
                 values[name] = arg
             elif type(arg) is np.ndarray and (arg.dtype, arg.shape, arg.strides) == self.places.get(name):
                 addresses[name] = arg.__array_interface__["data"][0]

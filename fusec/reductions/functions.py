@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import NoneType
+from types import FunctionType, NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from fusec.array_functions import Form, dtype_named
 from fusec.captures import Origin
 from fusec.dtypes import DType
 from fusec.errors.arguments import InvalidKernelName
-from fusec.errors.python import ArgumentMissing, CannotStore, UnexpectedArgument
+from fusec.errors.python import ArgumentMissing, BadReduction, CannotStore, UnexpectedArgument
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
 from fusec.generated import Fp
 from fusec.planned import briefly
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from fusec.reductions.device_entries import Repeated
     from fusec.reductions.pipeline import Request
 
+Short = tuple[dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, int]]
+"""Short ways for repeated calls: see `Reducing`, its quick, repeated and the count of entries."""
+
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
@@ -54,23 +57,26 @@ class PythonReduction(ReductionFunctions):
 class Variant(Reducing):
     """A reduction for arguments of certain dtypes, some of them numbers, others left to their defaults.
 
-    is_tuple: whether several results, or one, come as a tuple. native: calls may get a native entry.
+    is_tuple: whether several results, or one, come as a tuple. native: calls of as many arguments by position may get a
+    native entry.
     """
+
+    converts = False
 
     def __init__(
         self, owner: Reduction, definition: PythonReduction, signature: Signature, is_tuple: bool, native: bool
     ) -> None:
         super().__init__(definition, signature, uses_index=owner.uses_index, fp=owner.fp)
         self.owner, self.is_tuple, self.native = owner, is_tuple, native
-        self.quick, self.repeated, self._entries = owner.quick, owner.repeated, owner.entries
+        if native:
+            self.quick, self.repeated, self._entries = owner.short.setdefault(self.nin, ({}, {}, {}))
 
     def _hasten(self, plan: Plan, call: Call) -> None:
         if self.native:
             super()._hasten(plan, call)
 
     def _outputs(self, axis: Axis, keepdims: bool, given: bool, *args: object) -> object:
-        count = len(self.owner.params)
-        return self.owner.reduce(args[:count], {}, args[count:] if given else None, axis, keepdims)
+        return self.owner.reduce(args[: self.nin], {}, args[self.nin :] if given else None, axis, keepdims)
 
 
 class Reduction:
@@ -103,9 +109,7 @@ class Reduction:
         self._declared: dict[str, DType | None] = {}
         self._variants: dict[object, Variant] = {}
         self._last: Variant | None = None
-        self.quick: dict[object, Callable[..., object]] = {}
-        self.repeated: dict[object, Repeated] = {}
-        self.entries: dict[object, int] = {}
+        self.short: dict[int, Short] = {}  # by the number of arguments
         self.__name__ = self.__qualname__ = name
 
     def _trees(self) -> dict[str, s.Function]:
@@ -125,9 +129,10 @@ class Reduction:
         array of elements that take part. stream: for arrays on a GPU.
         Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
         """
-        if self.quick and len(args) == len(self.params) and kwargs.keys() <= {"axis", "keepdims"}:
+        short = self.short.get(len(args))
+        if short is not None and kwargs.keys() <= {"axis", "keepdims"}:
             axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims", False)
-            quick = self.quick.get((axis, keepdims, False)) if type(axis) in (int, NoneType) else None
+            quick = short[0].get((axis, keepdims, False)) if type(axis) in (int, NoneType) else None
             if quick is not None:
                 return quick(*args)
         return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
@@ -187,6 +192,9 @@ class Reduction:
 
     def _form(self, name: str, value: object) -> tuple[Form, int]:
         """How a variant sees an argument, and how many axes it has."""
+        if isinstance(value, (FunctionType, type)):
+            what = f"'{self.name}' has a function that combines already, and decorates no other"
+            raise BadReduction(what, "leave combine= out: the function that is decorated combines").at()
         if isinstance(value, np.generic):
             return f"number {self._dtype(np.asarray(value), name)}", 0
         if isinstance(value, (bool, int, float, complex)):
@@ -237,7 +245,7 @@ class Reduction:
         results += found.results[len(results) :]
         inputs = tuple(Parameter(name, types[name].name, types[name]) for name in self.params if name in types)
         outputs = tuple(Parameter(name, dtype.name, dtype) for name, dtype in zip(names, results, strict=True))
-        native = not scalars and not constants and (len(results) == 1) == (not found.is_tuple)
+        native = _is_plain(forms, types) and (len(results) == 1) == (not found.is_tuple)
         signature = Signature(self.name, inputs, outputs)
         return Variant(self, replace(definition, outputs=tuple(names)), signature, found.is_tuple, native)
 
@@ -349,6 +357,15 @@ class Reduction:
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self
+
+
+def _is_plain(forms: Mapping[str, Form], types: Mapping[str, DType]) -> bool:
+    """Whether the given arguments are the first ones, and numbers are Python's of the same sort as their dtypes."""
+    sorts = [form.partition(" ")[0] for form in forms.values()]
+    count = len([sort for sort in sorts if sort != "default"])
+    kinds = {"Python float": "float", "Python int": "signed"}
+    numbers = [types[name].kind == kinds.get(form) for name, form in forms.items() if form[:5] in ("Pytho", "numbe")]
+    return "default" not in sorts[:count] and all(numbers)
 
 
 def _restore(

@@ -41,8 +41,11 @@ class Reducing:
     """A source and a signature, with a plan for every kind of call; what all kernels that reduce are made on.
 
     elements: outputs that have the shape of the arguments, not of the totals. in_place: outputs and inputs that may be
-    the same memory. uses_index: the source may ask for positions. fp: the floating-point mode.
+    the same memory. uses_index: the source may ask for positions. fp: the floating-point mode. converts: a number's own
+    type makes no difference.
     """
+
+    converts = True
 
     def __init__(
         self,

@@ -27,9 +27,9 @@ def check(trees: Mapping[str, s.Function]) -> None:
     """Raise BadReduction or BadParameter for functions whose parameters are not those of their roles."""
     combine = trees["combine"]
     if len(combine.params) != 2:
-        takes = ", ".join(param.name for param in combine.params) or "none"
-        what = f"combine takes two totals, and this function has {len(combine.params)} parameters: {takes}"
-        cure = "write def combine(a, b); what is made of one element is a function of its own, map="
+        takes = ", ".join(param.name for param in combine.params) or "nothing"
+        what = f"combine takes two totals, and this function takes {takes}"
+        cure = "write def combine(a, b); what is made of an element, or of its index, is the function map="
         raise BadReduction(what, cure).at(combine.span)
     for tree in trees.values():
         seen: set[str] = set()

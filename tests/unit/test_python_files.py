@@ -144,3 +144,46 @@ def test_harmless_arithmetic_is_done_and_nothing_else(tmp_path: Path) -> None:
     for kernel in python_files.read(path)[1]:
         with pytest.raises(FusecError, match="made when the file runs"):
             kernel.source("ir", {"x": "float32"})
+
+
+REDUCTIONS = """
+import operator
+import fusec
+from fusec import reduction
+raise SystemExit("it was run")
+SCALE = 0.25
+square = lambda v: v * v
+
+
+@fusec.reduction(identity=0)
+def total(a, b): return a + b
+
+
+@reduction(map=lambda x, y: square(x - y) * SCALE, finish=lambda held, count: held / count)
+def error(a, b):
+    return a + b
+
+
+@reduction
+class moments:
+    identity = (0.0, -SCALE)
+    def map(x): return x, square(x)
+    def combine(a, b): return a[0] + b[0], a[1] + b[1]
+
+
+peak = fusec.reduction(map=lambda x, index: (x, index),
+                       combine="def later(a, b):\\n  if b[0] > a[0]: return b\\n  return a")
+"""
+
+
+def test_reductions_are_printed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "reductions.py"
+    path.write_text(REDUCTIONS)
+    for target, mark in (("cuda", "__global__ void"), ("metal", "kernel void"), ("llvm", "define void")):
+        assert cli.main(["compile", str(path), "--types", "x=float32,y=float32", "--target", target]) == 0
+        assert capsys.readouterr().out.count(mark) == 8  # two for each: a million elements are many chunks
+    assert cli.main(["compile", str(path), "--name", "error"]) == 1
+    assert "misses the argument 'x'" in capsys.readouterr().err
+    path.write_text(REDUCTIONS.replace("square(x - y)", "squaer(x - y)"))
+    assert cli.main(["compile", str(path), "--name", "error", "--types", "x=float32,y=float32"]) == 1
+    assert "reductions.py:14:29: error: unknown name 'squaer'" in capsys.readouterr().err

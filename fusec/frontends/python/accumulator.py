@@ -11,10 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from fusec.dtypes import DType
+from fusec.errors.base import FusecError
 from fusec.errors.python import PartsDiffer
 from fusec.frontends.python.types import Kind, PythonType, promote, storage
 from fusec.frontends.python.unit import Other, value_of
-from fusec.frontends.python.values import Absent, Items, Scalar
+from fusec.frontends.python.values import Absent, Items, Scalar, adapt
 from fusec.records import dataclass
 from fusec.source import Span
 
@@ -23,15 +24,24 @@ MAX_WIDENINGS = 16  # each makes some part wider, and there are few types to wid
 
 @dataclass(frozen=True)
 class Parts:
-    """What a function returns, or what is held. whose: of which function, for messages; span: where it says so."""
+    """What a function returns, or an element if there is no map.
+
+    whose: of which function, for messages. span: where it says so, or where a message is to point. has_line: it does.
+    """
 
     whose: str
     kinds: tuple[Kind, ...]
     is_tuple: bool
     span: Span
+    has_line: bool = True
 
     def __str__(self) -> str:
-        return f"{self.whose} {self.counted} in line {self.span.line}"
+        return f"{self.whose} {self.counted}{self.place}"
+
+    @property
+    def place(self) -> str:
+        """Where, in messages."""
+        return f" in line {self.span.line}" if self.has_line else ""
 
     @property
     def counted(self) -> str:
@@ -41,7 +51,7 @@ class Parts:
     def part(self, at: int) -> str:
         """One of them in messages."""
         which = f" as value {at + 1}" if self.is_tuple else ""
-        return f"{self.whose} {self.kinds[at]}{which} in line {self.span.line}"
+        return f"{self.whose} {self.kinds[at]}{which}{self.place}"
 
 
 def identity_of(capture: object) -> tuple[tuple[Scalar, ...], bool] | None:
@@ -92,6 +102,7 @@ def settled(
             for at, dtype in enumerate(fixed)
         )
         if wider == kinds:
+            _check_numbers(first, kinds, identity)
             return kinds
         kinds = wider
     raise AssertionError("the types of an accumulator settle")
@@ -114,6 +125,19 @@ def _fits(found: Parts, at: int, dtype: DType, held: str) -> DType:
         cure = f"convert it, np.{dtype}(...), or let the accumulator be {storage(given)}"
         raise PartsDiffer(found.part(at), f"{held} {dtype}", cure).at(found.span)
     return dtype
+
+
+def _check_numbers(first: Parts, kinds: tuple[Kind, ...], identity: tuple[tuple[Scalar, ...], bool] | None) -> None:
+    """Raise PartsDiffer for Python integers in the identity that the accumulator cannot hold."""
+    for kind, each in zip(kinds, identity[0] if identity is not None else (), strict=False):
+        try:
+            adapt(each, kind, first.span)
+        except FusecError as problem:
+            cure = (
+                f"convert what is combined first, e.g. map=lambda x: np.{getattr(problem.error, 'wider', 'int64')}(x)"
+            )
+            held = f"what is combined is {storage(kind)}"
+            raise PartsDiffer(held, f"identity= is {each.literal}", cure).at(first.span) from None
 
 
 def _counted(count: int, is_tuple: bool) -> str:

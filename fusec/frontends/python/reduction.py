@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fusec.dtypes import INT64, DType
-from fusec.errors.python import BadParameter, BadReduction, NotInSubset
+from fusec.errors.base import FusecError
+from fusec.errors.python import BadParameter, BadReduction, CannotUnpack, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.accumulator import Parts, identity_of, settled
 from fusec.frontends.python.annotations import dtype_of
@@ -154,7 +155,7 @@ class _Lowering:
             param = self.definition.inputs[0]
             kind = self.input(param, tree.span)
             assert isinstance(kind, Scalar), "an element is a number"
-            return Parts("an element is", (kind.type,), False, tree.span)
+            return Parts("what is combined is", (kind.type,), False, tree.span, has_line=False)
         tree, key = self._function("map")
         frame = self._mapping(tree, key)
         found = _parts("map returns", frame)
@@ -342,7 +343,13 @@ class _Lowering:
     def _run(self, frame: AnyDevice, tree: s.Function, key: str) -> AnyDevice:
         """Lower the body."""
         self.unit.active.append(key)
-        run(frame, tree, None)
+        try:
+            run(frame, tree, None)
+        except FusecError as problem:
+            if isinstance(problem.error, CannotUnpack) and key in (self.roles["combine"], self.roles.get("finish")):
+                cure = "a total has as many parts as map returns: return a tuple there, e.g. map=lambda x: (1, x)"
+                raise CannotUnpack(problem.error.given, problem.error.wanted, cure).at(problem.span) from None
+            raise
         self.unit.active.pop()
         return frame
 

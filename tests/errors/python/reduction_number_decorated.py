@@ -1,0 +1,5 @@
+import numpy as np
+
+import fusec
+
+fusec.reduction(identity=0)(3)

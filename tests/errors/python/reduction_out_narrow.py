@@ -1,0 +1,11 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.reduction(identity=0)
+def total(a, b):
+    return a + b
+
+
+total(np.ones(3, "float32"), out=np.zeros((), "int32"))
