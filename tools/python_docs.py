@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fusec.dtypes import BY_NAME
 from fusec.frontends.python import functions, unsupported
+from fusec.frontends.python.names import HABITS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "python.md"
@@ -131,6 +132,12 @@ strings.
 | construct | instead |
 |---|---|
 {refusals}
+
+Of other functions of Python and NumPy, some are used so often that the error says what to write:
+
+| name | instead |
+|---|---|
+{names}
 """
 
 
@@ -147,7 +154,18 @@ def page() -> str:
         constants=", ".join(f"`{name}`" for name in functions.CONSTANTS),
         grammar=_grammar(),
         refusals="\n".join(rows),
+        names="\n".join(
+            f"| {', '.join(f'`{name}`' for name in group)} | {cure} |" for cure, group in _habits().items()
+        ),
     )
+
+
+def _habits() -> dict[str, list[str]]:
+    """Names by what to write instead."""
+    found: dict[str, list[str]] = {}
+    for name, cure in HABITS.items():
+        found.setdefault(cure, []).append(name)
+    return found
 
 
 def _construct(what: str) -> str:

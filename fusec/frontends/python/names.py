@@ -29,9 +29,10 @@ SUBMODULES = frozenset("special numpy".split())
 NUMPY_NAMES = {"bool_": "bool", "single": "float32", "double": "float64", "half": "float16", "intp": "int64"}
 HABITS = {
     **dict.fromkeys(
-        ("sum", "any", "all", "mean", "prod", "std", "var"), "a kernel computes one element and knows no others"
+        ("sum", "any", "all", "mean", "prod", "std", "var", "dot", "matmul", "sort", "argmax", "argmin", "cumsum"),
+        "a kernel computes one element and knows no others",
     ),
-    "print": "a kernel cannot print; return the value, or call the function with plain numbers to see it",
+    "print": "a kernel cannot print; return the value, or let fusec.simulate(f, python=True) run the function itself",
     "len": "a kernel computes one element: pass the length as a number",
     "range": "range stands in 'for i in range(...)' only",
     "enumerate": "write for i in range(...)",
@@ -43,6 +44,18 @@ HABITS = {
     "ln": "write log(x)",
     "sorted": "write min and max",
     "input": "make it a parameter",
+    "type": "types are known when a call is compiled: x.dtype",
+    "breakpoint": "fusec.simulate(f, python=True)(...) runs the function itself, and stops there",
+    **dict.fromkeys(("map", "filter"), "call the function on each value"),
+    **dict.fromkeys(("reversed", "iter", "next"), "write a loop: for i in range(n): ..."),
+    **dict.fromkeys(("tuple", "dict", "set"), "a kernel's values are numbers, and tuples of them: a, b"),
+    **dict.fromkeys(
+        ("array", "zeros", "ones", "empty", "full", "arange"),
+        "fusec.local(shape, dtype) is a small array of an element",
+    ),
+    **dict.fromkeys(
+        ("rand", "randn", "randint", "uniform", "normal"), "fusec.random.uniform32(key, counter) makes random numbers"
+    ),
 }
 
 

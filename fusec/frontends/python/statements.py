@@ -199,7 +199,7 @@ class Statements(Blocks):
 
     def _for(self, node: s.For) -> None:
         if not isinstance(node.target, s.Name):
-            raise BadLoop("a loop counts with one name", "write for i in range(...)").at(node.target.span)
+            raise BadLoop("a loop counts with one name", _loop_instead(node.iterable)).at(node.target.span)
         start, stop, step = self._range(node.iterable)
         name, span = node.target.name, node.target.span
         changed = scan.assigned((node,))
@@ -232,7 +232,7 @@ class Statements(Blocks):
         if isinstance(node, s.Call) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
             self.value(node)  # raises: a grid stands elsewhere
         if not is_range or not isinstance(node, s.Call):
-            raise BadLoop("a loop runs over a range", "write for i in range(n)").at(node.span)
+            raise BadLoop("a loop runs over a range", _loop_instead(node)).at(node.span)
         if node.keywords or not 1 <= len(node.args) <= 3:
             raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(
                 node.span
@@ -366,7 +366,7 @@ class Statements(Blocks):
         span = node.value.span if node.value is not None else node.span
         items = value.items if isinstance(value, Items) else (value,)
         if not items:
-            raise CannotUnpack("an empty tuple", 1, "return at least one number").at(span)
+            raise NotInSubset("returning an empty tuple is", "return at least one number").at(span)
         found: list[Scalar] = []
         for item in items:
             if isinstance(item, Neighbours):
@@ -400,8 +400,18 @@ class Statements(Blocks):
         return tuple(kinds)
 
     def _differ(self, first: object, first_span: Span, second: object, span: Span, cure: str) -> Exception:
-        shown = [f"{each} values" if isinstance(each, int) else str(each) for each in (first, second)]
+        shown = [f"{each} value{'s' * (each != 1)}" if isinstance(each, int) else str(each) for each in (first, second)]
         return ReturnsDiffer(self.tree.name, shown[0], first_span.line, shown[1], span.line, cure).at(span)
+
+
+def _loop_instead(node: s.Expression) -> str:
+    """What to write for a loop over something that is no range."""
+    name = dotted_name(node.callee) if isinstance(node, s.Call) else None
+    if name == "reversed":
+        return "write for i in range(n - 1, -1, -1)"
+    if name in ("enumerate", "zip"):
+        return "write for i in range(n); a parameter is one number here, not a row of them"
+    return "write for i in range(n)"
 
 
 def _more(counter: Local, stop: Scalar, step: Scalar) -> Expr:
