@@ -19,6 +19,8 @@ from fusec.generated import Layout, Step
 from fusec.ir.loops import If, Program
 from fusec.ir.verify import verify
 from fusec.ir.walk import statements
+from fusec.runtime.cpu import machine
+from fusec.runtime.cpu.processor import processor
 from tests.support.llvm_runner import fresh_symbol, run
 
 WIDTHS = (1, 2, 3, 15, 16, 17, 18, 19, 33, 34, 35, 50, 66, 67, 97)
@@ -49,25 +51,30 @@ def test_all_widths_cuts_and_places(dtype: DType, bits: int) -> None:
     program = program_of(CROSS, dtype, 2)
     rng = np.random.default_rng(bits)
     steps, raw = (("out", (Step.ANY, Step.UNIT)),), (("a", (2, True)),)
-    kernels = {
-        streaming: generate(
-            program, Layout(2, steps, raw, streaming=streaming), vector_bits=bits, symbol=fresh_symbol()
+    ways = [(False, 0), (True, 0)] + [(True, 512)] * (bits == processor().permutes == 512 and dtype == FLOAT32)
+    kernels = [
+        generate(
+            program,
+            Layout(2, steps, raw, streaming=streaming),
+            vector_bits=bits,
+            permutes=permutes,
+            symbol=fresh_symbol(),
         )
-        for streaming in (False, True)
-    }
-    for (height, width), streaming in itertools.product(
-        [*((9, width) for width in WIDTHS), (1, 40), (2, 40), (3, 40), (20, 48)], (False, True)
+        for streaming, permutes in ways
+    ]
+    for (height, width), kernel in itertools.product(
+        [*((9, width) for width in WIDTHS), (1, 40), (2, 40), (3, 40), (20, 48)], kernels
     ):
         shape = height, width
         a, before = placed(shape, dtype, int(rng.integers(3)), 77)
-        out, after = placed(shape, dtype, int(rng.integers(3)) if width % 16 else 0, 55)
+        out, after = placed(shape, dtype, int(rng.integers(16)) if width % 16 else 0, 55)
         a[...] = rng.integers(0, 30, shape)
         arrays = {"a": a, "out": out}
         size = height * width
         cuts = sorted(rng.integers(0, size + 1, 2)) if rng.random() < 0.5 else ()
-        run(kernels[streaming], program, arrays, {}, shape, cuts)
+        run(kernel, program, arrays, {}, shape, cuts)
         wanted = ndimage.correlate(a.astype("int64"), WEIGHTS, mode="reflect").astype(dtype.numpy)
-        np.testing.assert_array_equal(out, wanted, err_msg=f"{shape} {cuts} {streaming}")
+        np.testing.assert_array_equal(out, wanted, err_msg=f"{shape} {cuts} {kernel.notes}")
         assert (after == 55).sum() == 512 + (out == 55).sum()
         assert (before == 77).sum() == 512
 
@@ -86,6 +93,26 @@ def test_the_interior_has_no_branch_and_shares_loads() -> None:
             verify(part)
             assert not any(isinstance(stmt, If) for stmt in statements(part.body))
         verify(parts.split.edge)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "int64", "float32"])
+def test_rows_of_any_alignment_are_written_around_the_caches(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "last_level_cache_bytes", lambda: 1)
+    f = fusec.stencil("def f(a, b): return a[-1, 0] + a[0, -1] + 3 * a + a[0, 1] + a[1, 0] - b")
+    rng = np.random.default_rng(0)
+    around = np.empty(8192, np.uint8)
+    for height, width in itertools.product((1, 6, 11), (1, 17, 18, 31, 50, 66)):
+        a, b = rng.integers(0, 30, (2, height, width)).astype(dtype)
+        wanted = ndimage.correlate(a, WEIGHTS, mode="constant") - b
+        np.testing.assert_array_equal(f(a, b), wanted)
+        for start in rng.integers(0, 64, 3):  # elements need not be aligned to their own size
+            around[...] = 77
+            out = around[start : start + a.nbytes].view(dtype).reshape(a.shape)
+            np.testing.assert_array_equal(f(a, b, out=out), wanted)
+            assert (around[:start] == 77).all()
+            assert (around[start + a.nbytes :] == 77).all()
+        f(a, b, out=b)
+        np.testing.assert_array_equal(b, wanted)
 
 
 def test_an_output_may_be_an_input_that_is_looked_at_in_its_place() -> None:

@@ -15,13 +15,15 @@ loaded from everywhere around: results wait in registers until the next vectors 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
+from fusec.codegen.llvm.neighbours import InnerSite, has_no_branch, neighbours_of
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
+from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import Builder, Value, integer
 from fusec.generated import Layout, Step
 from fusec.ir.loops import Program
@@ -239,7 +241,10 @@ class SplitNest(Nest):
             return
         b, lanes = self.b, integer(self.width)
         last = b.binary("sub", high, lanes)
-        together, skew = self._lines(row, low, rows) if self.layout.streaming else (None, integer(0))
+        shifted = self._shifted(row, low, rows) if self.layout.streaming and has_no_branch(part) else None
+        together, skew = None, integer(0)
+        if self.layout.streaming and shifted is None:
+            together, skew = self._lines(row, low, rows)
         slot, before, head, done = b.alloca("i64"), b.alloca("i64"), b.label("vector"), b.label("done")
         b.write_slot(slot, b.binary("sub", low, skew), varying=False)
         b.jump(head)
@@ -252,7 +257,11 @@ class SplitNest(Nest):
             return InnerSite(self, row, position.text, streams, part)
 
         def store_those_before() -> None:
-            there = site(b.read_slot(before, "i64", varying=False), None)
+            started = b.read_slot(before, "i64", varying=False)
+            there = site(started, None)
+            if shifted is not None:
+                shifted.rest(there, results, b.intrinsic("smax", b.binary("sub", started, last), integer(0)))
+                return
             for result in results:
                 there.store(result)
 
@@ -262,7 +271,14 @@ class SplitNest(Nest):
         self._body(here, Lanes(), part)
         results = here.kept or []
         if results:
-            self._unless(b.compare("icmp eq", Value("i64", here.position), low), store_those_before)
+            is_first = b.compare("icmp eq", Value("i64", here.position), low)
+            if shifted is None:
+                self._either(is_first, lambda: None, store_those_before)
+            else:
+                whole = b.binary("and", shifted.around, b.compare("icmp eq", Value("i64", here.position), start))
+                there = partial(site, b.read_slot(before, "i64", varying=False), None)
+                lines = partial(self._either, whole, lambda: shifted.lines(there(), results), store_those_before)
+                self._either(is_first, lambda: shifted.begin(here, results), lines)
             for result in results:
                 result.hold(b)
             b.write_slot(before, start, varying=False)
@@ -284,13 +300,21 @@ class SplitNest(Nest):
         alone = b.binary("or", before, b.compare("icmp eq", start, last))
         return b.binary("and", b.binary("and", together, alone), b.compare("icmp sge", start, first))
 
-    def _unless(self, condition: Value, write: Callable[[], None]) -> None:
-        b, other, after = self.b, self.b.label("other"), self.b.label("after")
-        b.fork(condition, after, other)
-        b.place(other)
-        write()
-        b.jump(after)
+    def _either(self, condition: Value, then: Callable[[], None], orelse: Callable[[], None]) -> None:
+        b, one, other, after = self.b, self.b.label("one"), self.b.label("other"), self.b.label("after")
+        b.fork(condition, one, other)
+        for label, write in ((one, then), (other, orelse)):
+            b.place(label)
+            write()
+            b.jump(after)
         b.place(after)
+
+    def _shifted(self, row: Row, low: Value, rows: int) -> Shifted | None:
+        """The rows' lines, for those of any alignment, where the target can shift them."""
+        outputs = self._outputs()
+        if not can_shift(self, outputs):
+            return None
+        return Shifted(self, row, low, rows, outputs, self.b.invert(self._is_in_place(row)))
 
     def _lines(self, row: Row, start: Value, rows: int) -> tuple[Value | None, Value]:
         """Whether outputs begin their cache lines together, and how many elements before `start` that is."""

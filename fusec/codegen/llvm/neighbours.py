@@ -16,6 +16,11 @@ Outer = tuple[int, ...]  # distances along all axes but the last
 AHEAD = 2048  # bytes; what several rows read is asked for so early, 8 % faster than 1024, 15 to 25 than not at all
 
 
+def has_no_branch(program: Program) -> bool:
+    """Whether a program does nothing but compute values and store them."""
+    return all(isinstance(stmt, Declare | Store) for stmt in program.body)
+
+
 def neighbours_of(program: Program, layout: Layout) -> list[tuple[str, Outer]]:
     """The raw arrays with the axes of the space that are read beside the element, and in which rows; in order."""
     found: set[tuple[str, Outer]] = set()
@@ -57,8 +62,7 @@ class InnerSite(Site):
     def __init__(self, nest: Nest, row: Row, position: str, streams: Value | None, part: Program | None) -> None:
         super().__init__(nest, row, position, streams is not None)
         self.streams = streams
-        body = part.body if part else ()
-        self.kept: list[Result] | None = [] if all(isinstance(stmt, Declare | Store) for stmt in body) else None
+        self.kept: list[Result] | None = [] if part is None or has_no_branch(part) else None
         self.rows: dict[tuple[str, Outer], str] = {}
         for param, outer in neighbours_of(part, nest.layout) if part else ():
             self.rows[param, outer] = self._along_row(param, outer)
@@ -143,12 +147,18 @@ class InnerSite(Site):
 
     def store(self, result: Result) -> None:
         """Store what was kept."""
+        b, dtype = self.nest.b, self.nest.arrays[result.param].dtype
+        hint = self.hint(result.param, result.row > 0)
+        store(b, self.place(result, integer(0)), result.held(b), dtype, Lanes(), hint)
+
+    def place(self, result: Result, nbytes: Value) -> Value:
+        """Where a result belongs, so many bytes further."""
         b, nest, param = self.nest.b, self.nest, result.param
-        address = self.element(param)
         if result.row:
             stride = nest.arguments.number("stride", param, nest.layout.ndim - 2)
-            address = _further(b, address, b.binary("mul", stride, integer(result.row)))
-        store(b, address, result.held(b), nest.arrays[param].dtype, Lanes(), self.hint(param, result.row > 0))
+            nbytes = b.binary("add", nbytes, b.binary("mul", stride, integer(result.row)))
+        address = self.element(param)
+        return address if nbytes.literal == 0 else _further(b, address, nbytes)
 
     def hint(self, param: str, moved: bool) -> Hint:
         """All rows of an output begin their lines together."""
