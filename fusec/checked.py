@@ -142,7 +142,7 @@ def fault_of(
     assert isinstance(source, CheckedSource), "only checked kernels have faults"
     program, sites = source.checked(types, ndims, scalars)
     site = sites[int(words[0]) - 1]
-    span = _span(program, site)
+    span = line_of(program, site.line)
     index = int(np.int64(np.uint64(words[1]) | np.uint64(words[2]) << np.uint64(32)))
     element = str(int(words[3]) | int(words[4]) << 32)
     if not site.array:
@@ -153,11 +153,11 @@ def fault_of(
     return IndexOutside(kernel.name, site.array, shown, limit, element).at(span)
 
 
-def _span(program: Program, site: Site) -> Span | None:
-    """The line of a site in the user's text."""
+def line_of(program: Program, line: int) -> Span | None:
+    """A line of the user's text."""
     file = program.source
-    if file is None or not 0 < site.line <= len(file.line_starts):
+    if file is None or not 0 < line <= len(file.line_starts):
         return None
-    start, text = file.line_starts[site.line - 1], file.line(site.line)
+    start, text = file.line_starts[line - 1], file.line(line)
     indent = len(text) - len(text.lstrip())
     return Span(file, start + indent, start + len(text.rstrip()))

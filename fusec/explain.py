@@ -50,7 +50,7 @@ def explain(kernel: Planned, call: Call) -> Explanation:
     lines = [
         ("types", ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items())),
         ("by value", ", ".join(sorted(call.numbers)) or "none"),
-        ("iteration space", _space(plan.space)),
+        ("iteration space", _space(plan.space, compiled.block)),
         *((f"'{param.name}'", _walk(plan.space, param.name)) for param, _ in plan.space.operands),
         *((f"'{param.name}'", _raw(plan.space, param.name)) for param, _ in plan.space.raw),
         ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
@@ -61,8 +61,11 @@ def explain(kernel: Planned, call: Call) -> Explanation:
     return Explanation(str(kernel.signature), tuple(lines), moved)
 
 
-def _space(space: Space) -> str:
+def _space(space: Space, block: int) -> str:
+    """block: positions of a block if each element is one, else 0."""
     shape, merged = space.shape, space.nest.extents
+    if block:
+        return f"{shape}, {space.size:,} blocks of {block} positions"
     if shape == merged:
         return f"{shape}, {space.size:,} elements"
     return f"{shape} walked as {merged}, {space.size:,} elements"

@@ -12,11 +12,13 @@ from fusec import calls, checked, pipeline
 from fusec.array_functions import Elementwise
 from fusec.calls import Call
 from fusec.errors.arguments import CannotSimulate
+from fusec.errors.blocks import BlockMisused
 from fusec.explicit import Explicit
 from fusec.kernels import ElementwiseKernel
 from fusec.layouts import Shape
 from fusec.operands import is_foreign, is_number
 from fusec.planned import Planned, briefly
+from fusec.python_blocks import PythonBlock
 from fusec.stencils import Stencil
 
 NO_DEVICE = "arrays on a device are not: copy them to the host first"
@@ -28,6 +30,8 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., object]:
 
     It interprets the kernel's IR in NumPy: nothing is compiled, the bits are those of every target, and indices outside
     of arrays and assertions that do not hold are reported as in a kernel with ``bounds="check"``.
+    Of kernels with block= it finds positions that do not work together: a barrier that some miss or that is missing,
+    shared elements that are read before they are written.
     python: run the Python function of `fusec.elementwise` or `fusec.kernel` itself, one element after the other, with
     NumPy scalars: print, breakpoint() and exceptions work there, and may stand in it.
     Raises FusecTypeError for what is no kernel, and for kernels made of texts if python is set.
@@ -81,6 +85,7 @@ def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None,
 def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
     """Run a checked kernel in the interpreter and return its outputs. Raises IndexOutside or AssertionFailed."""
     from fusec.ir.interpret import interpret
+    from fusec.ir.memory import BlockFault
 
     if any(is_foreign(arg) and not hasattr(arg, "__array_interface__") for arg in args):
         raise CannotSimulate("arrays of a device", NO_DEVICE).at()
@@ -98,7 +103,10 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
     arrays, numbers = _arguments(kernel, call)
     ndims = {"": len(shape), **{param.name: arrays[param.name].ndim for param in kernel.params if param.raw}}
     program = pipeline.lower(kernel.definition, types, ndims, call.numbers, kernel.fp)
-    interpret(program, arrays, numbers, shape)
+    try:
+        interpret(program, arrays, numbers, shape)
+    except BlockFault as found:
+        raise BlockMisused(kernel.name, found.what).at(checked.line_of(program, found.line)) from None
     if fault[0]:
         shapes_of = {name: array.shape for name, array in arrays.items()}
         raise checked.fault_of(kernel, fault, shapes_of, types, call.numbers)
@@ -123,9 +131,17 @@ def _in_python(kernel: Elementwise | ElementwiseKernel) -> Callable[..., object]
         what = "a stencil in Python" if isinstance(kernel, Stencil) else "a text in Python"
         raise CannotSimulate(what, "leave python=True out: the interpreter runs it").at()
     if isinstance(kernel, Explicit):
-        return origin
+        return origin if not kernel.block else lambda *args, **named: _each_block(kernel, origin, args, named)
     assert isinstance(kernel, Elementwise), "of the others there is no function"
     return lambda *args, **named: _each_element(kernel, origin, args, named)
+
+
+@briefly
+def _each_block(kernel: Explicit, function: FunctionType, args: tuple[object, ...], named: dict[str, object]) -> None:
+    """Call a function for every position of one block after the other."""
+    _, _, blocks = kernel.prepared(args, named)
+    for index in np.ndindex(*blocks):
+        PythonBlock(kernel.name, kernel.block, index).run(lambda: function(*args, **named))
 
 
 def _each_element(

@@ -1,7 +1,7 @@
 """Check bounds: before every statement that indexes an array, whether the index lies inside; and assertions.
 
 The first violation is written into a hidden array, `FAULT`, and the element that has it ends its work there, so that
-nothing outside an array is touched.
+nothing outside an array is touched. A thread of a block goes on to meet the others at barriers, but touches no memory.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, expressions, map_expressions, operands, rebuild, rewriter, statements, with_body
+from fusec.passes.uniform import uniformity
 from fusec.records import dataclass, field, replace
 
 FAULT = "fusec_fault"
@@ -40,7 +41,10 @@ ASSERT = "fusec_assert"
 WORDS = 5
 """uint32 words of FAULT: the number of the site + 1, or 0; the index, low and high; the element's position too."""
 
+ENDED = "fusec_ended"
+
 TRUE, ZERO = const(True, BOOL), const(0, INT64)
+GOES_ON = apply("logical_not", Local(ENDED, BOOL))
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ def check_bounds(program: Program) -> tuple[Program, tuple[Site, ...]]:
     assertions are left out. Raises CannotCheck for pointers that are moved.
     """
     axes = {param.name: param.ndim for param in program.arrays}
-    checks = _Checks(program, axes)
-    body = checks.block(program.body)
+    checks = (_BlockChecks if program.block else _Checks)(program, axes)
+    body = checks.whole()
     functions = tuple(with_body(each, _clamped(each.body, program, each.name)) for each in program.functions)
     params = (*program.params, ArrayParam(FAULT, UINT32, raw=True, written=True, ndim=1))
     return replace(program, params=params, body=body, functions=functions), tuple(checks.sites)
@@ -89,6 +93,23 @@ class _Checks:
     lengths: dict[str, int] = field(default_factory=dict)
     count: int = 0
 
+    def whole(self) -> Body:
+        """The kernel's body."""
+        return self.block(self.program.body)
+
+    def ending(self, line: int) -> Stmt:
+        """What a violation leads to."""
+        return Return(line=line)
+
+    def position(self) -> Expr:
+        """Where the element is."""
+        return Query("", "index", None, INT64)
+
+    def held(self, stmt: If | While, checks: list[Stmt]) -> Expr:
+        """The condition of a statement that has checks before it."""
+        del checks
+        return stmt.condition
+
     def block(self, body: Body) -> Body:
         """Statements with their checks before them."""
         return tuple(each for stmt in body for each in self._statement(stmt))
@@ -97,25 +118,29 @@ class _Checks:
         match stmt:
             case CallStatement(Call(function, (condition,))) if function == ASSERT:
                 before = self._checks(stmt, (condition,))
-                return [*before, self._report(apply("logical_not", condition), ZERO, Site(stmt.line))]
+                return [*before, self.report(apply("logical_not", condition), ZERO, Site(stmt.line))]
             case DeclareArray(name, _, length):
                 self.lengths[name] = length
             case While():
                 return self._loop(stmt)
             case If(_, then, orelse):
                 checks = self._checks(stmt, operands(stmt))
-                return [*checks, rebuild(stmt, operands(stmt), (self.block(then), self.block(orelse)))]
-        return [*self._checks(stmt, operands(stmt)), stmt]
+                return [*checks, rebuild(stmt, (self.held(stmt, checks),), (self.block(then), self.block(orelse)))]
+        return self.simple(stmt, self._checks(stmt, operands(stmt)))
+
+    def simple(self, stmt: Stmt, checks: list[Stmt]) -> list[Stmt]:
+        """A statement without others in it."""
+        return [*checks, stmt]
 
     def _loop(self, stmt: While) -> list[Stmt]:
         """A loop; one whose condition or step needs checks gets them inside, before each round but the first."""
         line, step = stmt.line, self.block(stmt.step)
         checks = self._checks(stmt, (stmt.condition,))
-        body = self.block(stmt.body)
+        body, condition = self.block(stmt.body), self.held(stmt, checks)
         if not checks and step == stmt.step:
-            return [rebuild(stmt, (stmt.condition,), (body, step))]
+            return [rebuild(stmt, (condition,), (body, step))]
         first = self._name("first")
-        test: Body = (*checks, If(apply("logical_not", stmt.condition), (Break(line=line),), line=line))
+        test: Body = (*checks, If(apply("logical_not", condition), (Break(line=line),), line=line))
         begin = Assign(first, const(False, BOOL), line=line)
         inside = Local(first, BOOL)
         head: Body = (If(inside, (begin,), (*step, *test), line=line),)
@@ -133,7 +158,7 @@ class _Checks:
         for root in roots:
             for access in self._accesses(root, TRUE, stmt.line):
                 found[access] = None
-        return [self._report(_violated(each), each.index, each.site) for each in found]
+        return [self.report(_violated(each), each.index, each.site) for each in found]
 
     def _accesses(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
         """What an expression accesses, operands first; condition: under which it is evaluated."""
@@ -166,12 +191,12 @@ class _Checks:
             case Offset():
                 raise _refusal(self.program)
 
-    def _report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
+    def report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
         """Note a violation, if it is the first of all, and end the element's work."""
         number, line = len(self.sites) + 1, site.line
         self.sites.append(site)
         old = self._name("old")
-        words = [*_halves(index), *_halves(Query("", "index", None, INT64))]
+        words = [*_halves(index), *_halves(self.position())]
         note = tuple(Store(_word(at), word, line=line) for at, word in enumerate(words, 1))
         return If(
             violated,
@@ -179,10 +204,57 @@ class _Checks:
                 Declare(old, UINT32, line=line),
                 Atomic("compare_exchange", _word(0), (const(0, UINT32), const(number, UINT32)), old, line=line),
                 If(apply("equal", Local(old, UINT32), const(0, UINT32)), note, line=line),
-                Return(line=line),
+                self.ending(line),
             ),
             line=line,
         )
+
+
+class _BlockChecks(_Checks):
+    """Those of a block program: after a violation a thread goes on without memory, to where the others wait for it.
+
+    What all threads do alike stays as it is, since barriers depend on it: of statements only those are guarded that
+    touch memory, and of loops those that threads leave one by one anyway.
+    """
+
+    def whole(self) -> Body:
+        """The kernel's body, after what it declares for the checks."""
+        self.known = uniformity(self.program)
+        self.moved: list[Stmt] = [Declare(ENDED, BOOL)]
+        body = self.block(self.program.body)
+        return (*self.moved, *body)
+
+    def ending(self, line: int) -> Stmt:
+        """The thread touches no memory from here on."""
+        return Assign(ENDED, TRUE, line=line)
+
+    def position(self) -> Expr:
+        """The position in the grid, counted in C order."""
+        found: Expr = ZERO
+        for axis, extent in enumerate(self.program.block):
+            along, each = const(axis, INT64), const(extent, INT64)
+            block, thread = (Query("", what, along, INT64) for what in ("coordinate", "thread"))
+            here = apply("add", apply("multiply", block, each), thread)
+            length = apply("multiply", Query("", "shape", along, INT64), each)
+            found = apply("add", apply("multiply", found, length), here) if axis else here
+        return found
+
+    def held(self, stmt: If | While, checks: list[Stmt]) -> Expr:
+        """Where threads part anyway, those that have ended do not enter, and leave."""
+        return _both(GOES_ON, stmt.condition) if checks or id(stmt) in self.known.loops else stmt.condition
+
+    def simple(self, stmt: Stmt, checks: list[Stmt]) -> list[Stmt]:
+        """A statement; one that touches memory is for threads that have not ended."""
+        if not checks:
+            return [stmt]
+        if isinstance(stmt, Declare) and stmt.value is not None:
+            self.moved.append(Declare(stmt.name, stmt.type, line=stmt.line))
+            stmt = Assign(stmt.name, stmt.value, line=stmt.line)
+        return [*checks, If(GOES_ON, (stmt,), line=stmt.line)]
+
+    def report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
+        """Note a violation of a thread that has had none."""
+        return super().report(_both(GOES_ON, violated), index, site)
 
 
 def _violated(access: _Access) -> Expr:

@@ -41,10 +41,13 @@ class Parting:
 
 @dataclass(frozen=True)
 class Uniformity:
-    """What is known of a block program. varying: locals that threads have different values of."""
+    """What is known of a block program. varying: locals that threads have different values of. loops: by id, those that
+    threads leave in different rounds.
+    """
 
     varying: frozenset[str]
     partings: tuple[Parting, ...]
+    loops: frozenset[int]
 
     def is_varying(self, value: Expr) -> bool:
         """Whether threads may have different values of an expression."""
@@ -58,7 +61,7 @@ def uniformity(program: Program) -> Uniformity:
         walk = _Walk(varying)
         walk.block(program.body, None)
         if walk.varying == varying:
-            return Uniformity(frozenset(varying), tuple(dict.fromkeys(walk.partings)))
+            return Uniformity(frozenset(varying), tuple(dict.fromkeys(walk.partings)), frozenset(walk.loops))
         varying = walk.varying
 
 
@@ -112,6 +115,7 @@ class _Walk:
     before: set[str]
     varying: set[str] = field(init=False)
     partings: list[Parting] = field(default_factory=list)
+    loops: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.varying = set(self.before)
@@ -152,6 +156,8 @@ class _Walk:
         if again is not inside:
             exits = self.block(stmt.body, again)
         self.block(stmt.step, again)
+        if again is not None:
+            self.loops.add(id(stmt))
         return _Exits(returned=exits.returned)
 
     def _assignment(self, stmt: Stmt, parted: Line) -> None:

@@ -141,18 +141,25 @@ HOST_ATOMIC void atomic_max_explicit(device atomic_ulong* at, ulong x, memory_or
     HOST_TOUCH(at);
     if (x > at->value) at->value = x;
 }
-template <class T>
-HOST_ATOMIC bool atomic_compare_exchange_weak_explicit(device atomic<T>* at, T* expected, T x, memory_order, memory_order) {
-    HOST_TOUCH(at);
-    static bool spurious = false;
-    spurious = !spurious;
-    if (spurious || at->value != *expected) {
-        *expected = at->value;
-        return false;
+#define HOST_SWAP_IN(space)                                                               \
+    template <class T>                                                                    \
+    HOST_ATOMIC bool atomic_compare_exchange_weak_explicit(                               \
+        space atomic<T>* at, T* expected, T x, memory_order, memory_order) {              \
+        HOST_TOUCH(at);                                                                   \
+        static bool spurious = false;                                                     \
+        spurious = !spurious;                                                             \
+        if (spurious || at->value != *expected) {                                         \
+            *expected = at->value;                                                        \
+            return false;                                                                 \
+        }                                                                                 \
+        at->value = x;                                                                    \
+        return true;                                                                      \
     }
-    at->value = x;
-    return true;
-}
+HOST_SWAP_IN(device)
+#ifndef HOST_FLAT
+HOST_SWAP_IN(threadgroup)
+#endif
+#undef HOST_SWAP_IN
 }  // namespace metal
 
 #pragma clang poison double goto asm

@@ -34,7 +34,7 @@ FLOORS = (
     {"passes"},
     {"math"},
     {"ir", "operands"},
-    {"layouts", "scalars", "signature"},
+    {"layouts", "scalars", "signature", "python_blocks"},
     {"errors", "generated", "outside"},
     {"diagnostics", "ops"},
     {"source", "dtypes", "debug", "grammar", "version", "random"},
