@@ -13,7 +13,9 @@ from fusec import layouts
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
 from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, NothingToReduce, RowsTooLong
-from fusec.ir.reductions import chunk_of
+from fusec.ir.loops import Query
+from fusec.ir.reductions import Reduction, chunk_of
+from fusec.ir.walk import expressions, operands, statements
 from fusec.layouts import Shape, View
 from fusec.records import dataclass
 from fusec.reductions import pipeline
@@ -104,12 +106,21 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     if 0 not in shape:
         inputs = {name: each for name, each in views.items() if name in along}
         operands = _operands(kernel, inputs, types, shape, axes, outputs)
-        found = phases(shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses)
+        found = phases(
+            shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses,
+            totals_as_is=uses and _asks_for_positions(reduction),
+        )  # fmt: skip
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
     # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
     read = frozenset(each.name for each in reduction.arrays if each.written and each.read) - kernel.elements
     return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty, read)
+
+
+def _asks_for_positions(reduction: Reduction) -> bool:
+    """Whether what is made of a total depends on where it stands."""
+    roots = (root for each in statements(reduction.finish) for root in operands(each))
+    return any(isinstance(each, Query) and each.what == "coordinate" for each in expressions(roots))
 
 
 def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:

@@ -195,12 +195,14 @@ def phases(
     lanes: int,
     partials: Sequence[tuple[str, str, DType]],
     as_is: bool = False,
+    totals_as_is: bool = False,
 ) -> tuple[Phase, ...]:
     """The kernels of a reduction of the axes `axes` of the walk `shape`, in order.
 
     lanes: of the reduction. partials: (name as output, name as input, dtype) of the arrays between phases, in C order
     of the space of the phase that stores them. as_is: axes are neither merged nor put in another order, since the
-    texts ask for positions. Requires: no extent is 0.
+    texts ask for positions. totals_as_is: nor are they afterwards, since what is made of totals asks for theirs.
+    Requires: no extent is 0.
     """
     walk = _Walk(
         list(shape),
@@ -219,11 +221,11 @@ def phases(
     outputs = [each.name for each in operands if each.is_output]
     found: list[Phase] = []
     while True:
-        phase, walk = _phase(walk, views, outputs, raw, lanes, partials, as_is, is_first=not found)
+        phase, walk = _phase(walk, views, outputs, raw, lanes, partials, as_is, totals_as_is, is_first=not found)
         found.append(phase)
         if phase.role in ("whole", "last"):
             return tuple(found)
-        raw, as_is = (), False
+        raw, as_is = (), totals_as_is
         views = {name: views[name] for name in outputs}
         views |= {name: dense(phase.space, dtype) for _, name, dtype in partials}
 
@@ -246,6 +248,7 @@ def _phase(
     lanes: int,
     partials: Sequence[tuple[str, str, DType]],
     as_is: bool,
+    totals_as_is: bool,
     *,
     is_first: bool,
 ) -> tuple[Phase, _Walk]:
@@ -274,7 +277,7 @@ def _phase(
     layout = layouts.make_layout(nest, arrays, raw, c_order=as_is)
     role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
     phase = Phase(role, extents, axis, chunks, tuple(rows), layout)
-    return phase, _after(walk, axis, chunks, outputs, partials, space)
+    return phase, _after(walk, axis, chunks, outputs, partials, space, totals_as_is)
 
 
 def _after(
@@ -284,11 +287,15 @@ def _after(
     outputs: Sequence[str],
     partials: Sequence[tuple[str, str, DType]],
     space: Shape,
+    as_is: bool,
 ) -> _Walk:
-    """The walk over the results of chunks."""
+    """The walk over the results of chunks; as_is: an axis that is done stays, with one element."""
     rows = {name: list(walk.rows[name]) for name in outputs}
     rows |= {name: list(dense(space, dtype).strides) for _, name, dtype in partials}
     left = _Walk([*space], [*walk.reduced], rows, {name: walk.offsets.get(name, 0) for name in rows})
+    if as_is:
+        left.reduced[axis] = chunks > 1
+        return left
     left.take([at for at in range(len(space)) if at != axis or chunks > 1])
     left.merge()
     return left

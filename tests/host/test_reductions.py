@@ -72,6 +72,34 @@ PLACE = fusec.ReductionKernel(
     "Least", preamble="struct Least { float value; long long at; };",
 )  # fmt: skip
 GATHER = fusec.ReductionKernel("raw T x, int64 at", "T z", "x[at]", "a + b", "z = a", "0", "gather")
+
+
+@fusec.reduction
+class spread:
+    """Mean, variance and the place of the least element, which its map looks for in a loop."""
+
+    identity = (0, 0.0, 0.0, np.inf, -1)
+
+    def map(x, y, index):
+        for k in range(3):
+            if x * y < k:
+                return 1, x * y, 0.0, x, index
+        return 1, x * y + 1, 0.0, x, index
+
+    def combine(a, b):
+        (n, mean, squares, low, at), (m, other, rest, least, place) = a, b
+        if n + m == 0:
+            return a
+        step = other - mean
+        if least < low or (least == low and place < at):
+            low, at = least, place
+        return n + m, mean + step * m / (n + m), squares + rest + step * step * n * m / (n + m), low, at
+
+    def finish(held, count):
+        n, mean, squares, _, at = held
+        return mean, squares / n, at + count
+
+
 SMALL = ("float16", "bfloat16", "float32", "complex64", "int8", "uint8", "int16", "uint16", "int32", "int64", "uint64")
 
 
@@ -108,6 +136,19 @@ def calls_of_layouts():
         called(COUNT, bits, axis=1), called(COUNT, bits),
         called(GATHER, random("float32", 100), index, axis=1), called(GATHER, random("float32", 100), index, axis=0),
     ]  # fmt: skip
+
+
+def calls_of_functions():
+    """A reduction of Python functions: several parts and results, returns in a loop, positions, a mask, a number."""
+    x = np.round(random("float32", 3, 150), 1)
+    kernels = [spread.bound(args, {})[0] for args in ((x, x), (x, 0.5))]
+    tagged = fusec.reduction(max, finish=lambda held, indices: held + indices[0] * 100 + indices[1])
+    y = random("float32", 70, 3, 2)
+    return [
+        called(kernels[0], x, x[:1], axis=1, where=x < 1),
+        called(kernels[1], np.ascontiguousarray(x.T), 0.5, axis=0),
+        called(tagged.bound((y,), {})[0], y, axis=0),
+    ]
 
 
 DEFAULT = [name for name in EXAMPLES if name != "sum64"]
@@ -174,7 +215,7 @@ FEW = ("bfloat16", "complex64", "int16")
 
 @pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 def test_kernels_of_users_give_the_bits_of_the_cpu(tmp_path):
-    check_fibers(calls_of_types(FEW), tmp_path)
+    check_fibers([*calls_of_types(FEW), *calls_of_functions()], tmp_path)
 
 
 @pytest.mark.slow
@@ -186,7 +227,7 @@ def test_every_type_and_layout_gives_the_bits_of_the_cpu(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
 def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_metal(tmp_path):
-    check_metal([*calls_of_types(SMALL), *calls_of_layouts()], tmp_path)
+    check_metal([*calls_of_types(SMALL), *calls_of_layouts(), *calls_of_functions()], tmp_path)
 
 
 def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_ptx():
@@ -195,7 +236,7 @@ def test_every_type_and_layout_gives_the_bits_of_the_cpu_in_ptx():
 
 @pytest.mark.slow
 def test_every_type_gives_the_bits_of_the_cpu_in_ptx():
-    check_ptx(calls_of_types((*SMALL, "float64", "complex128")), ["descending"])
+    check_ptx([*calls_of_types((*SMALL, "float64", "complex128")), *calls_of_functions()], ["descending"])
 
 
 def check_nvrtc(names, arch):

@@ -284,3 +284,15 @@ def test_what_python_computes_is_what_is_computed():
             lambda a, b: (a[0] + b[0], a[1] & b[1]), [(p * q, p ^ q) for p, q in zip(x, y, strict=True)]
         )
     assert tuple(map(int, kernel(x, y))) == tuple(map(int, wanted))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((4, 3, 9000), 2), ((9000, 4, 3), 0), ((90, 2, 80, 3), (0, 2)), ((3, 70), ())]
+)
+def test_places_of_totals_are_those_in_the_result_however_many_kernels_there_are(shape, axis):
+    text = fusec.ReductionKernel("T x", "int64 y", "x", "a + b", "y = _out_ind.get()[0] * 10 + _out_ind.get()[1]", "0")
+    function = fusec.reduction(max, finish=lambda held, indices: indices[0] * 10 + indices[1])
+    x = np.ones(shape, "f4")
+    for kernel in (text, function):
+        found = kernel(x, axis=axis)
+        assert np.array_equal(found, 10 * np.indices(found.shape)[0] + np.indices(found.shape)[1])

@@ -79,8 +79,10 @@ class Device(Statements):
         return instantiate(self.unit, callee, given)
 
 
-def instantiate(unit: Unit, callee: UserFunction, given: dict[str, Value]) -> Instance:
-    """Lower a function twice: once for the types of its results, and then for good."""
+def instantiate(
+    unit: Unit, callee: UserFunction, given: dict[str, Value], wanted: tuple[Kind, ...] | None = None
+) -> Instance:
+    """Lower a function twice: once for the types of its results, and then for good. wanted: what these shall become."""
     tree = unit.tree(callee.key)
     inside, params = parameter_values(given)
     name = unit.fresh(tree.name)
@@ -92,8 +94,8 @@ def instantiate(unit: Unit, callee: UserFunction, given: dict[str, Value]) -> In
         frame.prepare(ends)
         for each, value in inside.items():
             frame.variables[each] = Binding(value, tree.span)
-        kinds = run(frame, tree, dtype_of(tree.returns, unit, callee.key))
-        ends = len(frame.returned)
+        found = run(frame, tree, dtype_of(tree.returns, unit, callee.key))
+        kinds, ends = wanted or found, len(frame.returned)
     result = result_of(name, kinds or ())
     text = tree.span.file.line(tree.span.line).strip()
     types = tuple((each, carrier(value.type)) for each, value in params)

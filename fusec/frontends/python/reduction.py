@@ -275,20 +275,20 @@ class _Lowering:
     def _called(self, tree: s.Function, key: str, held: tuple[Kind, ...]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
         """The map as a function that is called."""
         given = {param.name: self.input(param.name, param.span) for param in tree.params}
+        for name, kind in self.definition.numbers:
+            dtype = self.types[name]
+            if dtype != BY_NAME[kind].dtype:  # it adapts to that dtype alone, so it may as well be of it
+                given[name] = Scalar(dtype, converted(Local(name, dtype), carrier(dtype)))
         self.unit.active.append(key)
-        instance = instantiate(self.unit, UserFunction(tree.name, key), given)
+        instance = instantiate(self.unit, UserFunction(tree.name, key), given, held)
         self.unit.active.pop()
         self.unit.instances[(key,)] = instance
         args = tuple(each for value in given.values() for each in flat(value))
         result = instance.function.result
         assert result is not None, "functions return something"
         whole = Local("_mapped", result)
-        parts = (
-            [Field(whole, field, dtype) for field, dtype in result.fields] if isinstance(result, Struct) else [whole]
-        )
-        pairs = zip(instance.result, parts, held, strict=True)
-        values = tuple(adapt(Scalar(kind, part), wanted, tree.span).read() for kind, part, wanted in pairs)
-        return (Declare(whole.name, result, Call(instance.function.name, args, result)),), values
+        parts = (whole,) if not isinstance(result, Struct) else tuple(Field(whole, *each) for each in result.fields)
+        return (Declare(whole.name, result, Call(instance.function.name, args, result)),), parts
 
     def finished(
         self, held: tuple[Kind, ...], is_tuple: bool, targets: tuple[tuple[str, DType], ...] = (), ends: int = 0
