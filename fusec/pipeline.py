@@ -183,9 +183,8 @@ def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "
 
             host = processor()
             bits, casts, permutes = host.vector_bits, host.converts_halves, host.permutes
-            kernel = llvm.generate(
-                program, spec.layout, vector_bits=bits, half_casts=casts, permutes=permutes, fp=spec.fp
-            )
+            generated = llvm.generate_blocks if program.block else llvm.generate
+            kernel = generated(program, spec.layout, vector_bits=bits, half_casts=casts, permutes=permutes, fp=spec.fp)
         case "cuda":
             from fusec.codegen import cuda
 

@@ -250,7 +250,7 @@ def on_cpu(case: Case) -> dict[str, np.ndarray]:
 
     host = processor()
     layout = layout_of(case.program, case.arrays, case.shape)
-    kernel = llvm.generate(
+    kernel = llvm.generate_blocks(
         case.program, layout, vector_bits=host.vector_bits, half_casts=host.converts_halves, permutes=host.permutes
     )
     guarded = {name: Guarded(array) for name, array in case.arrays.items()}

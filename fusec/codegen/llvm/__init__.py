@@ -63,14 +63,10 @@ def generate(
     permutes: bits of the registers whose elements an x86 target permutes by variable indices: 512, 256 (32-bit elements
     only) or 0. fp: the floating-point mode the passes ran in.
     """
+    assert not program.block, "block programs have a function of their own"
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     if grouped:
         lanes = GROUP
-    if program.block:
-        kernel = generate(
-            in_turn(program), layout, vector_bits=vector_bits, symbol=symbol, lanes=1, half_casts=half_casts, fp=fp
-        )
-        return _of_blocks(program, kernel)
     parts = parts_of(program, layout, vector_bits)
     width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
@@ -179,13 +175,21 @@ def generate_walk(
     return Kernel(name, "llvm", tuple(arguments.slots), source, layout, lanes=width, cost=cost, notes=(note,), fp=fp)
 
 
-def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts | None) -> list[str]:
-    """What was decided, for people."""
-    why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
-    notes = [f"{width} lanes" if width > 1 else f"scalar: {'asked for' if asked else why}"]
-    notes.append(f"rest of a row: {tail}")
-def _of_blocks(program: Program, kernel: Kernel) -> Kernel:
-    """What a kernel of whole blocks says of itself. LLVM's vectoriser sees scalar loops over the threads."""
+def generate_blocks(
+    program: Program,
+    layout: Layout,
+    *,
+    vector_bits: int = 512,
+    half_casts: bool = True,
+    permutes: int = 0,
+    fp: Fp = "strict",
+) -> Kernel:
+    """The kernel of a block program: each element is a block, whose threads take turns in loops that LLVM vectorises.
+
+    Arguments are those of `generate`. Raises BlockTooLarge.
+    """
+    turned = in_turn(program)
+    kernel = generate(turned, layout, vector_bits=vector_bits, lanes=1, half_casts=half_casts, permutes=permutes, fp=fp)
     shared = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
     shape = " x ".join(map(str, program.block))
     note = f"blocks of {shape} threads, which take turns, {shared} bytes shared"
@@ -193,6 +197,11 @@ def _of_blocks(program: Program, kernel: Kernel) -> Kernel:
     return replace(kernel, cost=cost, notes=(note,), block=program.threads)
 
 
+def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts | None) -> list[str]:
+    """What was decided, for people."""
+    why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
+    notes = [f"{width} lanes" if width > 1 else f"scalar: {'asked for' if asked else why}"]
+    notes.append(f"rest of a row: {tail}")
     if parts is not None:
         notes.append(f"interior apart from the border, rows at once: {parts.rows}")
     return notes
