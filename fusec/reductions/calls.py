@@ -75,6 +75,16 @@ class Call:
         return (tuple(described), marks, type(axis), axis)  # True is no axis, but equals 1
 
 
+# A call as its arguments show it: axis and keepdims, then dtype, shape and strides of each array, the type of a number.
+Key = tuple[object, ...]
+
+
+def key_of(axis: object, keepdims: bool, args: Sequence[object]) -> Key:
+    """What calls without a given output must have in common to be repeated alike."""
+    kinds = [(each.dtype, each.shape, each.strides) if type(each) is np.ndarray else type(each) for each in args]
+    return axis, keepdims, *kinds
+
+
 def run(
     kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
 ) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Short ways for repeated calls: native entries where one kernel answers, a list of what to do where several do."""
+"""Short ways for repeated calls: native entries where one kernel answers, lists of what to do where several do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from fusec import layouts
 from fusec.layouts import Shape
 from fusec.operands import view_of
+from fusec.reductions.calls import Key, key_of
 from fusec.reductions.plans import dense
 from fusec.runtime.cpu import memory
 
@@ -27,19 +28,15 @@ MAX_ENTRIES = 8  # one behind the other for a choice of axes, each a few ns for 
 
 
 def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> Callee:
-    """What answers calls like this one and leaves others to what follows it; that itself if there is none.
+    """What answers calls of one kernel like this one and leaves others to what follows it; that itself if none can.
 
     Outputs that are given follow the inputs.
     """
     from fusec.runtime.cpu import fastcall
 
     bound = plan.bound
-    if not plan.steps or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
+    if len(plan.steps) != 1 or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
         return following
-    if len(plan.steps) > 1 and call.outputs is not None:
-        return following
-    if len(plan.steps) > 1:
-        return Repeat(kernel, plan, call, following)
     (step,) = plan.steps
     offsets = {name: offset for name, _, offset in step.phase.operands}
     given = call.outputs is not None
@@ -100,57 +97,66 @@ def _specs(kernel: Reducing, plan: Plan, call: Call) -> list[ArgSpec]:
     ]  # fmt: skip
 
 
-def _numbers(kernel: Reducing, plan: Plan, call: Call) -> dict[str, tuple[type, ...]]:
-    """The types of Python numbers that calls may give where the known one gave a number."""
-    if kernel.converts:
-        return dict.fromkeys(call.values, (int, float))
-    return {name: (float if plan.bound.types[name].is_float else int,) for name in call.values}
-
-
 class Repeat:
     """Calls of several kernels, on arrays of known dtypes, shapes and strides."""
 
-    def __init__(self, kernel: Reducing, plan: Plan, call: Call, following: Callee) -> None:
-        self.name, self.plan, self.following = kernel.name, plan, following
-        self.names = [param.name for param in kernel.in_params]
-        self.numbers = _numbers(kernel, plan, call)
-        self.places = {name: (each.dtype, each.shape, each.strides) for name, each in call.inputs.items()}
-        self.outputs = [param.name for param in kernel.out_params]
-        self.dtypes = [plan.bound.types[name].numpy for name in self.outputs]
+    def __init__(self, kernel: Reducing, plan: Plan, call: Call) -> None:
+        from fusec.runtime.cpu import fastcall
+
+        self.name, self.address_of = kernel.name, fastcall.address_reader()
+        aligned = {name: each.dtype.alignment for name, each in call.inputs.items()}
+        self.inputs = [(param.name, aligned.get(param.name)) for param in kernel.in_params]
+        self.outputs = [(param.name, plan.bound.types[param.name].numpy) for param in kernel.out_params]
         self.shape = plan.bound.shapes[0]
-        self.between = [
+        rooms = [
             [(stored, given, prod(step.phase.space) * dtype.nbytes) for stored, given, dtype in plan.bound.partials]
             for step in plan.steps[:-1]
         ]
-        self.between.append([])
+        self.steps = [
+            (step.arguments.fill, step.executable.run, step.phase.positions, between)
+            for step, between in zip(plan.steps, (*rooms, []), strict=True)
+        ]
 
-    def __call__(self, *args: object) -> object:
-        """The outputs of a call like the known one, else those of what follows."""
+    def run(self, args: Sequence[object]) -> object:
+        """The output, or a tuple of several; None for arrays that are not aligned."""
         addresses: dict[str, int] = {}
         values: dict[str, object] = {}
-        if len(args) != len(self.names):
-            return self.following(*args)
-        for name, arg in zip(self.names, args, strict=True):
-            if name in self.numbers and type(arg) in self.numbers[name]:
+        for (name, alignment), arg in zip(self.inputs, args, strict=True):
+            if alignment is None:
                 values[name] = arg
-            elif type(arg) is np.ndarray and (arg.dtype, arg.shape, arg.strides) == self.places.get(name):
-                addresses[name] = arg.__array_interface__["data"][0]
-                if addresses[name] % arg.dtype.alignment:
-                    return self.following(*args)
-            else:
-                return self.following(*args)
-        results = [memory.empty(self.shape, dtype) for dtype in self.dtypes]
-        for name, result in zip(self.outputs, results, strict=True):
-            addresses[name] = result.__array_interface__["data"][0]
-        held = []
-        for step, between in zip(self.plan.steps, self.between, strict=True):
+                continue
+            addresses[name] = address = self.address_of(arg)
+            if address % alignment:
+                return None
+        results = []
+        for name, dtype in self.outputs:
+            results.append(result := memory.empty(self.shape, dtype))
+            addresses[name] = self.address_of(result)
+        held: list[object] = []  # what lies between the kernels
+        for fill, run, positions, between in self.steps:
             later = {}
             for stored, given, nbytes in between:
-                room = array("b", bytes(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8)
-                held.append(room)
-                at = room.buffer_info()[0] if isinstance(room, array) else room.__array_interface__["data"][0]
+                if nbytes < SMALL:
+                    room = array("b", bytes(nbytes))
+                    at = room.buffer_info()[0]
+                    held.append(room)
+                else:
+                    large = np.empty(nbytes, np.uint8)
+                    at = self.address_of(large)
+                    held.append(large)
                 addresses[stored] = later[given] = at
-            slots = step.arguments.fill(addresses, values, self.name)
-            step.executable.run(slots.buffer_info()[0], step.phase.positions)
+            slots = fill(addresses, values, self.name)
+            run(slots.buffer_info()[0], positions)
             addresses |= later
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def repeat_of(kernel: Reducing, plan: Plan, call: Call) -> tuple[Key, Repeat] | None:
+    """The short way of calls like this one, if several kernels run; None where there is none."""
+    bound = plan.bound
+    if len(plan.steps) < 2 or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
+        return None
+    if call.outputs is not None or any(type(each) not in (int, float) for each in call.values.values()):
+        return None
+    args = [call.values.get(param.name, call.inputs.get(param.name)) for param in kernel.in_params]
+    return key_of(call.axis, call.keepdims, args), Repeat(kernel, plan, call)

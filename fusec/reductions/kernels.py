@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fusec.reductions.device_calls import Call as DeviceCall
     from fusec.reductions.device_calls import Plan as DevicePlan
     from fusec.reductions.device_entries import Repeated
+    from fusec.reductions.entries import Repeat
 
 INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
 
@@ -69,6 +70,7 @@ class Reducing:
         self._settled: set[object] = set()  # keys of calls that have an entry, or get none
         self._entries: dict[object, int] = {}
         self.quick: dict[object, Callable[..., object]] = {}  # by (axis, keepdims, out is given): what is tried first
+        self._several: dict[object, Repeat] = {}  # by `calls.key_of`: known calls of several kernels
 
     def check_counts(self, args: tuple[object, ...], out: object) -> None:
         """Raise for a number of arguments or outputs that is not the kernel's."""
@@ -128,7 +130,7 @@ class Reducing:
         return found
 
     def _hasten(self, plan: Plan, call: Call) -> None:
-        """Put a native entry before Python, for calls like one that has come twice."""
+        """Take a short way in calls like one that has come twice."""
         if type(call.axis) not in (int, NoneType) or call.key in self._settled:
             return
         with forking.lock:
@@ -136,8 +138,12 @@ class Reducing:
 
             self._settled.add(call.key)
             choice = (call.axis, call.keepdims, call.outputs is not None)
-            if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
-                before = self.quick.get(choice) or partial(self._outputs, *choice)
+            before = self.quick.get(choice) or partial(self._outputs, *choice)
+            several = entries.repeat_of(self, plan, call)
+            if several is not None and len(self._several) < MAX_PLANS:
+                self._several[several[0]] = several[1]
+                self.quick[choice] = before
+            elif len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
                 entry = entries.put_before(self, plan, call, before)
                 if entry is not before:
                     self._entries[choice] = self._entries.get(choice, 0) + 1
@@ -148,6 +154,11 @@ class Reducing:
         return partial(self._outputs, axis, keepdims, False)
 
     def _outputs(self, axis: Axis, keepdims: bool, given: bool, *args: object) -> object:
+        if self._several and not given:
+            several = self._several.get(calls.key_of(axis, keepdims, args))
+            found = None if several is None else several.run(args)
+            if found is not None:
+                return found
         results = self.reduce(args[: self.nin], args[self.nin :] if given else None, axis, keepdims, True)
         return results[0] if self.nout == 1 else results
 

@@ -268,6 +268,20 @@ def _range(dtype: DType) -> tuple[int, int]:
     return low, min(low + (1 << dtype.bits) - 1, (1 << 63) - 1)
 
 
+@cache
+def address_reader() -> Callable[[object], int]:
+    """What gives the address of an array's elements, in a tenth of the time that NumPy's attributes take if it can."""
+    if _objection_to_build():
+        return _slow_address
+    word = ctypes.c_int64.from_address
+    return lambda array: word(id(array) + d.DATA).value
+
+
+def _slow_address(array: Any) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
 # --- what must be true for it ----------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """Native entries of reductions: calls that come again store what the first one did, and nowhere else."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,45 @@ def test_repeated_fused_reductions_of_flipped_arrays_give_numpys_totals():
     found = [fused(x) for _ in range(6)]
     for each in found:
         np.testing.assert_array_equal(each, x.max(axis=0, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8"])
+def test_repeated_reductions_by_several_kernels_are_of_the_arrays_given_then(dtype):
+    scaled = fusec.ReductionKernel("T x, T k", "T y, T z", "x * k", "a + b", "y = a; z = -a", "0", name="scaled")
+    rng = np.random.default_rng(3)
+    buffer = np.zeros(40_008, np.uint8)
+    for size in (9000, 8194, 9000, 4500, 9000):
+        for step in (1, -1, 2):
+            for factor in (2, 3):
+                x = rng.integers(-9, 9, size * abs(step)).astype(dtype)[::step]
+                y, z = scaled(x, factor)
+                assert (y, z) == (factor * x.sum(), -factor * x.sum())
+                assert fusec.sum(x) == x.sum()
+                table = x.reshape(2, -1)
+                np.testing.assert_array_equal(fusec.sum(table, axis=1, keepdims=True), table.sum(1, keepdims=True))
+    for start in (0, 1, 0, 3):  # an array at an odd address lies like one at an even one
+        x = buffer[start : start + 4 * 9000].view("f4")
+        x[:] = 1
+        assert fusec.sum(x) == 9000
+
+
+def test_threads_that_repeat_a_reduction_by_several_kernels_do_not_meet():
+    arrays = [np.full(20_000, number) for number in range(4)]
+    wrong = []
+
+    def work(x):
+        wrong.extend(found for _ in range(300) if (found := fusec.sum(x)) != 20_000 * x[0])
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_addresses_are_what_numpy_says():
+    from fusec.runtime.cpu import fastcall
+
+    for x in (np.ones(3), np.arange(5)[::-2], np.zeros(()), np.zeros((0, 3)), np.ones(4, ">i2")[1:]):
+        assert fastcall.address_reader()(x) == x.ctypes.data == fastcall._slow_address(x)
