@@ -5,6 +5,8 @@ Lanes lie along the last axis and never meet, so that every target runs the prog
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusec.dtypes import INT64
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import (
@@ -30,21 +32,22 @@ CHUNK, START, SIZE, AT = "_chunk", "_start", "_size", "_at"
 """Locals: number of the chunk, its first element and their number, number of an element of the chunk."""
 
 
-def scan_columns(scan: Scan, axis: int, role: Role, levels: int = 0) -> Program:
+def scan_columns(scan: Scan, axis: int, role: Role, levels: int = 0, batch: int = 1) -> Program:
     """The program over positions whose coordinate along `axis` is the number of a chunk.
 
     role: "whole": the axis has one position, which takes all chunks; their totals are scanned as they come, `levels`
-    times. "totals": the totals of all chunks but the last. "results": of all chunks, from scanned totals. It takes
-    AXIS, the axis's extent, as a further scalar parameter. All arrays must have their own strides along the axis.
+    times. "totals": the totals of all chunks but the last. "results": of all chunks, from scanned totals. batch:
+    elements that are asked for together, which says nothing about the order of combinations. It takes AXIS, the axis's
+    extent, as a further scalar parameter. All arrays must have their own strides along the axis.
     """
-    return _Columns(scan, axis, role, levels).program()
+    return _Columns(scan, axis, role, levels, batch).program()
 
 
 class _Columns:
     """One scan on its way; variables are named by what they hold."""
 
-    def __init__(self, scan: Scan, axis: int, role: Role, levels: int) -> None:
-        self.scan, self.axis, self.role, self.levels = scan, axis, role, levels
+    def __init__(self, scan: Scan, axis: int, role: Role, levels: int, batch: int) -> None:
+        self.scan, self.axis, self.role, self.levels, self.batch = scan, axis, role, levels, batch
         self.run = Running(scan.running)
         self.here = Query("", "coordinate", int64(axis), INT64)
         self.extent, self.chunk = Local(AXIS, INT64), Local(CHUNK, INT64)
@@ -75,9 +78,16 @@ class _Columns:
             Declare(SIZE, INT64, least(left, ROWS)),
             *run.declare("_carry0_"),
             *self._prefix(),
-            Declare(AT, INT64, int64(0)),
-            While(test("less", self.at, self.size), tuple(self._element()), (Assign(AT, plus(self.at, 1)),)),
+            *self._elements(("p",), int64(0), is_first=True),
+            Declare(AT, INT64, int64(1)),
         ]
+        if self.batch > 1:
+            labels = tuple(f"b{number}" for number in range(self.batch))
+            more = test("less", plus(self.at, self.batch - 1), self.size)
+            step = (Assign(AT, plus(self.at, self.batch)),)
+            body.append(While(more, tuple(self._elements(labels, self.at)), step))
+        step = (Assign(AT, plus(self.at, 1)),)
+        body.append(While(test("less", self.at, self.size), tuple(self._elements(("",), self.at)), step))
         if self.role == "totals":
             outputs, _ = partials(self.scan.total)
             pairs = zip(outputs, run.variable("_carry0_"), strict=True)
@@ -98,23 +108,36 @@ class _Columns:
         found = self.run.assign("_prefix1_", loads)
         return [*self.run.declare("_prefix1_"), If(test("greater", self.chunk, 0), tuple(found))]
 
-    def _element(self) -> list[Stmt]:
+    def _elements(self, labels: Sequence[str], at: Expr, *, is_first: bool = False) -> list[Stmt]:
+        """Elements one after the other, from number `at` of the chunk on, one for each label.
+
+        All are asked for before any result is stored.
+        """
+        code: list[Stmt] = []
+        places = []
+        for number, label in enumerate(labels):
+            position = plus(self.start, plus(at, number) if number else at)
+            distance = Local(f"_distance{label}", INT64)
+            code.append(Declare(distance.name, INT64, minus(position, self.here)))
+            places.append((label, position, distance))
+        for label, position, distance in places:
+            body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
+            values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
+            code += [*body, *self.run.declare(f"_mine{label}", values)]
+        for label, position, distance in places:
+            code += self._element(label, position, distance, is_first=is_first)
+        return code
+
+    def _element(self, label: str, position: Expr, distance: Expr, *, is_first: bool) -> list[Stmt]:
         """One element: combined with those before it in the chunk, then with the prefix, and stored."""
         run, scan = self.run, self.scan
-        position = plus(self.start, self.at)
-        distance = Local("_distance", INT64)
-        body, rewrite = relocated(scan.stage.body, "e", self.axis, position, distance)
-        values = tuple(rewrite(value) for value in parts_of(scan.running.value))
-        code: list[Stmt] = [Declare("_distance", INT64, minus(position, self.here)), *body]
-        code += run.declare("_mine", values)
-        code.append(
-            run.join_if(test("greater", self.at, 0), "_carry0_", run.variable("_carry0_"), run.variable("_mine"))
-        )
+        mine = run.variable(f"_mine{label}")
+        code = run.assign("_carry0_", mine) if is_first else run.join("_carry0_", run.variable("_carry0_"), mine)
         if self.role == "totals":
             return code
         result = "_carry0_"
         if self.role == "results" or self.levels:
-            result = "_result"
+            result = f"_result{label}"
             code += run.declare(result, run.variable("_carry0_"))
             joined = run.join(result, run.variable("_prefix1_"), run.variable("_carry0_"))
             code.append(If(test("greater", self.chunk, 0), tuple(joined)))
@@ -122,9 +145,9 @@ class _Columns:
         totals = tuple(Declare(name, dtype, value) for (name, dtype), value in pairs)
         if scan.exclusive:
             position, moved = plus(position, 1), plus(distance, 1)
-            done, _ = relocated((*totals, *scan.reduction.finish), "f", self.axis, position, moved)
+            done, _ = relocated((*totals, *scan.reduction.finish), f"f{label}", self.axis, position, moved)
             return [*code, If(test("less", position, self.extent), done)]
-        done, _ = relocated((*totals, *scan.reduction.finish), "f", self.axis, position, distance)
+        done, _ = relocated((*totals, *scan.reduction.finish), f"f{label}", self.axis, position, distance)
         return [*code, *done]
 
     def _level(self, level: int, number: Expr, total: str) -> list[Stmt]:

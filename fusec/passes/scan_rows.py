@@ -40,22 +40,23 @@ CHUNK, MEMBER, START, SIZE, AT = "_chunk", "_member", "_start", "_size", "_at"
 ELEMENTS = chunk_of(True)
 
 
-def scan_rows(scan: Scan, axis: int, role: Role, levels: int = 0) -> Program:
+def scan_rows(scan: Scan, axis: int, role: Role, levels: int = 0, batch: int = 1) -> Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
     role: "whole": there are GROUP positions, which take all chunks, the totals of which are scanned as they come,
     `levels` times. "totals": the totals of all chunks but the last. "results": of all chunks, from scanned totals.
-    It takes AXIS, the axis's extent, as a further scalar parameter. All arrays must have their own strides along the
+    batch: groups whose elements are asked for together, which says nothing about the order of combinations. It takes
+    AXIS, the axis's extent, as a further scalar parameter. All arrays must have their own strides along the
     axis.
     """
-    return _Rows(scan, axis, role, levels).program()
+    return _Rows(scan, axis, role, levels, batch).program()
 
 
 class _Rows:
     """One scan on its way; variables are named by what they hold."""
 
-    def __init__(self, scan: Scan, axis: int, role: Role, levels: int) -> None:
-        self.scan, self.axis, self.role, self.levels = scan, axis, role, levels
+    def __init__(self, scan: Scan, axis: int, role: Role, levels: int, batch: int) -> None:
+        self.scan, self.axis, self.role, self.levels, self.batch = scan, axis, role, levels, batch
         self.run = Running(scan.running)
         self.here = Query("", "coordinate", int64(axis), INT64)
         self.extent, self.member, self.chunk = Local(AXIS, INT64), Local(MEMBER, INT64), Local(CHUNK, INT64)
@@ -97,17 +98,35 @@ class _Rows:
             Declare(AT, INT64, int64(0)),
             Declare("_groups", INT64, least(over(reached, GROUP), GROUPS)),
         ]
-        step = Assign(AT, plus(self.at, 1))
-        groups = Local("_groups", INT64)
-        body.append(While(test("less", self.at, groups), tuple(self._group("", is_whole=True)), (step,)))
+        groups, one = Local("_groups", INT64), Assign(AT, int64(1))
+        first = (*self._group("p", is_first=True), one)
+        body.append(If(test("greater", groups, 0), first))
+        body += self._whole_groups(groups)
         if self.role == "totals":
             return [*body, If(test("equal", self.member, 0), self._store_total())]
-        body.append(If(test("less", times(groups, GROUP), self.size), tuple(self._group("r", is_whole=False))))
+        body.append(If(test("less", times(groups, GROUP), self.size), tuple(self._rest("r"))))
         if self.levels:
             another = test("less", plus(self.start, ELEMENTS), self.extent)
             carry = run.variable("_carry0_")
             body.append(If(another, tuple(self._level(1, self.chunk, carry))))
         return body
+
+    def _whole_groups(self, groups: Expr) -> list[Stmt]:
+        """Those after the first, `BATCH` of them at a time, whose elements are all asked for before any are stored."""
+        last = plus(self.at, self.batch - 1)
+        found: list[Stmt] = []
+        if self.batch > 1:
+            several: list[Stmt] = []
+            values = []
+            for number in range(self.batch):
+                statements, given = self._elements(f"b{number}", plus(self.at, number))
+                several += statements
+                values.append(given)
+            for number, given in enumerate(values):
+                several += self._group(f"b{number}", ahead=number, given=given)
+            found.append(While(test("less", last, groups), tuple(several), (Assign(AT, plus(self.at, self.batch)),)))
+        step = (Assign(AT, plus(self.at, 1)),)
+        return [*found, While(test("less", self.at, groups), tuple(self._group("")), step)]
 
     def _prefix(self) -> list[Stmt]:
         """The scanned totals before the chunk, if they were computed elsewhere."""
@@ -134,32 +153,64 @@ class _Rows:
 
     # --- groups --------------------------------------------------------------------------------------------------
 
-    def _group(self, label: str, *, is_whole: bool) -> list[Stmt]:
-        """A group of elements: scanned, combined with what is before it, and stored."""
-        run = self.run
-        mine, last, carry = f"_mine{label}", f"_last{label}", "_carry0_"
-        base = plus(self.start, times(self.at, GROUP))
+    def _place(self, label: str, at: Expr) -> tuple[Stmt, Expr, Local]:
+        """Where a group is: the distance of its elements from the position's own, and their place on the axis."""
+        base = plus(self.start, times(at, GROUP))
         shift = base if self.role == "whole" else minus(base, times(self.chunk, GROUP))
-        position, distance = plus(base, self.member), Local(f"_distance{label}", INT64)
+        distance = Local(f"_distance{label}", INT64)
+        return Declare(distance.name, INT64, shift), plus(base, self.member), distance
+
+    def _elements(self, label: str, at: Expr) -> tuple[list[Stmt], tuple[Expr, ...]]:
+        """What happens for the elements of a whole group, and their values."""
+        declared, position, distance = self._place(label, at)
         body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
         values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
-        code: list[Stmt] = [Declare(distance.name, INT64, shift)]
-        if is_whole:
-            code += [*body, *run.declare(mine, values)]
+        mine = f"_mine{label}"
+        return [declared, *body, *self.run.declare(mine, values)], self.run.variable(mine)
+
+    def _group(self, label: str, *, ahead: int = 0, is_first: bool = False, given: tuple[Expr, ...] = ()) -> list[Stmt]:
+        """A whole group of elements: scanned, combined with what is before it, and stored.
+
+        ahead: groups after the current one. given: the values, if they are known.
+        """
+        run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
+        at = int64(0) if is_first else plus(self.at, ahead) if ahead else self.at
+        code: list[Stmt] = [] if given else self._elements(label, at)[0]
+        code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
+        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
+        if is_first:
+            code += run.assign(carry, run.variable(last))
         else:
-            inside = test("less", position, self.extent)
-            code += [*run.declare(mine), If(inside, (*body, *run.assign(mine, values)))]
-        code += [*self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))]
+            if self.role != "totals":
+                code += run.join(mine, run.variable(carry), run.variable(mine))
+            code += run.join(carry, run.variable(carry), run.variable(last))
+        _, position, distance = self._place(label, at)
+        return [*code, *self._stored(label, mine, position, distance, is_whole=True)]
+
+    def _rest(self, label: str) -> list[Stmt]:
+        """The same of a group that is not whole."""
+        run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
+        declared, position, distance = self._place(label, self.at)
+        body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
+        values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
+        inside = test("less", position, self.extent)
+        code: list[Stmt] = [declared, *run.declare(mine), If(inside, (*body, *run.assign(mine, values)))]
+        code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
         code += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
         both = (
             *(() if self.role == "totals" else run.join(mine, run.variable(carry), run.variable(mine))),
             *run.join(carry, run.variable(carry), run.variable(last)),
         )
         code.append(If(test("greater", self.at, 0), both, tuple(run.assign(carry, run.variable(last)))))
+        return [*code, *self._stored(label, mine, position, distance, is_whole=False)]
+
+    def _stored(self, label: str, mine: str, position: Expr, distance: Expr, *, is_whole: bool) -> list[Stmt]:
+        """Combined with the prefix of the chunk, and stored; of totals nothing is."""
         if self.role == "totals":
-            return code
+            return []
+        code: list[Stmt] = []
         if self.role == "results" or self.levels:
-            joined = run.join(mine, run.variable("_prefix1_"), run.variable(mine))
+            joined = self.run.join(mine, self.run.variable("_prefix1_"), self.run.variable(mine))
             code.append(If(test("greater", self.chunk, 0), tuple(joined)))
         return [*code, *self._finish(label, mine, position, distance, is_whole=is_whole)]
 

@@ -23,11 +23,12 @@ from fusec.reductions.calls import Call
 from fusec.reductions.pipeline import Request
 from fusec.reductions.plans import Arguments, Operand, arrange, dense
 from fusec.scans import pipeline
-from fusec.scans.plans import Machine, Step, steps_of, walk_of
+from fusec.scans.plans import Machine, Step, Walk, steps_of, walk_of
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.runtime.cpu.engine import Executable
+    from fusec.scans.chains import Chain
     from fusec.scans.kernels import Scanning
 
 ROWS_PER_THREAD = 4  # rows, or vectors of columns, that let threads end together
@@ -41,7 +42,7 @@ class Bound:
     """What is known of a call before anything is compiled.
 
     types: of all parameters. shape: of inputs and outputs. steps: the kernels in order. read: outputs whose elements
-    are read, so that those to allocate start as zeros.
+    are read, so that those to allocate start as zeros. walk: over all elements, None if there are none.
     """
 
     types: Mapping[str, DType]
@@ -50,14 +51,16 @@ class Bound:
     raw: Mapping[str, View]
     request: Request
     read: frozenset[str]
+    walk: Walk | None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled scan for one combination of dtypes, shapes, strides and axis."""
+    """A compiled scan for one combination of dtypes, shapes, strides and axis: its kernels in order, or a chain."""
 
     bound: Bound
     steps: tuple[tuple[Step, Executable, Arguments], ...]
+    chain: Chain | None = None
 
 
 def run(
@@ -127,6 +130,10 @@ def _run_steps(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[Array
 
     arrays: dict[str, Array] = dict(call.inputs)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
+    if plan.chain is not None:
+        places = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
+        plan.chain.run(places, call.values)
+        return
     for step, executable, arguments in plan.steps:
         for name, shape, dtype in step.made:
             arrays[name] = memory.empty(shape, dtype.numpy)
@@ -156,6 +163,9 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     inputs = {name: view(each, name) for name, each in call.inputs.items()}
     machine = machine_of(thread_count())
     bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, machine)
+    chain = _chain(kernel, bound)
+    if chain is not None:
+        return Plan(bound, (), chain)
     steps = []
     for step in bound.steps:
         executable = pipeline.executable(kernel.scan, bound.request, step.form)
@@ -163,6 +173,20 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
         known = {AXIS: step.extent}
         steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
     return Plan(bound, tuple(steps))
+
+
+def _chain(kernel: Scanning, bound: Bound) -> Chain | None:
+    """The chain that a scan is better done by."""
+    from fusec.runtime.cpu.machine import last_level_cache_bytes, thread_count
+    from fusec.scans import chains
+
+    if bound.walk is None or bound.raw or len(bound.steps) < 2:
+        return None
+    nbytes = sum(prod(bound.shape) * bound.types[param.name].nbytes for param in kernel.out_params)
+    streaming, scan = nbytes > last_level_cache_bytes(), pipeline.lower(kernel.scan, bound.request)
+    if not chains.is_worth(bound.walk, scan, streaming=streaming):
+        return None
+    return chains.make(kernel.scan, bound.request, bound.walk, scan, thread_count(), streaming=streaming)
 
 
 def machine_of(threads: int) -> Machine:
@@ -198,7 +222,7 @@ def bind(
     scan = pipeline.lower(kernel.scan, request)
     loaded = frozenset(each.name for each in scan.reduction.arrays if each.written and each.read)
     if 0 in shape:
-        return Bound(types, shape, (), raw, request, loaded)
+        return Bound(types, shape, (), raw, request, loaded, None)
     views = outputs or [dense(shape, types[param.name]) for param in kernel.out_params]
     operands = [Operand(name, each, layouts.broadcast_strides(each, shape), False) for name, each in along.items()]
     for param, each in zip(kernel.out_params, views, strict=True):
@@ -206,7 +230,7 @@ def bind(
     walk = walk_of(shape, number, operands, backwards=reverse)
     read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
     totals = [dtype for _, dtype in scan.running.parts]
-    return Bound(types, shape, steps_of(walk, list(raw.items()), totals, read, machine), raw, request, loaded)
+    return Bound(types, shape, steps_of(walk, list(raw.items()), totals, read, machine), raw, request, loaded, walk)
 
 
 def axis_of(kernel: Scanning, axis: object, shape: Shape) -> int:

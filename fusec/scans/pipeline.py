@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from fusec import cache, debug, pipeline
 from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
-from fusec.generated import Kernel
+from fusec.generated import Kernel, Layout
+from fusec.ir.walk import expressions, operands, statements
 from fusec.records import dataclass, replace
 from fusec.reductions.pipeline import ReductionDefinition, Request
 from fusec.scans.plans import Form
@@ -19,6 +20,30 @@ if TYPE_CHECKING:
     from fusec.ir.reductions import Reduction
     from fusec.ir.scans import Scan
     from fusec.runtime.cpu.engine import Executable
+
+
+LINE = 64  # bytes of a cache line
+BATCH_ON_DEVICE = 8  # groups, or elements of a column, of which a thread has the loads under way at once
+BATCH_OF_ROWS = 4  # elements of a column for each time that its running total is read and written
+LIGHT = 32  # expressions up to which the statements for an element are written several times
+PieceKind = Literal["local", "gather", "finish", "join", "first"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A kernel of a chained scan, by the name of its function in `fusec.passes.scan_pieces`.
+
+    is_last: the scan goes along the last axis of its walk. layout: of the piece itself.
+    """
+
+    kind: PieceKind
+    is_last: bool
+    layout: Layout
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different pieces."""
+        return f"{self.kind}{'r' if self.is_last else 'c'}/{self.layout.key}"
 
 
 @dataclass(frozen=True)
@@ -80,40 +105,99 @@ def lower(definition: ScanDefinition, request: Request) -> Scan:
     return definition.scan(request)
 
 
-def program_of(definition: ScanDefinition, request: Request, form: Form) -> Program:
+def program_of(definition: ScanDefinition, request: Request, form: Form | Piece, *, on_device: bool = False) -> Program:
     """The program of one kernel, after all passes."""
     from fusec import passes
-    from fusec.ir.scans import between
     from fusec.passes.resolve import resolve_axes
+
+    scan = lower(definition, request)
+    batch = 1
+    if _is_light(scan):
+        batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last else BATCH_OF_ROWS
+    program = _piece(scan, form, batch) if isinstance(form, Piece) else _kernel(scan, form, batch)
+    return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
+
+
+def _is_light(scan: Scan) -> bool:
+    """Whether copies of what happens for an element cost little to compile."""
+    bodies = [*scan.stage.body, *scan.reduction.finish]
+    for function in scan.reduction.functions:
+        bodies += function.body
+    roots = [scan.running.value, *(root for stmt in statements(tuple(bodies)) for root in operands(stmt))]
+    return sum(1 for _ in expressions(roots)) <= LIGHT
+
+
+def _kernel(scan: Scan, form: Form, batch: int) -> Program:
+    from fusec.ir.scans import between
     from fusec.passes.scan_columns import scan_columns
     from fusec.passes.scan_rows import scan_rows
 
-    scan = lower(definition, request)
     scan = between(scan) if form.of_totals else scan
     name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
     scan = replace(scan, reduction=replace(scan.reduction, name=name))
     write = scan_rows if form.is_last else scan_columns
-    program = write(scan, form.axis, form.role, form.levels)
-    return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
+    return write(scan, form.axis, form.role, form.levels, batch)
+
+
+def _piece(scan: Scan, piece: Piece, batch: int) -> Program:
+    from fusec.passes import scan_pieces
+
+    scan = replace(scan, reduction=replace(scan.reduction, name=f"{scan.name}_{piece.kind}"))
+    match piece.kind:
+        case "local":
+            return scan_pieces.local_piece(scan, is_last=piece.is_last, batch=batch)
+        case "gather":
+            return scan_pieces.gather_piece(scan)
+        case "finish":
+            return scan_pieces.finish_piece(scan)
+        case "join":
+            return scan_pieces.join_piece(scan)
+        case "first":
+            return scan_pieces.first_piece(scan)
+        case _:
+            assert_never(piece.kind)
+
+
+def _lanes_of_a_line(program: Program) -> int:
+    """As many elements as fill a cache line of every output.
+
+    A step of more, under the mask of a chunk's end, would reach for lines that the next chunk writes around the cache.
+    """
+    return LINE // min(param.dtype.nbytes for param in program.arrays if param.written)
+
+
+def _unfenced(kernel: Kernel) -> Kernel:
+    """The kernel without the fence at its end, 0.2 us for each chunk: the driver has one for all of its blocks."""
+    head, fence, rest = kernel.source.rpartition("  fence seq_cst\n")
+    assert fence, "stores around the caches end with a fence"
+    return replace(kernel, source=head + rest)
 
 
 @forks_wait
 def generate(
-    definition: ScanDefinition, request: Request, form: Form, target: Literal["llvm", "cuda", "metal"] = "llvm"
+    definition: ScanDefinition,
+    request: Request,
+    form: Form | Piece,
+    target: Literal["llvm", "cuda", "metal"] = "llvm",
 ) -> Kernel:
     """One kernel."""
-    program = program_of(definition, request, form)
+    program = program_of(definition, request, form, on_device=target != "llvm")
     match target:
         case "llvm":
             from fusec.codegen import llvm
             from fusec.runtime.cpu.processor import processor
 
             host = processor()
-            write = llvm.generate if form.is_last else llvm.generate_walk
-            kernel = write(
-                program, form.layout, vector_bits=host.vector_bits, half_casts=host.converts_halves,
-                permutes=host.permutes, fp=request.fp,
-            )  # fmt: skip
+            machine: dict[str, Any] = {
+                "vector_bits": host.vector_bits, "half_casts": host.converts_halves, "permutes": host.permutes,
+                "fp": request.fp,
+            }  # fmt: skip
+            if isinstance(form, Piece) and form.layout.streaming:
+                kernel = _unfenced(llvm.generate(program, form.layout, **machine, lanes=_lanes_of_a_line(program)))
+            elif form.is_last:
+                kernel = llvm.generate(program, form.layout, **machine)
+            else:
+                kernel = llvm.generate_walk(program, form.layout, **machine)
         case "cuda":
             from fusec.codegen import cuda
 
@@ -128,7 +212,7 @@ def generate(
 
 
 @forks_wait
-def executable(definition: ScanDefinition, request: Request, form: Form) -> Executable:
+def executable(definition: ScanDefinition, request: Request, form: Form | Piece) -> Executable:
     """The machine code of one kernel, from the disk cache if it is there and no stage is to be shown."""
     from fusec.runtime.cpu import engine
 
