@@ -26,7 +26,7 @@ from fusec.captures import FileFunction, Unusable, lambda_text
 from fusec.errors.base import FusecError
 from fusec.errors.files import BadDecorator, NoPythonKernels
 from fusec.errors.python import NotPython
-from fusec.explicit import Explicit
+from fusec.explicit import Explicit, block_of
 from fusec.kernels import ElementwiseKernel
 from fusec.records import dataclass, field
 from fusec.reductions import decorator
@@ -231,11 +231,14 @@ def _decorated(sort: str, origin: FileFunction, options: Mapping[str, Any]) -> E
     options.pop("names", None)
     if sort == "stencil":
         border = border_of(options.pop("boundary", "constant"), options.pop("cval", 0), options.pop("axes", ()))
+    block = block_of(options.pop("block", None)) if sort == "kernel" else ()
     if options:
         raise TypeError(f"it has no option {next(iter(options))!r}")
     if sort == "stencil":
         return Stencil(origin, name, fp, {}, border, checks)
-    return (Explicit if sort == "kernel" else Elementwise)(origin, name, fp, {}, checks)
+    if sort == "kernel":
+        return Explicit(origin, name, fp, {}, checks, block)
+    return Elementwise(origin, name, fp, {}, checks)
 
 
 def _member(module: str, name: str) -> object:
