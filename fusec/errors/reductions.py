@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, UserError
+from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, FusecValueError, UserError
+
+
+class FusecAxisError(FusecIndexError, FusecValueError):
+    """A FusecError that is also an IndexError and a ValueError, as NumPy's AxisError is."""
 
 
 class AxisOutOfBounds(UserError):
@@ -13,7 +17,7 @@ class AxisOutOfBounds(UserError):
     code: ClassVar[str] = "F240"
     message: ClassVar[str] = "axis {axis} is out of bounds for array of dimension {ndim}"
     hint: ClassVar[str] = "the arguments of '{name}' broadcast to shape {shape}"
-    exception: ClassVar[type[FusecError]] = FusecIndexError
+    exception: ClassVar[type[FusecError]] = FusecAxisError
     name: str
     axis: int
     ndim: int
@@ -129,11 +133,13 @@ class NotOneAxis(UserError):
     """Several axes for what works along one, or one and the same."""
 
     code: ClassVar[str] = "F254"
-    message: ClassVar[str] = "{name} takes one axis or None, not {given}"
-    hint: ClassVar[str] = "positions count along one axis, or through all elements in C order"
+    message: ClassVar[str] = "{name} takes one axis{none}, not {given}"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     given: str
+    cure: str = "positions count along one axis, or through all elements in C order"
+    none: str = " or None"
 
 
 class WhereTooLarge(UserError):
@@ -156,4 +162,29 @@ class NotOneNumber(UserError):
     name: str
     keyword: str
     given: str
+    cure: str
+
+
+class KeepdimsNotBool(UserError):
+    """Something for keepdims= that is neither true nor false."""
+
+    code: ClassVar[str] = "F257"
+    message: ClassVar[str] = "keepdims= of '{name}' must be True or False, not {given}"
+    hint: ClassVar[str] = "keepdims=True keeps the reduced axes, with one element each"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    given: str
+
+
+class ContractedAxis(UserError):
+    """Vectors of different lengths in a dot product, or an axis that is not the same one of both."""
+
+    code: ClassVar[str] = "F258"
+    message: ClassVar[str] = "{name} of shapes {left} and {right} along axis {axis}: {problem}"
+    hint: ClassVar[str] = "{cure}"
+    name: str
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    axis: int
+    problem: str
     cure: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
@@ -11,6 +12,10 @@ from numpy.typing import DTypeLike
 from fusec import forking
 from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
+    AxisNotInteger,
+    AxisOutOfBounds,
+    ContractedAxis,
+    KeepdimsNotBool,
     NoPosition,
     NotOneAxis,
     NotOneNumber,
@@ -23,6 +28,7 @@ from fusec.operands import Array, host_array, is_number
 from fusec.reductions import choosing
 from fusec.reductions.binding import UFUNCS, Axis
 from fusec.reductions.kernels import Reducing
+from fusec.scalars import encode
 from fusec.signature import join
 
 Dtype = DTypeLike | None
@@ -31,7 +37,7 @@ Given = TypeVar("Given")
 SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
 
 
-def array_of(x: object, name: str) -> tuple[object, Array]:
+def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
     """The argument as a kernel takes it, and as an array to look at; numbers and lists become arrays.
 
     Of an array on a device the second has dtype and shape alone.
@@ -47,7 +53,7 @@ def array_of(x: object, name: str) -> tuple[object, Array]:
     if cuda.is_device_array(x):
         found = cuda.describe(x)
         return x, np.broadcast_to(np.empty((), found.dtype.numpy), found.shape)
-    return x, host_array(x, "x", name)
+    return x, host_array(x, param, name)
 
 
 def named(dtype: Dtype) -> np.dtype[Any] | None:
@@ -63,9 +69,11 @@ def dtype_of(out: object) -> np.dtype[Any] | None:
 
 def _masked(where: object, array: Array, name: str) -> tuple[object, ...]:
     """The mask as an argument; none if all elements take part."""
-    if where is True or where is None:
+    if where is True:
         return ()
-    given, mask = array_of(where, name)
+    if where is None:
+        raise WhereNotBool(name, "None").at()
+    given, mask = array_of(where, name, "where")
     if mask.dtype != np.bool_:
         raise WhereNotBool(name, str(mask.dtype)).at()
     try:
@@ -75,22 +83,68 @@ def _masked(where: object, array: Array, name: str) -> tuple[object, ...]:
     return (given,)
 
 
-def _number(value: Given, name: str, keyword: str) -> Given:
+def _numbers(kernel: Reducing, array: Array, keyword: str, value: object) -> tuple[object, ...]:
+    """The number as an argument, none if there is none; refused if it does not fit, where no kernel would look."""
+    if value is None:
+        return ()
+    if not array.size:
+        (dtype,) = (param.dtype for param in kernel.in_params if param.name == keyword)
+        assert dtype is not None, "formulas know the types of their numbers"
+        encode(value, dtype, keyword, kernel.name)
+    return (value,)
+
+
+def _number(value: Given, name: str, keyword: str, *, needed: bool = False) -> Given:
     """A number as it is, an array without axes as the number it holds. Raises NotOneNumber."""
-    if value is None or is_number(value):
+    if is_number(value) or (value is None and not needed):
         return value
     if isinstance(value, np.ndarray) and not value.ndim:
         return cast("Given", value[()])
-    given = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+    kind = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+    given = "None" if value is None else kind
     cure = "add an array to the result instead" if keyword == "initial" else "pass a Python or NumPy number"
     raise NotOneNumber(name, keyword, given, cure).at()
 
 
-def refuse(name: str, unknown: Mapping[str, object]) -> None:
-    """Raise UnknownKeyword for keywords that are left over, with NumPy's `ddof` in mind."""
+def corrected(name: str, correction: float, ddof: float | None, unknown: Mapping[str, object]) -> float:
+    """What the number of elements is reduced by, under either name. Raises UnknownKeyword for both, and for others."""
     for keyword in unknown:
-        takes = "a call takes axis=, dtype=, out=, correction=, keepdims= and where="
-        raise UnknownKeyword(name, keyword, "pass correction= instead" if keyword == "ddof" else takes).at()
+        takes = "a call takes axis=, dtype=, out=, correction=, ddof=, keepdims= and where="
+        raise UnknownKeyword(name, keyword, takes).at()
+    if ddof is None:
+        return correction
+    if correction != 0:
+        raise UnknownKeyword(name, "ddof", "it is the older name of correction=: pass one of them").at()
+    return ddof
+
+
+def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
+    """The axes as Python's own integers: None, one, or a tuple. Raises AxisNotInteger."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, (tuple, list)):
+        return tuple(_index(each, axis) for each in axis)
+    return _index(axis, axis)
+
+
+def _index(axis: object, whole: object) -> int:
+    try:
+        found = operator.index(axis)  # type: ignore[arg-type]
+    except TypeError as reason:
+        raise AxisNotInteger(repr(whole)).at() from reason
+    if isinstance(axis, (bool, np.bool_)):
+        raise AxisNotInteger(repr(whole)).at()
+    return found
+
+
+def plain_keepdims(keepdims: object, name: str) -> bool:
+    """Whether axes are kept: a bool, or an integer as one. Raises KeepdimsNotBool."""
+    if isinstance(keepdims, np.bool_):
+        return bool(keepdims)
+    try:
+        return bool(operator.index(keepdims))  # type: ignore[arg-type]
+    except TypeError as reason:
+        raise KeepdimsNotBool(name, repr(keepdims)).at() from reason
 
 
 def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
@@ -99,7 +153,11 @@ def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, kee
         count = len(out) if isinstance(out, (tuple, list)) else 1
         if count != kernel.nout:
             raise WrongNumberOfOutputs(kernel.name, kernel.nout, count, join(kernel.out_params)).at()
-    if axis is None or type(axis) is int:
+    if keepdims is not True and keepdims is not False:
+        keepdims = plain_keepdims(keepdims, kernel.name)
+    if axis is not None and type(axis) is not int:
+        axis = plain_axis(axis)
+    if type(axis) is not tuple:
         quick = kernel.quick.get((axis, keepdims, out is not None))
         if quick is not None:
             return quick(*args) if out is None else quick(*args, *(out if type(out) is tuple else (out,)))
@@ -128,21 +186,42 @@ def total(
         name, rule, array.dtype, named(dtype), dtype_of(out), starts=initial is not None, masked=bool(mask),
         skips_nan=skips_nan,
     )  # fmt: skip
-    return run(kernel, (given, *mask, *(() if initial is None else (initial,))), out, axis, keepdims)
+    return run(kernel, (given, *mask, *_numbers(kernel, array, "initial", initial)), out, axis, keepdims)
 
 
 def product(name: str, x: object, y: object, axis: Axis, dtype: Dtype, out: object, keepdims: bool) -> object:
     """A sum of products."""
-    (given, left), (other, right) = array_of(x, name), array_of(y, name)
+    (given, left), (other, right) = array_of(x, name), array_of(y, name, "y")
+    if name == "vecdot":
+        axis = _contracted(name, left.shape, right.shape, axis)
     kernel = choosing.product(name, left.dtype, right.dtype, named(dtype), dtype_of(out))
     return run(kernel, (given, other), out, axis, keepdims)
+
+
+def _contracted(name: str, left: tuple[int, ...], right: tuple[int, ...], axis: Axis) -> int:
+    """The axis of a dot product, which both vectors lie along. Raises NotOneAxis, AxisOutOfBounds, ContractedAxis."""
+    found = plain_axis(axis)
+    if not isinstance(found, int):
+        cure = "vectors lie along one axis; mulsum sums products over several"
+        raise NotOneAxis(name, repr(axis), cure, "").at()
+    for shape in (left, right):
+        if not -len(shape) <= found < len(shape):
+            raise AxisOutOfBounds(name, found, len(shape), shape).at()
+    if found >= 0 and len(left) != len(right):
+        problem, cure = "the numbers of axes differ", "count the axis from the end: a negative one is the same of both"
+        raise ContractedAxis(name, left, right, found, problem, cure).at()
+    if left[found] != right[found]:
+        problem, cure = f"{left[found]} and {right[found]} elements", "vectors have one length; mulsum broadcasts them"
+        raise ContractedAxis(name, left, right, found, problem, cure).at()
+    return found
 
 
 def truth(name: str, x: object, axis: Axis, out: object, keepdims: bool, where: object) -> object:
     """Whether any or all elements are not zero, or how many."""
     given, array = array_of(x, name)
     mask = _masked(where, array, name)
-    return run(choosing.truth(name, array.dtype, masked=bool(mask)), (given, *mask), out, axis, keepdims)
+    kernel = choosing.truth(name, array.dtype, dtype_of(out), masked=bool(mask))
+    return run(kernel, (given, *mask), out, axis, keepdims)
 
 
 def extreme(
@@ -164,9 +243,9 @@ def extreme(
     if mask and initial is None:
         raise WhereWithoutInitial({"nanmin": "fmin", "nanmax": "fmax"}.get(name, UFUNCS[rule])).at()
     kernel = choosing.extreme(
-        name, rule, array.dtype, starts=initial is not None, masked=bool(mask), skips_nan=skips_nan
+        name, rule, array.dtype, dtype_of(out), starts=initial is not None, masked=bool(mask), skips_nan=skips_nan
     )
-    return run(kernel, (given, *mask, *(() if initial is None else (initial,))), out, axis, keepdims)
+    return run(kernel, (given, *mask, *_numbers(kernel, array, "initial", initial)), out, axis, keepdims)
 
 
 def moments(
@@ -185,31 +264,33 @@ def moments(
     name = ("nan" if skips_nan else "") + "_".join(outputs)
     given, array = array_of(x, name)
     mask = _masked(where, array, name)
-    correction = _number(correction, name, "correction")
+    if outputs != ("mean",):
+        correction = _number(correction, name, "correction", needed=True)
     kernel = choosing.moments(outputs, array.dtype, named(dtype), dtype_of(out), masked=bool(mask), skips_nan=skips_nan)
-    return run(kernel, (given, *mask, *(() if correction is None else (correction,))), out, axis, keepdims)
+    return run(kernel, (given, *mask, *_numbers(kernel, array, "correction", correction)), out, axis, keepdims)
 
 
-def place(name: str, x: object, axis: int | None, out: object, keepdims: bool, *, skips_nan: bool) -> object:
+def place(name: str, x: object, axis: Axis, out: object, keepdims: bool, *, skips_nan: bool) -> object:
     """The place of an extreme element."""
     given, array = array_of(x, name)
-    if isinstance(axis, (tuple, list)):
-        raise NotOneAxis(name, repr(axis)).at()
-    if axis is None and given is array and array.flags.c_contiguous and not keepdims:
+    one, asked = plain_axis(axis), f"nan{name}" if skips_nan else name
+    if isinstance(one, tuple):
+        raise NotOneAxis(asked, repr(axis)).at()
+    keepdims = plain_keepdims(keepdims, asked)
+    if one is None and given is array and array.flags.c_contiguous and not keepdims:
         given = array = array.reshape(-1)  # one axis to walk in place of several that positions keep apart
-    along = _extent(array, axis)
-    if along == 0 and array.size == 0 and (axis is None or 0 not in np.delete(array.shape, axis)):
-        raise NoPosition(name, array.shape).at()
-    kernel = choosing.place(name, array.dtype, short=along < SHORT_INDEX, skips_nan=skips_nan)
-    found = run(kernel, (given,), out, axis, keepdims)
+    extent = _extent(array, one)
+    if extent == 0 and array.size == 0 and (one is None or 0 not in np.delete(array.shape, one)):
+        raise NoPosition(asked, array.shape).at()
+    kernel = choosing.place(name, array.dtype, dtype_of(out), short=extent < SHORT_INDEX, skips_nan=skips_nan)
+    found = run(kernel, (given,), out, one, keepdims)
     if skips_nan and isinstance(found, np.ndarray) and (found < 0).any():
-        raise OnlyNan(f"nan{name}").at()
+        raise OnlyNan(asked).at()
     return found
 
 
-def _extent(array: Array, axis: object) -> int:
+def _extent(array: Array, axis: int | None) -> int:
     """Elements of a total; of an axis that is none, whatever."""
     if axis is None:
         return array.size
-    is_axis = isinstance(axis, (int, np.integer)) and -array.ndim <= axis < array.ndim
-    return array.shape[axis] if is_axis else 1  # type: ignore[call-overload]
+    return array.shape[axis] if -array.ndim <= axis < array.ndim else 1

@@ -283,10 +283,14 @@ def var(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    ddof: float | None = None,
     **unknown: object,
 ) -> object:
-    """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`."""
-    arguments.refuse("var", unknown)
+    """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.
+
+    ddof: NumPy's older name of `correction`.
+    """
+    correction = arguments.corrected("var", correction, ddof, unknown)
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction)
 
 
@@ -300,10 +304,11 @@ def std(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    ddof: float | None = None,
     **unknown: object,
 ) -> object:
     """The standard deviation, the root of `var`."""
-    arguments.refuse("std", unknown)
+    correction = arguments.corrected("std", correction, ddof, unknown)
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction)
 
 
@@ -317,10 +322,11 @@ def nanvar(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    ddof: float | None = None,
     **unknown: object,
 ) -> object:
     """The variance of elements that are not nan."""
-    arguments.refuse("nanvar", unknown)
+    correction = arguments.corrected("nanvar", correction, ddof, unknown)
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, skips_nan=True)
 
 
@@ -334,10 +340,11 @@ def nanstd(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    ddof: float | None = None,
     **unknown: object,
 ) -> object:
     """The standard deviation of elements that are not nan."""
-    arguments.refuse("nanstd", unknown)
+    correction = arguments.corrected("nanstd", correction, ddof, unknown)
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, skips_nan=True)
 
 
@@ -351,10 +358,11 @@ def mean_var(
     correction: float = 0,
     keepdims: bool = False,
     where: object = True,
+    ddof: float | None = None,
     **unknown: object,
 ) -> tuple[object, object]:
     """Mean and variance in one pass; `out` is a tuple of two arrays."""
-    arguments.refuse("mean_var", unknown)
+    correction = arguments.corrected("mean_var", correction, ddof, unknown)
     found = arguments.moments(("mean", "var"), x, axis, dtype, out, keepdims, where, correction)
     assert isinstance(found, tuple), "two outputs"
     return found
@@ -388,4 +396,4 @@ def norm(
 def logsumexp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
     """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
     given, array = arguments.array_of(x, "logsumexp")
-    return arguments.run(choosing.logsumexp(array.dtype), (given,), out, axis, keepdims)
+    return arguments.run(choosing.logsumexp(array.dtype, arguments.dtype_of(out)), (given,), out, axis, keepdims)

@@ -53,30 +53,33 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> R
 
 
 @lru_cache(CACHE)
-def truth(name: str, given: Given, *, masked: bool) -> Reducing:
+def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing:
     """Whether any or all elements are not zero, or how many."""
     kind = INT64 if name == "count_nonzero" else BOOL
-    return _kernel(Formula(name, name, (row_of(given, name),), kind, (("z", kind),), (), masked))
+    result = asked(name, kind, None, out)
+    return _kernel(Formula(name, name, (row_of(given, name),), kind, (("z", result),), (), masked))
 
 
 @lru_cache(CACHE)
-def extreme(name: str, rule: str, given: Given, *, starts: bool, masked: bool, skips_nan: bool) -> Reducing:
+def extreme(name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool) -> Reducing:
     """The least or greatest element, both, or their distance."""
-    row = ordered(given, rule)
+    row = ordered(given, name)
     if rule == "ptp" and row == BOOL:
         raise NotReducible("ptp", "bool", "truths are not subtracted; compare any() with all()").at()
     held = compute_type(row)
     numbers = (("initial", held),) if starts else ()
-    outputs = (("low", row), ("high", row)) if rule == "minmax" else (("z", row),)
+    result = asked(name, row, None, out)
+    outputs = (("low", result), ("high", result)) if rule == "minmax" else (("z", result),)
     return _kernel(Formula(name, rule, (row,), held, outputs, numbers, masked, skips_nan))
 
 
 @lru_cache(CACHE)
-def place(name: str, given: Given, *, short: bool, skips_nan: bool) -> Reducing:
+def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> Reducing:
     """The place of an extreme element. short: int32 holds all places."""
-    row = ordered(given, name)
+    row = ordered(given, f"nan{name}" if skips_nan else name)
     held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
-    return _kernel(Formula(name, name, (row,), held, (("z", INT64),), (), False, skips_nan and row.is_float, index))
+    outputs = (("z", _place_held(out)),)
+    return _kernel(Formula(name, name, (row,), held, outputs, (), False, skips_nan and row.is_float, index))
 
 
 @lru_cache(CACHE)
@@ -106,11 +109,12 @@ def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
 
 
 @lru_cache(CACHE)
-def logsumexp(given: Given) -> Reducing:
+def logsumexp(given: Given, out: Asked = None) -> Reducing:
     """The logarithm of a sum of powers."""
     row = ordered(given, "logsumexp")
     floating = row if row.is_float else FLOAT64
-    return _kernel(Formula("logsumexp", "logsumexp", (row,), compute_type(floating), (("z", floating),)))
+    result = asked("logsumexp", floating, None, out)
+    return _kernel(Formula("logsumexp", "logsumexp", (row,), compute_type(floating), (("z", result),)))
 
 
 # --- dtypes --------------------------------------------------------------------------------------------------------
@@ -147,6 +151,12 @@ def asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
     if found_out is not None and KINDS.index(found_out.kind) >= KINDS.index(default.kind):
         return found_out
     return default
+
+
+def _place_held(out: Asked) -> DType:
+    """The dtype of positions: that of `out` if it is of integers."""
+    found = None if out is None else dtypes.from_numpy(out)
+    return found if found is not None and found.is_integer else INT64
 
 
 def _floating(name: str, result: DType) -> DType:

@@ -6,14 +6,13 @@ from math import prod
 
 import numpy as np
 
-from fusec import dtypes
-from fusec.dtypes import FLOAT64, STORAGE_FLOATS, compute_type
-from fusec.errors.arguments import OutShapeMismatch, UnsupportedDtype
-from fusec.errors.reductions import NotReducible
-from fusec.operands import Array, cure_for, host_array, wrapper_of
+from fusec.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
+from fusec.errors.arguments import OutputIsNotAnArray, OutputIsReadOnly, OutShapeMismatch, TypeMismatch
+from fusec.operands import Array, host_array, is_number, wrapper_of
 from fusec.planned import briefly
-from fusec.reductions.arguments import array_of
+from fusec.reductions.arguments import array_of, plain_axis, plain_keepdims
 from fusec.reductions.binding import Axis, normalised
+from fusec.reductions.choosing import asked, ordered, row_of
 
 __all__ = ["median"]
 
@@ -22,32 +21,43 @@ __all__ = ["median"]
 def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
     """The element in the middle of those of each total in order, or the mean of two; nan if one of them is nan.
 
-    Integers give float64. The work is NumPy's partition, on one thread and for arrays in host memory.
+    Integers give float64. out: of floats or complex numbers. The work is NumPy's partition, on one thread and for
+    arrays in host memory.
     """
     given, _ = array_of(x, "median")
     array = host_array(given, "x", "median")  # refuses arrays on a device
-    row = dtypes.from_numpy(array.dtype)
-    if row is None:
-        raise UnsupportedDtype("median", "x", str(array.dtype), cure_for(array.dtype)).at()
-    if row.is_complex:
-        raise NotReducible("median", row.name, "complex numbers have no order; pass abs(x), or a part").at()
+    row = ordered(array.dtype, "median")
     result = row if row.is_float else FLOAT64
-    axes = normalised("median", axis, array.shape)
+    axes = normalised("median", plain_axis(axis), array.shape)
     kept = [along for along in range(array.ndim) if along not in axes]
     rows = array.transpose(*kept, *axes).reshape(
         *(array.shape[along] for along in kept), prod(array.shape[along] for along in axes)
     )
     values = _middle(rows.astype(compute_type(row).numpy) if row in STORAGE_FLOATS else rows).astype(result.numpy)
-    if keepdims:
+    if plain_keepdims(keepdims, "median"):
         values = np.expand_dims(values, axes)
     if out is None:
         wrap = wrapper_of((given,))
         return values if wrap is None else wrap(values)
-    target = host_array(out, "out", "median")
+    target = _output(out, result)
     if target.shape != values.shape:
         raise OutShapeMismatch("median", "out", target.shape, values.shape).at()
     target[...] = values
     return out
+
+
+def _output(out: object, result: DType) -> Array:
+    """The array for the results. Raises what a kernel raises for one that cannot hold them."""
+    if is_number(out):
+        raise OutputIsNotAnArray("median", "out", repr(out)).at()
+    target = host_array(out, "out", "median")
+    row = row_of(target.dtype, "median", "out")
+    if asked("median", result, None, target.dtype) != row:
+        reason, cure = f"the medians are {result}", f"pass an array of {result}, or one of complex numbers"
+        raise TypeMismatch("median", "out", row.name, result.name, reason, cure).at()
+    if not target.flags.writeable:
+        raise OutputIsReadOnly("median", "out").at()
+    return target
 
 
 def _middle(rows: Array) -> Array:

@@ -102,7 +102,7 @@ def spread(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
     def finish(found: Mapping[str, Value]) -> Sequence[Value]:
         count = found["n"] if counted else REST.to(real)
         free = count - formula.number("correction")
-        variance = found["square"] / where(free > 0, free, 0.0)
+        variance = found["square"] / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
         values = {"mean": found["mean"] + found["rest"], "var": variance, "std": sqrt(variance)}
         return [values[name] for name, _ in formula.outputs]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -26,11 +27,23 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: mapped("pair(x)", preamble=PAIR)(X), "pass reduce_type='P'"),
     (lambda: fusec.sum(X, out=np.zeros((), "i4")), "kernel 'sum'"),
     (lambda: fusec.sum(X, out=np.zeros((), "i4")), "hint: pass an array of float32"),
-    (lambda: fusec.max(X, axis=0, out=np.zeros(5)), "kernel 'max'"),
+    (lambda: fusec.max(X, axis=0, out=np.zeros(5, "i8")), "kernel 'max'"),
+    (lambda: fusec.argmax(X, axis=0, out=np.zeros(5)), "kernel 'argmax'"),
+    (lambda: fusec.median(X, axis=0, out=np.zeros(5, int)), "pass an array of float32, or one of complex numbers"),
+    (lambda: fusec.nanargmin(1j * X), "nanargmin is not defined for dtype complex64"),
+    (lambda: fusec.sum(X, where=None), "where= of 'sum' must be bool, not None"),
+    (lambda: fusec.sum(X, keepdims="no"), "keepdims= of 'sum' must be True or False, not 'no'"),
+    (lambda: fusec.sum(X, axis=np.array([1])), "axis must be None, an integer or a tuple of integers"),
+    (lambda: fusec.max(X[:, :0], initial=1j), "1j is not a value of float32"),
+    (lambda: fusec.var(X, correction=None), "correction= of 'var' must be one number, not None"),
+    (lambda: fusec.vecdot(X, X[:, :1]), "5 and 1 elements"),
+    (lambda: fusec.vecdot(X, X[0], axis=1), "axis 1 is out of bounds for array of dimension 1"),
+    (lambda: fusec.vecdot(X, X[0], axis=0), "count the axis from the end"),
+    (lambda: fusec.vecdot(X, X, axis=None), "vecdot takes one axis, not None"),
     (lambda: fusec.max(np.zeros(0)), "pass initial="),
     (lambda: fusec.mean_var(X, out=np.zeros(())), "'mean_var' has 2 outputs, but out= holds 1"),
     (lambda: fusec.sum(X, axis=0, initial=X[0]), "initial= of 'sum' must be one number, not an array of shape"),
-    (lambda: fusec.var(X, ddof=1), "pass correction= instead"),
+    (lambda: fusec.var(X, ddof=1, correction=1), "it is the older name of correction=: pass one of them"),
     (lambda: fusec.mean_var(X, dof=1), "a call takes axis=, dtype=, out=, correction="),
 ]
 
@@ -49,3 +62,36 @@ def test_numbers_may_be_arrays_without_axes() -> None:
 
 def test_the_median_of_no_rows_is_empty() -> None:
     assert fusec.median(np.zeros((0, 3)), axis=1).shape == (0,)
+
+
+def test_axes_and_keepdims_are_whatever_numpy_takes_as_integers() -> None:
+    for axis in (1, np.int64(1), np.array(1), (np.uint8(1),), [-1]):
+        assert fusec.sum(X, axis=axis).tolist() == [10, 35]
+        assert fusec.argmax(X, axis=axis if isinstance(axis, (int, np.ndarray)) else 1).tolist() == [4, 4]
+    for keepdims in (1, np.True_, True):
+        assert (
+            fusec.sum(X, axis=1, keepdims=keepdims).shape == fusec.median(X, axis=1, keepdims=keepdims).shape == (2, 1)
+        )
+    for error in (IndexError, ValueError):  # as NumPy's AxisError is both
+        with pytest.raises(error, match="axis 2 is out of bounds for array of dimension 2"):
+            fusec.sum(X, axis=2)
+
+
+def test_outputs_may_be_of_wider_kinds_than_results() -> None:
+    expected = {fusec.min: [0, 5], fusec.sum: [10, 35], fusec.any: [1, 1], fusec.argmax: [4, 4], fusec.median: [2, 7]}
+    kinds = {fusec.argmax: ("i4", "u1"), fusec.any: ("i2", "f4"), fusec.median: ("f2", "c8"), fusec.min: ("f8", "c8")}
+    for function, values in expected.items():
+        for kind in kinds.get(function, ("f2", "c16")):
+            out = np.zeros(2, kind)
+            assert function(X, axis=1, out=out) is out
+            assert out.tolist() == values
+
+
+def test_variances_without_degrees_of_freedom_are_numpys() -> None:
+    x = np.array([1.0, 2.0, np.nan, 4.0])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's of degrees of freedom
+        for correction in (1, 3, 5, np.nan, np.inf):
+            for ours, numpys, given in ((fusec.var, np.var, X), (fusec.nanvar, np.nanvar, x)):
+                np.testing.assert_allclose(ours(given, correction=correction), numpys(given, ddof=correction), 1e-6)
+                np.testing.assert_array_equal(ours(given, ddof=correction), ours(given, correction=correction))
