@@ -5,7 +5,7 @@ Storage follows NumPy; bfloat16 and the two fp8 types are those of ml_dtypes, im
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -108,7 +108,12 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 
 def from_numpy(dtype: DTypeLike) -> DType | None:
     """The row of a native-endian NumPy dtype (or anything np.dtype accepts), or None if fusec has none for it."""
-    found = np.dtype(dtype)
+    return _row_of(np.dtype(dtype))
+
+
+@lru_cache(maxsize=64)
+def _row_of(found: np.dtype[Any]) -> DType | None:
+    """The row of a dtype, whose name NumPy takes 10 us to make up."""
     if not found.isnative:
         return None
     if found.name in BY_NAME:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
 
-from fusec.dtypes import DType
+from fusec.dtypes import FLOAT64, DType
 from fusec.errors.arguments import ScalarDoesNotFit, ScalarOfWrongKind
 
 Number = bool | int | float | complex
 SCALAR_TYPES = (bool, int, float, complex, np.generic)
+_AS_DOUBLE, _AS_INTEGER = struct.Struct("=d"), struct.Struct("=q")
 
 
 def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, ...]:
@@ -27,6 +29,11 @@ def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, .
         raise _refusal(kind, value, dtype, param, kernel)
 
     exact = _as_kind(number, dtype, refuse)
+    if isinstance(exact, int):  # as below, in a fifth of the time
+        bits = exact & ((1 << dtype.bits) - 1)
+        return (bits - (bits >> 63 << 64),)
+    if dtype == FLOAT64:
+        return _AS_INTEGER.unpack(_AS_DOUBLE.pack(exact))
     with np.errstate(over="ignore", under="ignore"):  # beyond the largest float32 lies inf, as in C
         raw = np.asarray(exact).astype(dtype.numpy).tobytes()
     return tuple(
