@@ -227,6 +227,11 @@ def test_text_is_refused_by_name():
         fusec.evaluate("a", {"a": np.array([None])})
 
 
+def test_functions_under_other_names_are_told_by_ours():
+    for text, name in (("ln(a)", "log"), ("sqtr(a)", "sqrt"), ("sgn(a)", "sign")):
+        assert f"did you mean '{name}'?" in str(fusec.validate(text, {"a": np.ones(3)}, {}))
+
+
 # --- validate, re_evaluate, NumExpr ----------------------------------------------------------------------------------
 
 

@@ -33,6 +33,8 @@ MAX_REDUCTIONS = 64  # kernels that run one after the other
 STATEMENTS = frozenset("KEYWORD DEF LAMBDA IF FOR WHILE RETURN PASS ASSERT BREAK CONTINUE".split())
 LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
 PARTS = ("real", "imag")
+FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
+ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
 ELEMENTS = "the whole arrays take part; take the slice before the call, and pass it by a name of its own"
 Axes = tuple[int, ...] | None
 
@@ -264,7 +266,8 @@ class _Splitter:
                 node.span
             )
         if name not in KNOWN and name not in CONVERSIONS:
-            cure = did_you_mean(name, {*KNOWN, *CONVERSIONS, *REDUCTIONS}) or "docs/evaluate.md lists the functions"
+            near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
+            cure = near or "docs/evaluate.md lists the functions"
             raise NotAnExpression(f"unknown function '{name}'", cure).at(node.callee.span)
         self.calls += 1
         if self.calls > MAX_CALLS:
