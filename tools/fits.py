@@ -100,7 +100,7 @@ ELEMENTARY = (
         lambda x: x**2 + TINY**2,
         -LOG_RANGE,
         LOG_RANGE,
-        36,
+        33,
         65.2,
     ),
     Fit(
@@ -180,18 +180,8 @@ ELEMENTARY = (
         lambda y: mp.sqrt(y + 0.5) / mp.erf(mp.sqrt(y + 0.5)),
         mp.mpf("-0.49999"),
         mp.mpf("0.5001"),
-        27.5,
-        56,
-    ),
-    Fit(
-        "erf_beyond",
-        "erf(x + 2.25) - 1",
-        lambda y: -mp.erfc(y + mp.mpf("2.25")),
-        one,
-        mp.mpf("-1.2501"),
-        mp.mpf("1.7"),
-        26.5,
         0,
+        56,
     ),
     Fit(
         "erf_tail",

@@ -7,13 +7,24 @@ binary logarithm, in two parts, of which the first has few digits. exp2_bits: th
 2^(n / 16). exp2_rest: what rounding these took off, relative to them.
 
 Of functions by intervals: the centre c of each, the value there, and the coefficients of (f(c + d) - f(c)) / d, lowest
-power first. The first interval is [0, 3/32], with centre 0, and less 1; then come halves of powers of two, up to those
-in LIMITS, where the function rounds to 1.
+power first. The first interval has the centre 0, and its first coefficient less 1. INTERVALS says which interval it is.
 """
 
 from __future__ import annotations
 
 from fusec.dtypes import DType
+from fusec.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """x, at most the limit, lies in the interval that the bits of x * scale + start choose, without the lowest ones."""
+
+    scale: float
+    start: float
+    limit: float
+    dropped: int
+    coefficients: int
 
 
 def table(name: str, dtype: DType) -> tuple[float, ...]:
@@ -23,7 +34,10 @@ def table(name: str, dtype: DType) -> tuple[float, ...]:
 
 LOG2_START = {"float32": 0x3F3DCCCD, "float64": 0x3FE7B9999999999A}
 
-LIMITS = {"tanh": 10.0}
+INTERVALS = {
+    "tanh": Intervals(1.625, 1.0, 9.2, 21, 5),
+    "erf": Intervals(1.0, 1.375, 4.0, 20, 5),
+}
 
 TABLES = {
     ("log2_inverse", "float32"): (
@@ -90,48 +104,73 @@ TABLES = {
         "0x1.36eae30af0cb3p-56 0x1.4a385a63d07a7p-56 -0x1.ff7128fd391fp-55"
     ),
     ("tanh_centre", "float32"): (
-        "0x1.400022p+1 0x1.bfffe6p+1 0x1.40019cp+2 0x1.bfe31ep+2 0x1.154246p+3 0x1.154246p+3 0x0p+0 0x1.c0001p-4 "
-        "0x1.400046p-3 0x1.c00002p-3 0x1.400042p-2 0x1.bfffe2p-2 0x1.3ffebp-1 0x1.c0003ap-1 0x1.3fffe4p+0 "
-        "0x1.bfffbcp+0"
+        "0x1.89d8b2p-1 0x1.13b12cp+0 0x1.62774p+0 0x1.b13b12p+0 0x1.13b148p+1 0x1.62761ap+1 0x1.b13af8p+1 "
+        "0x1.ffff4ap+1 0x1.3b1346p+2 0x1.89c22ep+2 0x1.d871c6p+2 0x1.1542dap+3 0x0p+0 0x1.d89d96p-3 0x1.89d8a4p-2 "
+        "0x1.13b128p-1"
     ),
     ("tanh_value", "float32"): (
-        "0x1.f92586p-1 0x1.ff112cp-1 0x1.fff41ap-1 0x1.ffffc8p-1 0x1.fffffep-1 0x1.fffffep-1 0x0p+0 0x1.be38e8p-4 "
-        "0x1.3d6c0cp-3 0x1.b8fd06p-3 0x1.35f9c6p-2 0x1.a57286p-2 0x1.1bf396p-1 0x1.68666ep-1 0x1.b2522cp-1 "
-        "0x1.e1fbeap-1"
+        "0x1.4affbap-1 0x1.95883ap-1 0x1.c39372p-1 0x1.de6efcp-1 0x1.f2653ep-1 0x1.fbfd22p-1 0x1.fed34p-1 "
+        "0x1.ffa816p-1 0x1.fff21ep-1 0x1.fffedp-1 0x1.ffffe6p-1 0x1.fffffep-1 0x0p+0 0x1.d066ap-3 0x1.778292p-2 "
+        "0x1.f7a036p-2"
     ),
     ("tanh_c0", "float32"): (
-        "0x1.b3af04p-6 0x1.dd389p-9 0x1.7cb814p-13 0x1.bffc1p-19 0x1.0003bp-23 0x1.0003bp-23 0x1.1a6e74p-44 "
-        "0x1.f9ec6cp-1 0x1.f3b35ap-1 0x1.e842cap-1 0x1.d11562p-1 0x1.a945c4p-1 0x1.6285c6p-1 0x1.024fep-1 "
-        "0x1.1f2548p-2 0x1.d22d8ap-4"
+        "0x1.2a03dcp-1 0x1.7d97bp-2 0x1.c6de4ep-3 0x1.03bab4p-3 0x1.ad8f6ep-5 0x1.ff6c08p-7 0x1.2c67a4p-8 "
+        "0x1.5f89c2p-10 0x1.bc3788p-13 0x1.2ffd26p-16 0x1.9ffb88p-20 0x1.001934p-23 -0x1.18ce32p-28 0x1.e5ac5ep-1 "
+        "0x1.bb2606p-1 0x1.842722p-1"
     ),
     ("tanh_c1", "float32"): (
-        "-0x1.add97cp-6 -0x1.dc5ad4p-9 -0x1.7cf02p-13 -0x1.c048bap-19 -0x1.ffd80ap-24 -0x1.ffd80ap-24 -0x1.16844p-34 "
-        "-0x1.b8ed2cp-4 -0x1.35cbfep-3 -0x1.a48abp-3 -0x1.19924ap-2 -0x1.5e0efep-2 -0x1.893b36p-2 -0x1.6ba7bp-2 "
-        "-0x1.e72966p-3 -0x1.b6d91ep-4"
+        "-0x1.8152c4p-2 -0x1.2e3f98p-2 -0x1.913194p-3 -0x1.e5682ep-4 -0x1.a21f58p-5 -0x1.fb53b4p-7 -0x1.2ba6e4p-8 "
+        "-0x1.5f3944p-10 -0x1.ba7344p-13 -0x1.2ecf04p-16 -0x1.9e601ap-20 -0x1.fe3386p-24 0x1.4e0cfap-20 -0x1.b884fp-3 "
+        "-0x1.450302p-2 -0x1.7dcdb4p-2"
     ),
     ("tanh_c2", "float32"): (
-        "0x1.16dd54p-6 0x1.3c695ap-9 0x1.fbdb06p-14 0x1.2adc58p-19 0x1.54dc6cp-24 0x1.54dc6cp-24 -0x1.555554p-2 "
-        "-0x1.45460ap-2 -0x1.352036p-2 -0x1.183afcp-2 -0x1.c1a45ep-3 -0x1.16e21p-3 -0x1.243dfcp-6 0x1.4f15ap-4 "
-        "0x1.bba472p-4 0x1.01ba6p-4"
+        "0x1.9353f6p-5 0x1.c0c85p-4 0x1.9472cp-4 0x1.186f1cp-4 0x1.07df6p-5 0x1.4cedep-7 0x1.8db702p-9 0x1.d3ae98p-11 "
+        "0x1.270462p-13 0x1.93f9ecp-17 0x1.14789cp-20 0x1.5150a2p-24 -0x1.5564f2p-2 -0x1.11d7dcp-2 -0x1.607ed6p-3 "
+        "-0x1.1bfba4p-4"
     ),
     ("tanh_c3", "float32"): (
-        "-0x1.07cecap-7 -0x1.39ef8cp-10 -0x1.f5906ep-15 -0x1.273b84p-20 -0x1.56ffap-25 -0x1.56ffap-25 -0x1.537968p-21 "
-        "0x1.20b7cep-4 0x1.8e2da6p-4 0x1.04dcccp-3 0x1.43d322p-3 0x1.5c26d2p-3 0x1.1a6a86p-3 0x1.f20868p-5 "
-        "-0x1.9c5594p-7 -0x1.8167f6p-6"
+        "0x1.7f913ep-4 0x1.92750ap-7 -0x1.5ecb86p-6 -0x1.8f4b9cp-6 -0x1.d899e2p-7 -0x1.4762p-8 -0x1.913812p-10 "
+        "-0x1.db468p-12 -0x1.3ef904p-14 -0x1.b4f0c4p-18 -0x1.2afa1cp-21 -0x1.6e3ff8p-25 0x1.f30f06p-11 0x1.0ddb48p-3 "
+        "0x1.58b11p-3 0x1.439dd2p-3"
     ),
     ("tanh_c4", "float32"): (
-        "0x1.7711d4p-9 0x1.ef0184p-12 0x1.91025ap-16 0x1.d8a61ap-22 0x1.19731cp-26 0x1.19731cp-26 0x1.111a7ap-3 "
-        "0x1.ec2fd8p-4 0x1.b74a2cp-4 0x1.5c1a0ap-4 0x1.74cb8ap-5 -0x1.90c5a4p-8 -0x1.c3b72p-5 -0x1.e21e4ep-5 "
-        "-0x1.3ab802p-6 0x1.e4ad08p-9"
+        "-0x1.027192p-4 -0x1.33078ap-5 -0x1.26631p-7 0x1.68ea48p-9 0x1.1c2c54p-8 0x1.e7d9eap-10 0x1.3a7066p-11 "
+        "0x1.79b5cp-13 0x1.fbeeb4p-16 0x1.5b4a9ap-19 0x1.da14aap-23 0x1.4387eap-26 0x1.0649a2p-3 0x1.4bd34p-4 "
+        "0x1.e6224cp-7 -0x1.2dfb1ep-5"
     ),
-    ("tanh_c5", "float32"): (
-        "-0x1.6e6eaap-11 -0x1.495abap-13 -0x1.34f00ep-17 -0x1.6cffc6p-23 -0x1.666522p-28 -0x1.666522p-28 "
-        "-0x1.046a36p-12 -0x1.3f3d0cp-5 -0x1.acc4e6p-5 -0x1.0b534ap-4 -0x1.2877c6p-4 -0x1.f8d8e4p-5 -0x1.8a186ap-6 "
-        "0x1.a8ec6cp-7 0x1.ee1b2p-7 0x1.111ad4p-9"
+    ("erf_centre", "float32"): (
+        "0x1.8000a6p-1 0x1.fffffap-1 0x1.3ffff4p+0 0x1.800002p+0 0x1.c0005p+0 0x1.ffff8p+0 0x1.200016p+1 "
+        "0x1.3fff94p+1 0x1.70002p+1 0x1.b04944p+1 0x1.ea9348p+1 0x0p+0 0x1.800006p-3 0x1.3ffffep-2 0x1.c0000ep-2 "
+        "0x1.1fffd6p-1"
     ),
-    ("tanh_c6", "float32"): (
-        "0x1.f00a4cp-15 0x1.5ef87p-15 0x1.5f21fp-19 0x1.9efc9ep-25 0x1.ed2b76p-31 0x1.ed2b76p-31 -0x1.ae4f4cp-5 "
-        "-0x1.7065ep-5 -0x1.2aac0cp-5 -0x1.6f5356p-6 -0x1.ee7f32p-13 0x1.702e64p-6 0x1.e3813p-6 0x1.6dab28p-7 "
-        "-0x1.208916p-8 -0x1.02555ep-9"
+    ("erf_value", "float32"): (
+        "0x1.6c1d02p-1 0x1.af7678p-1 0x1.d88658p-1 0x1.eea556p-1 0x1.f92d1p-1 0x1.fd9adcp-1 0x1.ff4048p-1 "
+        "0x1.ffcaa8p-1 0x1.fff9bap-1 0x1.ffffc4p-1 0x1.fffffep-1 0x0p+0 0x1.ac45eap-3 0x1.5da9f2p-2 0x1.db082ap-2 "
+        "0x1.25b886p-1"
+    ),
+    ("erf_c0", "float32"): (
+        "0x1.492da4p-1 0x1.a911fcp-2 0x1.e46568p-3 0x1.e72366p-4 0x1.b05354p-5 0x1.529e42p-6 0x1.d412cep-8 "
+        "0x1.1d87cep-9 0x1.305876p-12 0x1.a5ae36p-17 0x1.f86986p-22 0x1.06eba8p-3 0x1.16e2d6p+0 0x1.05fd4p+0 "
+        "0x1.dd1676p-1 0x1.a50774p-1"
+    ),
+    ("erf_c1", "float32"): (
+        "-0x1.edc452p-2 -0x1.a9121ep-2 -0x1.2ec018p-2 -0x1.6d5bf2p-3 -0x1.7a4a7cp-4 -0x1.529e12p-5 -0x1.074902p-6 "
+        "-0x1.64e2d8p-8 -0x1.b4219p-11 -0x1.611322p-15 -0x1.e04e5ep-20 0x1.df2652p-23 -0x1.a25428p-3 -0x1.477c72p-2 "
+        "-0x1.a1739cp-2 -0x1.d9a804p-2"
+    ),
+    ("erf_c2", "float32"): (
+        "0x1.b6de72p-6 0x1.1b5f02p-3 0x1.571c76p-3 0x1.1c2ab8p-3 0x1.7149a6p-4 0x1.8b0f16p-5 0x1.63ef5ep-6 "
+        "0x1.11a014p-7 0x1.893afap-10 0x1.7c76b2p-14 0x1.32cb32p-18 -0x1.812ab8p-2 -0x1.59b428p-2 -0x1.1917aap-2 "
+        "-0x1.889bb4p-3 -0x1.9c42f8p-4"
+    ),
+    ("erf_c3", "float32"): (
+        "0x1.335102p-3 0x1.1bcfcap-4 -0x1.7318e4p-8 -0x1.69a6dep-5 -0x1.88541ap-5 -0x1.1a15eap-5 -0x1.39c496p-6 "
+        "-0x1.1cb246p-7 -0x1.04c63ap-9 -0x1.4304ccp-13 -0x1.26a2a4p-17 0x1.0e44ap-12 0x1.97c87p-4 0x1.319bc2p-3 "
+        "0x1.6b9914p-3 0x1.752fa8p-3"
+    ),
+    ("erf_c4", "float32"): (
+        "-0x1.af779ep-5 -0x1.19753cp-4 -0x1.8192eap-5 -0x1.ebf4fcp-7 0x1.a5c41ap-8 0x1.a97c8p-7 0x1.5c8936p-7 "
+        "0x1.920192p-8 0x1.d26468p-10 0x1.72bc06p-13 0x1.366ebcp-17 0x1.c70458p-4 0x1.80fb5cp-4 0x1.046aeep-4 "
+        "0x1.b96cb6p-6 -0x1.617d24p-7"
     ),
 }

@@ -7,23 +7,23 @@ from fusec.math.body import call, guard, write
 from fusec.math.exponential import clamp
 from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two
 from fusec.math.pairs import Pair, pair_sqrt, quick_sum, two_product
-from fusec.math.tabulated import exp2_by_table, log2_by_table, times
+from fusec.math.tabulated import exp2_by_table, exp2_of_product, log2_by_table, times
 from fusec.math.value import Value, fma, sqrt, trunc, where
 
 
 def pow_(x: Value, y: Value) -> Value:
     """x^y as 2^(y log2 |x|) by tables; special cases as in C99, Annex F.
 
-    Greatest error seen: float32 0.78 ulp, float64 0.78 ulp.
+    Greatest error seen: float32 0.82 ulp, float64 0.78 ulp.
     """
     form, size = format_of(x), abs(x)
-    exponent = times(log2_by_table(size), y)
-    result = exp2_by_table(exponent).value()
-    near = abs(exponent.hi) < form.bias - 1.25  # the result is certainly normal
+    power, exponent = exp2_of_product(log2_by_table(size), y)
+    result = power.value()
+    near = abs(exponent) < form.bias - 1.25  # the result is certainly normal
     infinity = (2 * form.bias + 1) << form.mantissa
     normal = x.bits - (1 << form.mantissa) < infinity - (1 << form.mantissa)  # x is, and positive
     limits = write(f"fusec_pow_limits_{x.dtype}", (x.dtype,) * 4, _power_limits)
-    return guard(~(normal & near), call(limits, x, y, result, exponent.hi), result)
+    return guard(~(normal & near), call(limits, x, y, result, exponent), result)
 
 
 def _power_far(size: Value, y: Value) -> Value:

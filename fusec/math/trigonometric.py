@@ -38,11 +38,9 @@ def reduce_usual(size: Value) -> Angle:
     shifted = fma(size, parts("two_over_pi", form.dtype)[0], form.magic)
     count = shifted - form.magic
     exact = fma(count, -first, size)
-    product = two_product(count, exact.like(second))
-    rest = exact - product.hi
-    lost = (
-        (exact - rest) - product.hi
-    ) - product.lo  # exact is a multiple of the product's last place, so none is lost
+    rest = exact - count * second
+    # exact is a multiple of the product's last place: so is its difference to rest, which is exact therefore
+    lost = fma(count, -second, exact - rest)
     return Angle(shifted.bits, Pair(rest, fma(count, -third, lost)))
 
 

@@ -1,12 +1,14 @@
 """The constant tables hold what the definitions that use them rely on."""
 
+from collections.abc import Callable
+
 import mpmath as mp
 import numpy as np
 import pytest
 
 from fusec.dtypes import FLOAT32, FLOAT64, DType
 from fusec.math.formats import FORMATS
-from fusec.math.lookups import LIMITS, LOG2_START, table
+from fusec.math.lookups import INTERVALS, LOG2_START, table
 
 BOTH = pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=repr)
 WORD = {FLOAT32: np.uint32, FLOAT64: np.uint64}
@@ -55,10 +57,33 @@ def test_adding_a_number_of_sixteenths_to_the_bits_gives_that_power_of_two(dtype
         assert abs(whole / power - 1) < 2.0 ** -(2 * form.mantissa)
 
 
-def test_the_hyperbolic_tangent_is_almost_a_float_where_its_table_has_it() -> None:
-    centres, values = table("tanh_centre", FLOAT32), table("tanh_value", FLOAT32)
-    assert max(centres) < LIMITS["tanh"]
-    assert min(centres) == 0
-    with mp.workprec(200):
-        for centre, value in zip(centres, values, strict=True):
-            assert abs(mp.tanh(centre) - value) <= 2.0**-30 * value
+def interval_of(name: str, x: np.ndarray) -> np.ndarray:
+    """The entries that a definition by intervals takes for float32 numbers."""
+    rule = INTERVALS[name]
+    shifted = (x.astype(np.float64) * rule.scale + rule.start).astype(np.float32)
+    return (shifted.view(np.uint32) >> rule.dropped) & 15
+
+
+@pytest.mark.parametrize(("name", "function"), [("tanh", mp.tanh), ("erf", mp.erf)])
+def test_polynomials_of_intervals_stay_within_a_third_of_the_last_place(
+    name: str, function: Callable[[mp.mpf], mp.mpf]
+) -> None:
+    rule = INTERVALS[name]
+    x = np.linspace(0, rule.limit, 1500, dtype=np.float32)[1:]
+    for at, i in zip(x, interval_of(name, x), strict=True):
+        distance = mp.mpf(float(at)) - table(f"{name}_centre", FLOAT32)[i]
+        powers = (table(f"{name}_c{power}", FLOAT32)[i] * distance**power for power in range(rule.coefficients))
+        slope = sum(powers, mp.mpf(0))
+        value = max(table(f"{name}_value", FLOAT32)[i], distance) + distance * slope
+        exact = function(mp.mpf(float(at)))
+        assert abs(value - exact) < 0.33 * float(np.spacing(np.float32(float(exact) * (1 - 2.0**-25)))), at
+
+
+@pytest.mark.parametrize("name", INTERVALS)
+def test_distances_are_less_than_values_but_in_the_first_interval(name: str) -> None:
+    x = np.linspace(0, INTERVALS[name].limit, 100_001, dtype=np.float32)
+    number = interval_of(name, x)
+    distance = x - np.array(table(f"{name}_centre", FLOAT32), np.float32)[number]
+    assert np.array_equal(
+        distance > np.array(table(f"{name}_value", FLOAT32), np.float32)[number], (x > 0) & (number == number[0])
+    )
