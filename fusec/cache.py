@@ -226,6 +226,7 @@ def pack_kernel(kernel: Kernel, object_bytes: bytes) -> bytes:
             "wide": layout.wide,
             "aligned": layout.aligned,
             "streaming": layout.streaming,
+            "tiled": layout.tiled,
         },
         "lanes": kernel.lanes,
         "cost": kernel.cost,

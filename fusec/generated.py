@@ -34,6 +34,7 @@ class Layout:
     wide: positions or byte offsets may need 64 bits.
     aligned: every pointer of a UNIT operand is a multiple of this many bytes (its element size at least).
     streaming: the outputs exceed the last-level cache, so that writing around it pays.
+    tiled: the axes that operands run along are so long that turning squares of them pays.
     """
 
     ndim: int
@@ -43,6 +44,7 @@ class Layout:
     wide: bool = False
     aligned: int = 1
     streaming: bool = False
+    tiled: bool = False
 
     def step(self, param: str) -> tuple[Step, ...]:
         """The steps of one non-raw array parameter."""
@@ -54,6 +56,7 @@ class Layout:
         steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
         raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
         flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
+        flags += "t" if self.tiled else ""
         flags += f"a{self.aligned}"
         return f"{self.ndim}:{steps};{raw};{flags}"
 

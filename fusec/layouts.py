@@ -16,6 +16,7 @@ from fusec.records import dataclass
 Shape = tuple[int, ...]
 
 LISTED = 4096  # elements that are listed to see whether they overlap
+TILE = 32  # elements along both sides of a square that is turned
 WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
 
 
@@ -199,7 +200,19 @@ def make_layout(
         widest = max(widest, bounds(view)[1] - bounds(view)[0])
     described = tuple((name, (len(view.shape), is_c_contiguous(view))) for name, view in raw)
     aligned = _common_alignment(space, [view for _, view in arrays], [view for _, view in raw], vectors)
-    return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, streaming)
+    units = [view.dtype.nbytes for _, view in arrays]
+    tiled = vectors and _is_tiled(space, units)
+    return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, streaming, tiled)
+
+
+def _is_tiled(space: Nest, units: Sequence[int]) -> bool:
+    """Whether operands run along another axis than the last one, and all these axes have the length of a tile."""
+    axes = {
+        row.index(unit)
+        for row, unit in zip(space.strides, units, strict=True)
+        if unit in row and row[-1] not in (0, unit)
+    }
+    return bool(axes) and min(space.extents[axis] for axis in (*axes, -1)) >= TILE
 
 
 def _common_alignment(space: Nest, arrays: Sequence[View], raw: Sequence[View], vectors: bool) -> int:

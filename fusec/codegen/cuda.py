@@ -13,6 +13,7 @@ from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
 from fusec.codegen.c_family.strips import strip_loop
+from fusec.codegen.c_family.tiles import tile_loop
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.dtypes import (
     BFLOAT16,
@@ -288,6 +289,8 @@ def _frame(frame: Frame) -> list[Part]:
         lines += _grouped_loop(frame, inside, threads, f"({first})", long, size)
     elif frame.strip:
         lines += strip_loop(frame, frame.strip, inside, threads, first, long)
+    elif frame.tiles:
+        lines = tile_loop(frame, frame.tiles, inside, long, BARRIER)
     else:
         lines += [f"for ({long}{at} = {first}; {at} < {size}; {at} += {threads}) {{"]
         lines += [*indented([*frame.coordinates(at), *inside, *frame.body], 1), "}"]

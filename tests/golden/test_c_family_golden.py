@@ -23,6 +23,8 @@ NAMES = {
     "saxpy on 1000": "saxpy",
     "saxpy transposed": "saxpy_strided",
     "saxpy three axes wide": "saxpy_wide",
+    "saxpy turned in squares": "saxpy_turned",
+    "python nearest (21, 19)": "stencil",
     "counted loop": "counted_loop",
     "two steps": "two_steps",
     "else chain": "else_chain",

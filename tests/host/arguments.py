@@ -9,6 +9,7 @@ from guarded import Guarded
 from fusec.dtypes import COMPLEX128
 from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.ir.loops import Program
+from fusec.layouts import TILE
 
 
 def broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -21,6 +22,7 @@ def layout_of(
 ) -> Layout:
     """The layout of a call whose axes are not merged; arrays are taken to be aligned as said."""
     steps, raw = [], []
+    turned = set()
     for param in program.arrays:
         array = arrays[param.name]
         if param.raw:
@@ -30,10 +32,12 @@ def layout_of(
         row = []
         for axis, stride in enumerate(strides):
             inner = axis == len(strides) - 1
-            unit = stride == array.itemsize and inner
+            unit = stride == array.itemsize
             row.append(Step.UNIT if unit else Step.ZERO if stride == 0 and inner else Step.ANY)
         steps.append((param.name, tuple(row)))
-    return Layout(max(len(shape), 1), tuple(steps), tuple(raw), True, wide, aligned)
+        turned |= {axis for axis, step in enumerate(row) if step is Step.UNIT and row[-1] is Step.ANY}
+    tiled = bool(turned) and min(shape[axis] for axis in (*turned, -1)) >= TILE
+    return Layout(max(len(shape), 1), tuple(steps), tuple(raw), True, wide, aligned, tiled=tiled)
 
 
 def value_of(

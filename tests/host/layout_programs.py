@@ -64,6 +64,8 @@ def layout_cases() -> list[Case]:
         "repeated": {"x": floats(1), "y": floats(30), "z": floats(30)},
         "strided output": {"x": floats(30), "y": floats(30), "z": floats(60)[::2]},
         "transposed": {"x": floats(20, 30).T, "y": floats(20), "z": floats(30, 20)},
+        "turned in squares": {"x": floats(33, 40).T, "y": floats(33), "z": floats(40, 33)},
+        "turned beside others": {"x": floats(33, 2, 35).T, "y": floats(33, 1, 35).T, "z": floats(35, 2, 33)},
         "broadcast rows": {"x": floats(1, 20), "y": floats(30, 1), "z": floats(30, 20)},
         "one row for all": {"x": floats(3, 5, 8), "y": floats(8), "z": floats(3, 5, 8)},
         "padded rows": {"x": floats(7, 12)[:, :9], "y": floats(7, 1), "z": floats(7, 12)[:, :9]},

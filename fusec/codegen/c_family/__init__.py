@@ -15,6 +15,7 @@ from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import Statements, harmless
 from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
+from fusec.codegen.c_family.tiles import Tiles, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.generated import Fp, Kernel, Layout, Step
@@ -22,10 +23,12 @@ from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt, is_shared
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import is_elementary, operands, statements
+from fusec.layouts import TILE
 from fusec.records import replace
 
 VECTOR_BYTES = 16  # the widest load every GPU has
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
+TILE_LANES = 4  # elements of a square for each of 256 threads
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
@@ -144,6 +147,10 @@ def _kernel(
     for group in groups:
         places.use("pointer", group.array.name)
         places.grouped[group.array.name] = Piece(f"{group.name}.v", POSTFIX)
+    tiles = _tiles(program, layout, spelling, scope)
+    for array, square in tiles.arrays if tiles else ():
+        places.use("pointer", array.name)
+        places.grouped[array.name], places.lane = Piece(f"{square}[{tiles.along}]", POSTFIX), tiles.across
     for axis in range(1, layout.ndim):
         places.use("extent", "", axis)
     label = scope.fresh("next_element")
@@ -153,7 +160,7 @@ def _kernel(
     printer = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
     printer.block(body, 0)
     strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
-    lanes = strip.rows if strip else lanes
+    lanes = strip.rows if strip else TILE_LANES if tiles else lanes
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
     lines = [*indented_block(printer.lines), f"{label}:;"] if jumps else printer.lines
     return Frame(
@@ -170,7 +177,18 @@ def _kernel(
         lanes,
         names,
         strip=strip,
+        tiles=tiles,
     )
+
+
+def _tiles(program: Program, layout: Layout, spelling: Spelling, names: Names) -> Tiles | None:
+    """What goes through shared memory, on targets that group neighbours where that pays."""
+    found = turned(program, layout) if spelling.groups else None
+    if found is None:
+        return None
+    axis, arrays = found
+    squares = [(array, names.fresh(f"{array.name}_tile")) for array in arrays]
+    return Tiles(axis, squares, names.fresh("along"), names.fresh("across"))
 
 
 def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Names) -> Strip | None:
@@ -239,6 +257,7 @@ def _notes(frame: Frame) -> tuple[str, ...]:
     """What was specialised."""
     notes = [f"layout {frame.layout.key}"]
     notes += [f"{frame.lanes} rows a thread"] if frame.strip else []
+    notes += [f"squares of {TILE} x {TILE} elements, turned in shared memory"] if frame.tiles else []
     notes += [f"{frame.lanes} elements a thread, loaded {VECTOR_BYTES} bytes at once"] if frame.groups else []
     notes += [f"blocks of {block_text(frame.program)}"] if frame.program.block else []
     notes += ["64-bit positions"] if frame.is_long else ["32-bit positions"]

@@ -12,6 +12,7 @@ from fusec.codegen.c_family.places import Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.codegen.c_family.strips import Strip
+from fusec.codegen.c_family.tiles import Tiles
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.generated import Fp, Layout, Slot
 from fusec.ir.expr import Struct
@@ -44,7 +45,7 @@ class Frame:
     body: lines for one element, not indented. scalars: parameters passed by value, with their names in the body.
     copied: those of them that the body changes, so that every element needs its own. lanes: elements a thread takes.
     locals: the names of locals. above: structs, helper functions and functions, by name. fp: the floating-point mode.
-    strip: what a thread does with several rows of the interior at once.
+    strip: what a thread does with several rows of the interior at once. tiles: arrays that go through shared memory.
     """
 
     program: Program
@@ -62,6 +63,7 @@ class Frame:
     above: list[Part] = field(default_factory=list)
     fp: Fp = "strict"
     strip: Strip | None = None
+    tiles: Tiles | None = None
 
     @property
     def slots(self) -> list[tuple[Slot, str]]:

@@ -130,6 +130,10 @@ class Places:
             return Place(self.grouped[param], name(self.lane))
         return self._element(param, {})
 
+    def own_element(self, param: str) -> Place:
+        """The current element of a non-raw array, where it is in memory."""
+        return self._element(param, {})
+
     def row(self, param: str) -> str:
         """The address of the first element of the current row of a non-raw array that is dense along it."""
         base, (*steps, _) = self.use("pointer", param), self.layout.step(param)

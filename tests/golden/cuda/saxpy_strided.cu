@@ -1,5 +1,5 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
-// layout 2:x=ss,y=s1,z=s1;;a16
+// layout 2:x=1s,y=s1,z=s1;;a16
 // needs fewer than 2^31 elements, and bytes from end to end of an array
 // exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
@@ -13,7 +13,6 @@ extern "C" __global__ void __launch_bounds__(256) saxpy(
     long long extent1,
     float a,
     const float* x_data,
-    long long x_stride0,
     long long x_stride1,
     const float* y_data,
     long long y_stride0,
@@ -24,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(256) saxpy(
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += threads) {
         const unsigned i0 = i / (unsigned)extent1;
         const unsigned i1 = i % (unsigned)extent1;
-        const float x = *fusec_moved(x_data, i0 * x_stride0 + i1 * x_stride1);
+        const float x = fusec_moved(x_data, i1 * x_stride1)[i0];
         const float y = fusec_moved(y_data, i0 * y_stride0)[i1];
         float z = 0.0f;
         // 1: float d = a * x;

@@ -1,5 +1,5 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
-// layout 3:x=ss1,y=ss0,z=sss;;wa16
+// layout 3:x=ss1,y=s10,z=1ss;;wa16
 // exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // the address some bytes further on
@@ -17,9 +17,7 @@ extern "C" __global__ void __launch_bounds__(256) saxpy(
     long long x_stride1,
     const float* y_data,
     long long y_stride0,
-    long long y_stride1,
     float* z_data,
-    long long z_stride0,
     long long z_stride1,
     long long z_stride2)
 {
@@ -29,12 +27,12 @@ extern "C" __global__ void __launch_bounds__(256) saxpy(
         const long long i1 = i / extent2 % extent1;
         const long long i2 = i % extent2;
         const float x = fusec_moved(x_data, i0 * x_stride0 + i1 * x_stride1)[i2];
-        const float y = *fusec_moved(y_data, i0 * y_stride0 + i1 * y_stride1);
+        const float y = fusec_moved(y_data, i0 * y_stride0)[i1];
         float z = 0.0f;
         // 1: float d = a * x;
         const float d = a * x;
         // 2: z = d + y;
         z = d + y;
-        *fusec_moved(z_data, i0 * z_stride0 + i1 * z_stride1 + i2 * z_stride2) = z;
+        fusec_moved(z_data, i1 * z_stride1 + i2 * z_stride2)[i0] = z;
     }
 }

@@ -1,5 +1,5 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
-// layout 2:x=ss,y=s1,z=s1;;a16
+// layout 2:x=1s,y=s1,z=s1;;a16
 // needs fewer than 2^31 elements, and bytes from end to end of an array
 // exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
@@ -16,7 +16,6 @@ struct saxpy_arguments {
     long size;
     long extent1;
     float a;
-    long x_stride0;
     long x_stride1;
     long y_stride0;
     long z_stride0;
@@ -32,7 +31,6 @@ kernel void saxpy(
     const long size = arguments.size;
     const long extent1 = arguments.extent1;
     const float a = arguments.a;
-    const long x_stride0 = arguments.x_stride0;
     const long x_stride1 = arguments.x_stride1;
     const long y_stride0 = arguments.y_stride0;
     const long z_stride0 = arguments.z_stride0;
@@ -40,7 +38,7 @@ kernel void saxpy(
     if (i >= size) return;
     const uint i0 = i / (uint)extent1;
     const uint i1 = i % (uint)extent1;
-    const float x = *fusec_moved(x_data, i0 * x_stride0 + i1 * x_stride1);
+    const float x = fusec_moved(x_data, i1 * x_stride1)[i0];
     const float y = fusec_moved(y_data, i0 * y_stride0)[i1];
     float z = 0.0f;
     // 1: float d = a * x;

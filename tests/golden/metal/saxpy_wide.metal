@@ -1,5 +1,5 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
-// layout 3:x=ss1,y=ss0,z=sss;;wa16
+// layout 3:x=ss1,y=s10,z=1ss;;wa16
 // exact bits: by the pragmas from Metal 3.2 on; before, turn fast math (fastMathEnabled) and contraction off
 #include <metal_stdlib>
 #pragma METAL fp math_mode(safe)
@@ -19,8 +19,6 @@ struct saxpy_arguments {
     long x_stride0;
     long x_stride1;
     long y_stride0;
-    long y_stride1;
-    long z_stride0;
     long z_stride1;
     long z_stride2;
 };
@@ -40,8 +38,6 @@ kernel void saxpy(
     const long x_stride0 = arguments.x_stride0;
     const long x_stride1 = arguments.x_stride1;
     const long y_stride0 = arguments.y_stride0;
-    const long y_stride1 = arguments.y_stride1;
-    const long z_stride0 = arguments.z_stride0;
     const long z_stride1 = arguments.z_stride1;
     const long z_stride2 = arguments.z_stride2;
     const long i = (long)position.y * grid.x + position.x;
@@ -50,11 +46,11 @@ kernel void saxpy(
     const long i1 = i / extent2 % extent1;
     const long i2 = i % extent2;
     const float x = fusec_moved(x_data, i0 * x_stride0 + i1 * x_stride1)[i2];
-    const float y = *fusec_moved(y_data, i0 * y_stride0 + i1 * y_stride1);
+    const float y = fusec_moved(y_data, i0 * y_stride0)[i1];
     float z = 0.0f;
     // 1: float d = a * x;
     const float d = a * x;
     // 2: z = d + y;
     z = d + y;
-    *fusec_moved(z_data, i0 * z_stride0 + i1 * z_stride1 + i2 * z_stride2) = z;
+    fusec_moved(z_data, i1 * z_stride1 + i2 * z_stride2)[i0] = z;
 }

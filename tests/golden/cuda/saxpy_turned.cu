@@ -1,0 +1,54 @@
+// saxpy(float32 a, float32 x, float32 y) -> (float32 z)
+// layout 2:x=1s,y=s1,z=s1;;ta16, 4 elements at once
+// needs fewer than 2^31 elements, and bytes from end to end of an array
+// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
+
+// the address some bytes further on
+template <class T> static __device__ T* fusec_moved(T* base, long long nbytes) {
+    return (T*)((char*)base + nbytes);
+}
+
+extern "C" __global__ void __launch_bounds__(256) saxpy(
+    long long size,
+    long long extent0,
+    long long extent1,
+    float a,
+    const float* x_data,
+    long long x_stride1,
+    const float* y_data,
+    long long y_stride0,
+    float* z_data,
+    long long z_stride0)
+{
+    __shared__ float x_tile[32][33];
+    const unsigned tiles = (unsigned)size / (unsigned)extent0 / (unsigned)extent1 * (((unsigned)extent0 + 31) / 32) * (((unsigned)extent1 + 31) / 32);
+    for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const unsigned begin_2 = (unsigned)tile % (((unsigned)extent1 + 31) / 32) * 32;
+        const unsigned begin = (unsigned)tile / (((unsigned)extent1 + 31) / 32) % (((unsigned)extent0 + 31) / 32) * 32;
+        #pragma unroll 4
+        for (unsigned k = threadIdx.x; k < 1024; k += blockDim.x) {
+            const unsigned along = k % 32, across = k / 32;
+            const unsigned i0 = begin + along;
+            const unsigned i1 = begin_2 + across;
+            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1) continue;
+            x_tile[along][across] = fusec_moved(x_data, i1 * x_stride1)[i0];
+        }
+        __syncthreads();
+        #pragma unroll 4
+        for (unsigned k = threadIdx.x; k < 1024; k += blockDim.x) {
+            const unsigned along = k / 32, across = k % 32;
+            const unsigned i0 = begin + along;
+            const unsigned i1 = begin_2 + across;
+            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1) continue;
+            const float x = x_tile[along][across];
+            const float y = fusec_moved(y_data, i0 * y_stride0)[i1];
+            float z = 0.0f;
+            // 1: float d = a * x;
+            const float d = a * x;
+            // 2: z = d + y;
+            z = d + y;
+            fusec_moved(z_data, i0 * z_stride0)[i1] = z;
+        }
+        __syncthreads();
+    }
+}
