@@ -100,7 +100,9 @@ def fingerprint() -> str:
 
 # Note [State of arithmetic]: a thread may round another way, or flush subnormal numbers to zero, as code built with
 # -ffast-math makes the thread do that loads it. A kernel must not see it, so its entry looks at the state, some 4 ns,
-# and where that is unusual sets the usual one meanwhile. 65472, or 0xFFC0: all of MXCSR but its flags.
+# and where that is unusual sets the usual one meanwhile. 65472, or 0xFFC0: all of MXCSR but its flags. All of AArch64's
+# FPCR is modes, 0 the usual ones; flags are in FPSR. Calls between two states are not inlined, since LLVM would be free
+# to move arithmetic out of there. The text for AArch64 compiles, but has not yet run on such a processor.
 _ENTRY_X86 = """
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -118,21 +120,45 @@ as_is:
 changed:
   store i32 8064, ptr %usual
   call void @llvm.x86.sse.ldmxcsr(ptr %usual)
-  call void @"{name}.body"(i64 %lo, i64 %hi, ptr %args)
+  call void @"{name}.body"(i64 %lo, i64 %hi, ptr %args) noinline
   call void @llvm.x86.sse.ldmxcsr(ptr %before)
   ret void
 }}
 """
 
 
+_ENTRY_AARCH64 = """
+declare i64 @llvm.aarch64.get.fpcr()
+declare void @llvm.aarch64.set.fpcr(i64)
+define void @"{name}"(i64 %lo, i64 %hi, ptr %args) nounwind {{
+  %before = call i64 @llvm.aarch64.get.fpcr()
+  %plain = icmp eq i64 %before, 0
+  br i1 %plain, label %as_is, label %changed
+as_is:
+  tail call void @"{name}.body"(i64 %lo, i64 %hi, ptr %args)
+  ret void
+changed:
+  call void @llvm.aarch64.set.fpcr(i64 0)
+  call void @"{name}.body"(i64 %lo, i64 %hi, ptr %args) noinline
+  call void @llvm.aarch64.set.fpcr(i64 %before)
+  ret void
+}}
+"""
+ENTRIES = {"x86_64": _ENTRY_X86, "i686": _ENTRY_X86, "aarch64": _ENTRY_AARCH64, "arm64": _ENTRY_AARCH64}
+
+
 def _text(kernel: Kernel) -> str:
     """The kernel's text, behind an entry that sees to the state of arithmetic where it is known how."""
-    if not processor().triple.startswith(("x86_64", "i686")):
-        return kernel.source
+    entry = ENTRIES.get(processor().architecture)
+    return kernel.source if entry is None else guarded(kernel, entry)
+
+
+def guarded(kernel: Kernel, entry: str) -> str:
+    """The kernel's text, behind an entry of its name."""
     head = re.compile(rf'^define void @"?{re.escape(kernel.name)}"?\(', re.MULTILINE)
     body, count = head.subn(lambda _: f'define internal void @"{kernel.name}.body"(', kernel.source)
     assert count == 1, f"{kernel.name} is defined once"
-    return body + _ENTRY_X86.format(name=kernel.name)
+    return body + entry.format(name=kernel.name)
 
 
 def _effort(kernel: Kernel) -> jit.Effort:

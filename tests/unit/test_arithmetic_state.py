@@ -2,10 +2,18 @@
 
 import ctypes
 import platform
+import re
 import subprocess
 import sys
 
+import llvmlite.binding as llvm
 import pytest
+
+from fusec import pipeline
+from fusec.codegen import llvm as codegen
+from fusec.dtypes import FLOAT32
+from fusec.generated import Layout, Step
+from fusec.runtime.cpu import engine
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 SCRIPT = """
@@ -34,3 +42,19 @@ def test_the_rounding_mode_of_the_caller_does_not_matter(threads, tmp_path):
     settings = {"FUSEC_NUM_THREADS": threads, "FUSEC_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_on_aarch64_the_modes_are_read_set_and_restored() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    definition = pipeline.Definition("float32 x", "float32 z", "z = x + 1", "add")
+    layout = Layout(1, (("x", (Step.UNIT,)), ("z", (Step.UNIT,))), (), aligned=16)
+    spec = pipeline.Specialisation((("x", FLOAT32), ("z", FLOAT32)), frozenset(), layout)
+    kernel = codegen.generate(pipeline.program_of(definition, spec), layout, vector_bits=128)
+    module = llvm.parse_assembly(engine.guarded(kernel, engine.ENTRIES["aarch64"]), llvm.create_context())
+    module.verify()
+    target = llvm.Target.from_triple("aarch64-unknown-linux-gnu").create_target_machine(opt=3)
+    text = target.emit_assembly(module)
+    entry = text[text.rindex("fusec.add:") :]
+    assert re.findall(r"\b(mrs|msr|bl|b)\s", entry) == ["mrs", "msr", "bl", "msr", "b"]
+    assert re.search(r"msr\s+FPCR, xzr\s+bl", entry), "the usual modes are 0"
