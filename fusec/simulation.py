@@ -36,8 +36,14 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., object]:
     NumPy scalars: print, breakpoint() and exceptions work there, and may stand in it.
     Raises FusecTypeError for what is no kernel, and for kernels made of texts if python is set.
     """
+    reduces = getattr(kernel, "simulated", None)
+    if reduces is not None and not isinstance(kernel, type):
+        if python:
+            raise CannotSimulate("a reduction in Python", "leave python=True out: the interpreter runs it").at()
+        return briefly(reduces)
     if not isinstance(kernel, (Elementwise, ElementwiseKernel)):
-        raise CannotSimulate(type(kernel).__name__, "pass a kernel: ElementwiseKernel, or a decorated function").at()
+        cure = "pass a kernel: ElementwiseKernel, ReductionKernel, or a decorated function"
+        raise CannotSimulate(type(kernel).__name__, cure).at()
     if python:
         return _in_python(kernel)
     if isinstance(kernel, ElementwiseKernel):

@@ -13,8 +13,8 @@ from fusec import layouts
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
 from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, NothingToReduce, RowsTooLong
-from fusec.ir.loops import Query
-from fusec.ir.reductions import Reduction, chunk_of
+from fusec.ir.loops import Query, Stmt
+from fusec.ir.reductions import chunk_of
 from fusec.ir.walk import expressions, operands, statements
 from fusec.layouts import Shape, View
 from fusec.records import dataclass
@@ -108,7 +108,7 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
         operands = _operands(kernel, inputs, types, shape, axes, outputs)
         found = phases(
             shape, axes, operands, list(raw.items()), lanes=reduction.lanes, partials=partials, as_is=uses,
-            totals_as_is=uses and _asks_for_positions(reduction),
+            totals_as_is=uses and asks_for_positions(reduction.finish),
         )  # fmt: skip
         if reduction.total is None and len(found) > 1:
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
@@ -117,9 +117,9 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty, read)
 
 
-def _asks_for_positions(reduction: Reduction) -> bool:
+def asks_for_positions(finish: Sequence[Stmt]) -> bool:
     """Whether what is made of a total depends on where it stands."""
-    roots = (root for each in statements(reduction.finish) for root in operands(each))
+    roots = (root for each in statements(finish) for root in operands(each))
     return any(isinstance(each, Query) and each.what == "coordinate" for each in expressions(roots))
 
 

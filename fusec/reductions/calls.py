@@ -24,7 +24,7 @@ from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
 from fusec.records import dataclass, replace
 from fusec.reductions import pipeline
-from fusec.reductions.binding import Axis, Bound, Given, bind
+from fusec.reductions.binding import Axis, Bound, Given, asks_for_positions, bind
 from fusec.reductions.pipeline import MASK
 from fusec.reductions.plans import Arguments, Phase, arrange
 from fusec.signature import Parameter
@@ -285,10 +285,12 @@ def empty_totals(
 
     _, empty = pipeline.lower(kernel.definition, bound.request)
     shape = () if held is None else bound.kept
+    if asks_for_positions(empty.body):  # then axes are those of the walk, and totals differ
+        shape = tuple(1 if axis in bound.request.reduced else extent for axis, extent in enumerate(bound.shape))
     arrays = {param.name: np.zeros(shape, bound.types[param.name].numpy) for param in kernel.out_params}
     for array, each in zip(arrays.values(), held or (), strict=False):
-        array[...] = each
+        array[...] = each.reshape(shape)
     numbers = {**values, REDUCED: bound.count}
     scalars = {param.name: numbers[param.name] for param in empty.params if isinstance(param, ScalarParam)}
     interpret(expand(empty), arrays, scalars, shape)
-    return list(arrays.values())
+    return [each.reshape(bound.kept) if each.shape else each for each in arrays.values()]

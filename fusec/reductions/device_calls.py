@@ -301,7 +301,7 @@ def _store_empty(kernel: Reducing, bound: Bound, outputs: Sequence[DeviceArray],
     """Totals of no elements."""
     held = [_on_host(each, call).reshape(bound.kept) for each in outputs] if bound.read else None
     for value, each in zip(empty_totals(kernel, bound, call.values, held), outputs, strict=True):
-        value = value if held is None else value.reshape(each.shape)
+        value = value.reshape(each.shape) if value.shape else value
         source = cuda.from_numpy(value, call.device, call.stream)
         device_calls.run(Planned.copier(), (source, each.given), -1, call.stream, None)
 

@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from fusec.reductions.binding import Bound
     from fusec.reductions.calls import Call, Plan
     from fusec.reductions.device_entries import Repeated
+    from fusec.reductions.entries import Repeat
     from fusec.reductions.pipeline import Request
 
-Short = tuple[dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, int]]
-"""Short ways for repeated calls: see `Reducing`, its quick, repeated and the count of entries."""
+Short = tuple[dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, int], dict[object, "Repeat"]]
+"""Short ways for repeated calls: see `Reducing`, its quick, repeated, the count of entries, and several."""
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
@@ -69,14 +70,16 @@ class Variant(Reducing):
         super().__init__(definition, signature, uses_index=owner.uses_index, fp=owner.fp)
         self.owner, self.is_tuple, self.native = owner, is_tuple, native
         if native:
-            self.quick, self.repeated, self._entries = owner.short.setdefault(self.nin, ({}, {}, {}))
+            short = owner.short.setdefault(self.nin, ({}, {}, {}, {}))
+            self.quick, self.repeated, self._entries, self._several = short
 
     def _hasten(self, plan: Plan, call: Call) -> None:
         if self.native:
             super()._hasten(plan, call)
 
-    def _outputs(self, axis: Axis, keepdims: bool, given: bool, *args: object) -> object:
-        return self.owner.reduce(args[: self.nin], {}, args[self.nin :] if given else None, axis, keepdims)
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, axis: Axis, keepdims: bool) -> object:
+        """The result of a call that has come here, but may be one of another variant."""
+        return self.owner.reduce(args, {}, out, axis, keepdims)
 
 
 class Reduction:
@@ -347,6 +350,24 @@ class Reduction:
 
         variant, inputs = self.bound(args, named)
         return showing.explain(variant, *variant.planned(inputs, axis, keepdims, where))
+
+    def simulated(
+        self,
+        *args: object,
+        axis: Axis = None,
+        keepdims: bool = False,
+        out: object = None,
+        where: object = True,
+        **named: object,
+    ) -> object:
+        """A call in the interpreter; see `fusec.simulate`."""
+        from fusec.reductions.simulating import interpreted
+
+        variant, inputs = self.bound(args, named, out)
+        if out is not None:
+            variant.check_counts(inputs, out)
+        results = interpreted(variant, inputs, out, axis, keepdims, where)
+        return results if variant.is_tuple else results[0]
 
     def __repr__(self) -> str:
         return f"<fusec.reduction {self.name}({', '.join(self.params)})>"

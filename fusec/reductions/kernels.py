@@ -159,7 +159,11 @@ class Reducing:
             found = None if several is None else several.run(args)
             if found is not None:
                 return found
-        results = self.reduce(args[: self.nin], args[self.nin :] if given else None, axis, keepdims, True)
+        return self.answer(args[: self.nin], args[self.nin :] if given else None, axis, keepdims)
+
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, axis: Axis, keepdims: bool) -> object:
+        """The result of a call for which there is no short way."""
+        results = self.reduce(args, out, axis, keepdims, True)
         return results[0] if self.nout == 1 else results
 
 
@@ -276,6 +280,16 @@ class ReductionKernel(Reducing):
         from fusec.reductions import showing
 
         return showing.explain(self, *self.planned(args, axis, keepdims, where))
+
+    def simulated(
+        self, *args: object, axis: Axis = None, keepdims: bool = False, out: object = None, where: object = True
+    ) -> object:
+        """A call in the interpreter; see `fusec.simulate`."""
+        from fusec.reductions.simulating import interpreted
+
+        self.check_counts(args, out)
+        results = interpreted(self, args, out, axis, keepdims, where)
+        return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)

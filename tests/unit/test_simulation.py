@@ -58,6 +58,33 @@ def test_python_runs_functions_that_print(capsys):
     assert fusec.simulate(both, python=True)(3, 4) == (3, 2)
 
 
+@fusec.reduction(
+    map=lambda x, y, index: (x * y, index), finish=lambda held, count, indices: (held[0], held[1], indices[0])
+)
+def least(a, b):
+    if b[0] < a[0] or (b[0] == a[0] and b[1] < a[1]):
+        return b
+    return a
+
+
+def test_reductions_give_the_same_bits():
+    x = np.random.default_rng(0).normal(size=(3, 70, 40)).astype("f4")
+    total = fusec.ReductionKernel(
+        "T x, T y", "T z, int64 n", "x * y + _J", "a + b", "z = sin(a); n = _out_ind.get()[0]", "0"
+    )
+    for kernel, args, axis in (
+        (total, (x, x[:, ::-1]), 2), (total, (x, 0.5), (0, 2)), (total, (x.T[:, ::-2], x.T[:, :35]), 1),
+        (total, (x[:, :0], 2.0), 1),
+        (least, (x, np.round(x)), (1, 2)), (least, (x, 2), 1), (least, (np.ones((2, 9000), "f4"), 1.0), 1),
+    ):  # fmt: skip
+        for found, wanted in zip(fusec.simulate(kernel)(*args, axis=axis), kernel(*args, axis=axis), strict=True):
+            assert (found.tobytes(), found.dtype, found.shape) == (wanted.tobytes(), wanted.dtype, wanted.shape)
+    masked = fusec.reduction(np.add, identity=0)
+    out = np.zeros((1, 1, 40), "f4")
+    assert fusec.simulate(masked)(x, axis=(0, 1), where=x > 0, keepdims=True, out=out) is out
+    assert out.tobytes() == masked(x, axis=(0, 1), where=x > 0, keepdims=True).tobytes()
+
+
 def test_what_cannot_be_simulated_is_told_so():
     for wrong in (len, np.sin, 3):
         with pytest.raises(FusecError, match="cannot be simulated"):
@@ -65,5 +92,7 @@ def test_what_cannot_be_simulated_is_told_so():
     for text in (fusec.stencil("def f(a): return a[1]"), fusec.ElementwiseKernel("T x", "T z", "z = x")):
         with pytest.raises(FusecError, match="in Python cannot be simulated"):
             fusec.simulate(text, python=True)
+    with pytest.raises(FusecError, match="a reduction in Python cannot be simulated"):
+        fusec.simulate(least, python=True)
     with pytest.raises(FusecError, match="Wrong number of arguments"):
         fusec.simulate(fusec.ElementwiseKernel("T x", "T z", "z = x"))()
