@@ -35,10 +35,13 @@ def price_paths(arithmetic, geometric, key):
 
 def of_geometric_average() -> float:
     """The price that is known: the average of the logarithms is normal (Kemna and Vorst, 1990)."""
+
+    def normal(x: float) -> float:
+        return (1 + erf(x / sqrt(2))) / 2
+
     days = np.arange(1, DAYS + 1)
     mean = log(SPOT) + DRIFT * days.mean()
     deviation = SPREAD * sqrt(((DAYS + 1 - days) ** 2).sum()) / DAYS
-    normal = lambda x: (1 + erf(x / sqrt(2))) / 2  # noqa: E731
     above = (mean - log(STRIKE)) / deviation
     return DISCOUNT * (exp(mean + deviation**2 / 2) * normal(above + deviation) - STRIKE * normal(above))
 
