@@ -33,16 +33,21 @@ def _described(step: KernelStep) -> str:
     arrays = sum(leaf.buffer is not None for leaf in step.leaves)
     writes = len(step.stores) or len(step.makes[0])
     places = sum(isinstance(each, Store) for each in group.statements)
-    what = f"{ops} operations over {group.shape}"
+    what = f"{_counted(ops, 'operation')} over {group.shape}"
     if group.axes is not None:
         totals = {each.op for expr in group.exprs.values() for each in parts_of(expr) if isinstance(each, Reduce)}
         along = "all axes" if len(group.axes) == len(group.shape) else f"axes {group.axes}"
         again = ", rows walked again in cache" if group.is_staged else ""
-        what += f", {len(totals)} kinds of totals ({', '.join(sorted(totals))}) along {along}{again}"
+        what += f", {_counted(len(totals), 'kind')} of totals ({', '.join(sorted(totals))}) along {along}{again}"
     stored = f", {places} of them in place" if places else ""
     parts = (each for expr in group.exprs.values() for each in parts_of(expr))
     dear = sorted({each.op for each in parts if isinstance(each, Apply) and is_dear_op(each.op)})
-    return f"{what}; {arrays} arrays read, {writes} written{stored}" + (f"; {', '.join(dear)}" if dear else "")
+    read = f"{_counted(arrays, 'array')} read, {writes} written{stored}"
+    return f"{what}; {read}" + (f"; {', '.join(dear)}" if dear else "")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _operations(group: Group) -> int:
