@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from fusec.reductions.kernels import Reducing
     from fusec.runtime.cpu.engine import Executable
 
+TOGETHER = 512  # columns that a thread takes side by side, so that memory is read in long rows
+
 
 @dataclass(frozen=True)
 class Step:
@@ -216,11 +218,22 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase) -> Step:
     with forking.lock:
         from fusec.runtime.cpu import engine
 
+    if phase.is_last and _exceeds_cache(kernel, bound):
+        phase = replace(phase, layout=replace(phase.layout, streaming=True))
     executable = pipeline.executable(kernel.definition, bound.request, phase)
     elements = max(1, phase.extents[phase.axis] // phase.chunks)
-    executable = engine.with_grain(executable, elements)
+    executable = engine.with_grain(executable, elements, 1 if phase.is_last else TOGETHER)
     arguments = arrange(executable.kernel, phase, phase.extents, bound.raw, {REDUCED: bound.count})
     return Step(phase, executable, arguments)
+
+
+def _exceeds_cache(kernel: Reducing, bound: Bound) -> bool:
+    """Whether outputs of the shape of the arguments should be written around the caches."""
+    from fusec.runtime.cpu import machine
+
+    pairs = zip(kernel.out_params, bound.shapes, strict=True)
+    nbytes = sum(prod(shape) * bound.types[each.name].nbytes for each, shape in pairs if each.name in kernel.elements)
+    return nbytes > machine.last_level_cache_bytes()
 
 
 # --- running -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import special
@@ -16,7 +18,7 @@ from fusec.passes.reductions import run_on_reduction
 from fusec.passes.stage import stage
 from fusec.reductions.graph_kernels import GraphKernel
 from fusec.reductions.normalise import layer_norm_kernel, softmax_kernel
-from fusec.runtime.cpu import memory
+from fusec.runtime.cpu import machine, memory
 
 X = Input("x", FLOAT32)
 F32 = np.dtype("f4")
@@ -154,6 +156,17 @@ def test_large_results_are_recycled_and_not_cleared(function, monkeypatch):
         assert memory.pool_info().reused == before + 1 or not turn
         result[...] = np.nan
         del result
+
+
+@pytest.mark.parametrize("function", [fusec.softmax, fusec.layer_norm])
+def test_stores_around_the_caches_change_no_bit(function, monkeypatch):
+    for shape, start in itertools.product([(5, 702), (3, 16), (70, 33)], [0, 3]):
+        x, space = rows(*shape), np.zeros(shape[0] * shape[1] + 3, "f4")
+        out = space[start : start + x.size].reshape(shape)
+        monkeypatch.setattr(machine, "last_level_cache_bytes", lambda: 0)
+        function(x, out=out)
+        monkeypatch.undo()
+        assert out.tobytes() == function(x).tobytes()  # by another plan: here the output is allocated
 
 
 def test_mistakes():

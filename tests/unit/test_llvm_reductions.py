@@ -10,7 +10,7 @@ from fusec.codegen.llvm import generate_reduction
 from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.passes.expand import expand
-from fusec.passes.phases import first_phase
+from fusec.passes.phases import first_phase, in_role
 from fusec.passes.reductions import run_on_reduction
 from tests.support import reduction_examples as examples
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
@@ -161,3 +161,19 @@ def test_softmax_along_columns():
     kernel = kernel_of(reduction, layout_of(reduction, {"x": x, "y": found}, x.shape), 512, axis=0)
     run(kernel, reduction, {"x": x, "y": found}, {}, x.shape, cuts=(2,), positions=21)
     assert expected.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("role", ["whole", "first"])
+def test_memory_is_asked_for_where_a_processor_does_not_see_what_is_next(role, axis):
+    """Of two walks along long rows, and of all walks over columns; never of elements far from each other."""
+    for name in ("sum", "spread"):
+        reduction, names, _ = EXAMPLES[name]
+        part = in_role(reduction, role)
+        stores = {param.name: np.zeros((1, 90), param.dtype.numpy) for param in part.arrays if param.written}
+        stores = {each: array[:, :1] if axis else array for each, array in stores.items()}
+        for step, bits in ((1, 512), (2, 512), (1, 0)):
+            given = {each: np.repeat(array, step, -1)[:, ::step] for each, array in values(names, (3, 90)).items()}
+            layout = layout_of(part, {**given, **stores}, (3, 90))
+            asks = "@llvm.prefetch" in kernel_of(part, layout, bits, axis).source
+            assert asks == (step == 1 and (name == "spread" and role == "first" if axis else bits > 0))

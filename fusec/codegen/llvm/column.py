@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import Row, Site
-from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
+from fusec.codegen.llvm.nest import LINE, Row, Site
+from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.dtypes import INT64, DType
 from fusec.generated import Layout, Step
@@ -23,13 +23,13 @@ from fusec.ir.reductions import (
     ROUNDS,
     Reduction,
     Stage,
-    addressed,
     declared,
     parts_of,
 )
 from fusec.records import replace
 
-_TILE = 1 << 14  # bytes of the accumulators of a tile: half of a small first cache
+_TILE = 1 << 15  # bytes of the accumulators of a tile: several rows at a time spare most of their traffic
+_CELLS = 1 << 18  # bytes of a tile that several walks share; two of them fit a second cache
 _MOST_COLUMNS = 4096
 _ROWS = 4  # taken at a time
 _LIGHT = 24  # operations for an element up to which they are
@@ -52,13 +52,13 @@ class ColumnNest(ReductionNest):
         super().__init__(reduction, layout, builder, arguments)
         self.axis = axis
         self.chunk = ROUNDS if reduction.total is not None else 0
-        self.inputs = set[str]()
-        for stage in reduction.stages:
-            self.inputs |= addressed(stage.body, () if stage.accumulator is None else (stage.accumulator.value,))
         self.count = self.chunks = integer(0)
         self.begin = self.covered = integer(0)  # of the current chunk: its first row, and how many it has
         self.held: dict[str, Held] = {}
         self.types: dict[str, Type] = {}
+        self.fetched = [name for name in sorted(self.inputs & self.inner.keys()) if self._is_wide(name)]
+        self.next_tile: dict[str, Value] = {}  # how many bytes further it begins
+        self.goes_on = Value("i1", "false")  # whether the next chunk is this thread's too
 
     def write(self) -> None:
         """All text from the end of the entry block to the return."""
@@ -70,10 +70,18 @@ class ColumnNest(ReductionNest):
         for stage in self.reduction.stages:
             parts += [*(stage.accumulator.parts if stage.accumulator else ()), *declared(stage.then)]
         nbytes = sum(kind.nbytes for _, kind in parts if isinstance(kind, DType))
-        self.tile = max(self.width, min(_MOST_COLUMNS, _TILE // max(nbytes, 1)) // self.width * self.width)
+        columns = min(_MOST_COLUMNS, _TILE // max(nbytes, 1))
+        if len(self.reduction.stages) > 1:
+            walked = sum(self.arrays[name].dtype.nbytes for name in self.inputs & self.inner.keys())
+            columns = min(columns, _CELLS // (ROUNDS * max(walked, 1)))
+        self.tile = max(self.width, columns // self.width * self.width)
         for name, kind in parts:
             self.held[name], self.types[name] = Held(b, kind, self.tile), kind
         super().write()
+
+    def _is_wide(self, name: str) -> bool:
+        """Whether a vector of an input is at least half a line, so that it is worth asking for."""
+        return self.inner[name] is Step.UNIT and self.width * self.arrays[name].dtype.nbytes >= LINE // 2
 
     def _extent(self, axis: int) -> Value:
         return self.chunks if axis == self.axis else super()._extent(axis)
@@ -92,6 +100,11 @@ class ColumnNest(ReductionNest):
             self.begin = b.binary("mul", outer[self.axis], integer(self.chunk))
             self.covered = b.intrinsic("umin", b.binary("sub", self.count, self.begin), integer(self.chunk))
         row = super()._describe_row(outer, first)
+        self.goes_on = Value("i1", "false")
+        if self.axis == self.layout.ndim - 2:
+            is_ours = b.compare("icmp slt", b.binary("add", first, self._extent(self.axis + 1)), Value("i64", "%hi"))
+            following = b.binary("add", outer[self.axis], integer(1))
+            self.goes_on = b.binary("and", is_ours, b.compare("icmp slt", following, self.chunks))
         return replace(row, coordinates=self._at_row(row, integer(0)))
 
     def _at_row(self, row: Row, number: Value) -> tuple[Value, ...]:
@@ -108,6 +121,7 @@ class ColumnNest(ReductionNest):
 
         def tile(begin: str) -> None:
             size = b.intrinsic("umin", b.binary("sub", limit, Value("i64", begin)), integer(self.tile))
+            self._find_next_tile(Value("i64", begin), limit)
             self._tile(row, begin, b.binary("add", Value("i64", begin), size))
 
         self._loop(start, self.tile, tile, end)
@@ -169,13 +183,15 @@ class ColumnNest(ReductionNest):
         def first(site: Site, lanes: Lanes, lane: str) -> None:
             self._keep(names, lane, value(site, lanes, self._known(lane, ready)))
 
-        def more(rows: Sequence[Row]) -> Body:
+        def more(rows: Sequence[Row], ahead: Sequence[dict[str, Value]] = ()) -> Body:
             def body(site: Site, lanes: Lanes, lane: str) -> None:
                 known = self._known(lane, ready)
                 before = flat([self.held[name].read(lane) for name in names])
                 for each in rows:
                     here = CellSite(self, each, site.position)
                     before = self._combined(here, accumulator, before, flat(value(here, lanes, known)), lanes)
+                if b.lanes == self.width and lanes.mask is None:
+                    self._fetch(ahead, site.position)
                 self._keep(names, lane, regrouped(accumulator, before))
 
             return body
@@ -188,13 +204,70 @@ class ColumnNest(ReductionNest):
 
             def group(number: str) -> None:
                 numbers = [b.binary("add", Value("i64", number), integer(more)) for more in range(_ROWS)]
-                self._columns(row, start, end, more([self._moved(row, each) for each in numbers]))
+                rows = [self._moved(row, each) for each in numbers]
+                self._columns(row, start, end, more(rows, self._ahead(row, stage, number)))
 
             self._repeat(integer(1), _ROWS, done, group)
         self._repeat(
             done, 1, self.covered,
             lambda number: self._columns(row, start, end, more([self._moved(row, Value("i64", number))])),
         )  # fmt: skip
+
+    # --- what comes next -----------------------------------------------------------------------------------------
+
+    def _find_next_tile(self, begin: Value, limit: Value) -> None:
+        """How far it is to the next tile: to the right, or at the left of the next chunk; nothing after the last one.
+
+        begin: of this tile. limit: where columns of this chunk end.
+        """
+        b = self.b
+        is_last = b.compare("icmp sle", b.binary("sub", limit, begin), integer(self.tile))
+        for name in self.fetched:
+            nbytes = integer(self.arrays[name].dtype.nbytes)
+            down = b.binary("mul", self._stride(name), integer(ROUNDS))
+            down = b.binary("sub", down, b.binary("mul", begin, nbytes))
+            down = b.select(self.goes_on, down, integer(0))
+            self.next_tile[name] = b.select(is_last, down, b.binary("mul", nbytes, integer(self.tile)))
+
+    def _ahead(self, row: Row, stage: Stage, number: str) -> list[dict[str, Value]]:
+        """Addresses of rows to ask for while some rows are walked over.
+
+        A single walk comes to the rows that follow; several walks share those of the next tile, so that memory is never
+        idle. Asking spares the time in which a processor finds out that a row goes on.
+        """
+        b, walks = self.b, len(self.reduction.stages)
+        if not self.fetched:
+            return []
+        most, start = b.binary("sub", self.covered, integer(1)), Value("i64", number)
+        if walks == 1:
+            most = b.binary("add", most, b.select(self.goes_on, integer(_ROWS), integer(0)))
+            first, count = b.binary("add", start, integer(_ROWS)), _ROWS
+        else:
+            share = b.binary("udiv", self.covered, integer(walks))
+            before = b.binary("mul", share, integer(self.reduction.stages.index(stage)))
+            first, count = b.binary("add", before, b.binary("udiv", start, integer(walks))), -(-_ROWS // walks)
+        found = []
+        for more in range(count):
+            moved = self._moved(row, b.intrinsic("umin", b.binary("add", first, integer(more)), most))
+            addresses = {name: moved.addresses[name] for name in self.fetched}
+            if walks > 1:
+                addresses = {name: self._further(at, self.next_tile[name]) for name, at in addresses.items()}
+            found.append(addresses)
+        return found
+
+    def _further(self, address: Value, nbytes: Value) -> Value:
+        return Value("ptr", self.b.let(f"getelementptr i8, ptr {address.text}, i64 {nbytes.text}"))
+
+    def _fetch(self, rows: Sequence[dict[str, Value]], position: str) -> None:
+        """Ask for a vector of each of some rows."""
+        b = self.b
+        for name in self.fetched:
+            nbytes = self.arrays[name].dtype.nbytes
+            offset = b.binary("mul", Value("i64", position), integer(nbytes))
+            for addresses in rows:
+                at = self._further(addresses[name], offset)
+                for line in range(0, self.width * nbytes, LINE):
+                    fetch(b, self._further(at, integer(line)).text)
 
     def _store_rows(self, stage: Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
         """A walk without accumulators."""
@@ -214,13 +287,18 @@ class ColumnNest(ReductionNest):
         """A row of the chunk."""
         b, addresses = self.b, dict(row.addresses)
         for name in self.inputs & set(addresses):
-            step, nbytes = self.layout.step(name)[self.axis], self.arrays[name].dtype.nbytes
-            if step is Step.ZERO:
-                continue
-            stride = integer(nbytes) if step is Step.UNIT else self.arguments.number("stride", name, self.axis)
-            offset = b.binary("mul", number, stride)
-            addresses[name] = Value("ptr", b.let(f"getelementptr i8, ptr {addresses[name].text}, i64 {offset.text}"))
+            addresses[name] = self._further(addresses[name], b.binary("mul", number, self._stride(name)))
         return replace(row, addresses=addresses, coordinates=self._at_row(row, number))
+
+    def _stride(self, name: str) -> Value:
+        """Bytes from one row to the next."""
+        match self.layout.step(name)[self.axis]:
+            case Step.ZERO:
+                return integer(0)
+            case Step.UNIT:
+                return integer(self.arrays[name].dtype.nbytes)
+            case Step.ANY:
+                return self.arguments.number("stride", name, self.axis)
 
     # --- accumulators --------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_typ
 from fusec.generated import Layout
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
-from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of
+from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of
 
 Known = dict[str, tuple[Type, Operand]]
 
@@ -159,6 +159,9 @@ class ReductionNest(PartNest):
     def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
         super().__init__(whole_program(reduction), layout, builder, arguments)
         self.reduction = reduction
+        self.inputs = set[str]()
+        for stage in reduction.stages:
+            self.inputs |= addressed(stage.body, () if stage.accumulator is None else (stage.accumulator.value,))
 
     def _combined(self, site: Site, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
         """Two accumulators combined."""
@@ -189,3 +192,9 @@ def regrouped(accumulator: Accumulator, parts: Operand) -> list[Operand]:
         found.append(parts[at : at + width])
         at += width
     return found
+
+
+def fetch(b: Builder, address: str) -> None:
+    """Ask for a line of memory that is to be read soon; it goes to the second-level cache. Any address will do."""
+    b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    b.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import Row, Site
-from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, flat, regrouped
+from fusec.codegen.llvm.nest import LINE, Row, Site
+from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.dtypes import INT64
-from fusec.generated import Layout
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
 from fusec.ir.reductions import (
@@ -23,10 +23,12 @@ from fusec.ir.reductions import (
     Accumulator,
     Reduction,
     Stage,
+    addressed,
     chunk_of,
     declared,
     parts_of,
 )
+from fusec.passes.phases import PARTIAL
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _HALVES = 96  # the same of the halves that meet
@@ -44,6 +46,11 @@ class RowNest(ReductionNest):
         self.chunk = chunk_of(self.lanes, True) if reduction.total is not None else 0
         self.held: dict[str, Held] = {}
         self.count = self.chunks = integer(0)
+        self.walks = [stage for stage in reduction.stages if stage.accumulator is not None]
+        leaves_chunks = any(param.name.startswith(PARTIAL) for param in reduction.arrays)
+        ahead = self.inputs if leaves_chunks and len(self.walks) > 1 else set[str]()
+        self.fetched = sorted(name for name, step in self.inner.items() if name in ahead and step is Step.UNIT)
+        self.following: dict[str, Value] = {}  # where the elements of the next chunk begin
         assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
 
     def write(self) -> None:
@@ -72,6 +79,7 @@ class RowNest(ReductionNest):
         if self.chunk:
             base = b.binary("mul", Value("i64", chunk), integer(self.chunk))
             count = b.intrinsic("umin", b.binary("sub", self.count, base), integer(self.chunk))
+        self._look_ahead(row, Value("i64", chunk), base)
         known: Known = {**self._scalars(), COVERED: (INT64, (count,))}
         for stage in self.reduction.stages:
             if stage.accumulator is None:
@@ -110,12 +118,58 @@ class RowNest(ReductionNest):
         return found[len(names) :]
 
     def _store_elements(self, stage: Stage, row: Row, base: Value, count: Value, known: Known) -> None:
-        """A walk without accumulators."""
+        """A walk without accumulators; around the caches if the layout says so and no other walk has the outputs."""
+        b, end = self.b, self.b.binary("add", base, count)
 
         def body(position: str, lanes: Lanes) -> None:
             self._part(Site(self, row, position), lanes, stage.body, known, ())
 
-        self._in_vectors(base, self.b.binary("add", base, count), body)
+        others = [each for each in self.reduction.stages if each is not stage]
+        shared = {name for name, _ in self._outputs() if any(name in addressed(each.body) for each in others)}
+        stream = self._streaming(row, base.text, end.text) if self.layout.streaming and not shared else None
+        if stream is None:
+            self._in_vectors(base, end, body)
+            return
+        streaming, ahead = stream
+        begin = b.binary("add", base, ahead)
+
+        def around(position: str, lanes: Lanes) -> None:
+            whole = lanes.mask is None and b.lanes == self.width
+            self._part(Site(self, streaming, position, streaming=whole), lanes, stage.body, known, ())
+
+        self._in_vectors(base, begin, body)
+        self._in_vectors(begin, end, around)
+
+    # --- what comes next -----------------------------------------------------------------------------------------
+
+    def _look_ahead(self, row: Row, chunk: Value, base: Value) -> None:
+        """Find where the next chunk of this call begins; after the last one, where this one does.
+
+        Rows of one chunk are left to the processor: by the time that it sees where a walk is going, they are over, but
+        the walks of a row overlap with those of the next one. So is a single walk.
+        """
+        b = self.b
+        following = b.binary("add", chunk, integer(1))
+        is_inside = b.compare("icmp slt", following, self.chunks)
+        is_ours = b.compare("icmp slt", b.binary("add", row.first, following), Value("i64", "%hi"))
+        ahead = b.select(b.binary("and", is_inside, is_ours), integer(self.chunk), integer(0))
+        first = b.binary("add", base, ahead)
+        for name in self.fetched:
+            offset = b.binary("mul", first, integer(self.arrays[name].dtype.nbytes))
+            at = b.let(f"getelementptr i8, ptr {row.addresses[name].text}, i64 {offset.text}")
+            self.following[name] = Value("ptr", at)
+
+    def _fetch(self, stage: Stage, number: Value, rounds: Value) -> None:
+        """Ask for lines of the next chunk, in each round of every walk a part, so that memory is never idle."""
+        b, walks = self.b, len(self.walks)
+        walk = self.walks.index(stage)
+        for name, start in self.following.items():
+            lines = -(-self.lanes * self.arrays[name].dtype.nbytes // (LINE * walks))
+            first = b.binary("add", b.binary("mul", rounds, integer(walk)), number)
+            offset = b.binary("mul", first, integer(lines * LINE))
+            begin = b.let(f"getelementptr i8, ptr {start.text}, i64 {offset.text}")
+            for line in range(lines):
+                fetch(b, b.let(f"getelementptr i8, ptr {begin}, i64 {line * LINE}"))
 
     # --- accumulating --------------------------------------------------------------------------------------------
 
@@ -131,9 +185,9 @@ class RowNest(ReductionNest):
             return flat(self._part(site, lanes, stage.body, known, parts_of(accumulator.value)))
 
         if self._stage_cost(stage) * vectors <= _UNROLLED:
-            self._rounds_in_registers(accumulator, row, base, rounds, values)
+            self._rounds_in_registers(stage, accumulator, row, base, rounds, values)
         else:
-            self._rounds_in_memory(accumulator, row, base, rounds, values)
+            self._rounds_in_memory(stage, accumulator, row, base, rounds, values)
         done = b.binary("mul", rounds, integer(self.lanes))
         is_first = b.compare("icmp eq", rounds, integer(0))
         start = b.binary("add", base, done)
@@ -152,6 +206,7 @@ class RowNest(ReductionNest):
 
     def _rounds_in_registers(
         self,
+        stage: Stage,
         accumulator: Accumulator,
         row: Row,
         base: Value,
@@ -165,12 +220,14 @@ class RowNest(ReductionNest):
         first, after = b.label("first"), b.label("after")
         b.fork(b.compare("icmp ne", rounds, integer(0)), first, after)
         b.place(first)
+        self._fetch(stage, integer(0), rounds)
         for lane, mine in zip(starts, slots, strict=True):
             at = b.binary("add", base, integer(lane))
             self._put(mine, values(Site(self, row, at.text), Lanes()))
 
         def one_round(number: str) -> None:
             begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
+            self._fetch(stage, Value("i64", number), rounds)
             for lane, mine in zip(starts, slots, strict=True):
                 at = b.binary("add", begin, integer(lane))
                 value = values(Site(self, row, at.text), Lanes())
@@ -193,6 +250,7 @@ class RowNest(ReductionNest):
 
     def _rounds_in_memory(
         self,
+        stage: Stage,
         accumulator: Accumulator,
         row: Row,
         base: Value,
@@ -205,6 +263,7 @@ class RowNest(ReductionNest):
         def one_round(number: str) -> None:
             begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
             is_first = b.compare("icmp eq", Value("i64", number), integer(0))
+            self._fetch(stage, Value("i64", number), rounds)
 
             def one_vector(lane: str) -> None:
                 at = b.binary("add", begin, Value("i64", lane))
