@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, overload
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from fusec import captures
 from fusec.captures import FileFunction, Origin, Text
 from fusec.decorators import origin_of
+from fusec.diagnostics import did_you_mean
 from fusec.errors.python import BadReduction
 from fusec.frontends.python.accumulator import identity_of
 from fusec.frontends.python.definition import Capture
@@ -135,11 +137,9 @@ def roles_of(
     found: dict[str, object] = {}
     start = None
     if isinstance(given, type):
-        found = {role: vars(given)[role] for role in ROLES if role in vars(given)}
-        start = vars(given).get("identity")
-        if "combine" not in found:
-            what = f"class '{given.__name__}' has no function combine"
-            raise BadReduction(what, "write def combine(a, b): return a + b in it").at()
+        found = {role: getattr(given, role) for role in ROLES if hasattr(given, role)}
+        start = getattr(given, "identity", None)
+        _check_class(given)
     elif isinstance(given, str):
         found = dict(_of_text(given, names))
     elif given is not None:
@@ -150,6 +150,18 @@ def roles_of(
         if each is not None:
             found[role] = each
     return found, start
+
+
+def _check_class(given: type) -> None:
+    """Raise BadReduction for a class that has no function combine, or functions that are nothing to a reduction."""
+    for name, each in vars(given).items():
+        if name not in ROLES and isinstance(each, (FunctionType, staticmethod, classmethod)):
+            what = f"class '{given.__name__}' has a function '{name}', which is nothing to a reduction"
+            cure = "its functions are map, combine and finish; define those that they call outside of it"
+            raise BadReduction(what, did_you_mean(name, ROLES) or cure).at()
+    if not hasattr(given, "combine"):
+        what = f"class '{given.__name__}' has no function combine"
+        raise BadReduction(what, "write def combine(a, b): return a + b in it").at()
 
 
 def _of_text(text: str, names: Mapping[str, object] | None) -> dict[str, Text]:

@@ -25,6 +25,10 @@ def inputs_of(trees: Mapping[str, s.Function]) -> tuple[str, ...]:
 
 def check(trees: Mapping[str, s.Function]) -> None:
     """Raise BadReduction or BadParameter for functions whose parameters are not those of their roles."""
+    for role, tree in trees.items():
+        if tree.params and tree.params[0].name == "self":
+            cure = "leave it out: a class only names the functions, there is no object"
+            raise BadReduction(f"{role} takes 'self'", cure).at(tree.params[0].span)
     combine = trees["combine"]
     if len(combine.params) != 2:
         takes = ", ".join(param.name for param in combine.params) or "nothing"

@@ -18,6 +18,23 @@ WHERE = fusec.ReductionKernel(
     "a.value < b.value || (a.value == b.value && a.at < b.at) ? a : b", "least = a.value; at = a.at", None, "argmin",
     "Least", preamble="struct Least { float value; long long at; };",
 )  # fmt: skip
+
+
+@fusec.reduction(finish=lambda held, count, indices: (held[1], held[2] / count, indices[0]), identity=(0, 0.0, 0.0))
+class moments:
+    """Means and variances, and where each stands in the result."""
+
+    def map(x):
+        return 1, x, 0.0
+
+    def combine(a, b):
+        (n, mean, squares), (m, other, rest) = a, b
+        if n + m == 0:
+            return a
+        step = other - mean
+        return n + m, mean + step * m / (n + m), squares + rest + step * step * n * m / (n + m)
+
+
 TYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 SIZES = (1, 2, 31, 32, 33, 127, 128, 129, 4095, 4097, 8191, 8192, 8193, 100_000)
 
@@ -192,3 +209,13 @@ def test_functions_of_rows(name):
 @pytest.mark.parametrize("name", ["vecdot", "mulsum"])
 def test_products(name):
     compare(getattr(fusec, name), normal(70, 300), normal(70, 300, seed=1), axis=-1)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((3, 20_000), 1), ((300, 5, 7), 0), ((40, 6, 500), (0, 2)), ((3, 0), 1)])
+def test_reductions_of_functions(shape, axis):
+    x = normal(*shape)
+    compare(moments, x, axis=axis)
+    compare(moments, x, axis=axis, keepdims=True, where=x > 0)
+    scaled = fusec.reduction(map=lambda x, k=2: x * k, combine=max, identity=-np.inf)
+    for args in ((), (3.0,), (np.float32(3),)) * 3:  # the short way of repeated calls, and others between
+        compare(scaled, x, *args, axis=axis)

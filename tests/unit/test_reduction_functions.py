@@ -130,6 +130,16 @@ def test_lambdas_of_one_line_are_told_apart():
     assert (low(x), high(x)) == (x.min(), x.max())
 
 
+def test_a_choice_may_be_one_of_two_totals():
+    place = fusec.reduction(
+        map=lambda x, index: (x, index),
+        combine=lambda a, b: a if a[0] > b[0] or (a[0] == b[0] and a[1] < b[1]) else b,
+        finish=lambda held: held[1],
+    )
+    x = np.round(numbers(3, 200))
+    assert np.array_equal(place(x, axis=1), x.argmax(1))
+
+
 def test_names_are_constants_from_the_definition_on(monkeypatch):
     scaled = fusec.reduction(map=lambda x: x * HALF, combine=lambda a, b: a + b)
     monkeypatch.setitem(globals(), "HALF", 100.0)

@@ -110,7 +110,7 @@ class Expressions(Names):
                 return self._junction(node)
             case s.Choose(condition=condition, then=then, orelse=orelse):
                 test = self.test(condition)
-                return arithmetic.choose(test, self.scalar(then), self.scalar(orelse), node.span)
+                return self._chosen(test, (self.value(then), then), (self.value(orelse), orelse), node.span)
             case s.Call():
                 return self._call(node)
             case s.Index():
@@ -119,6 +119,16 @@ class Expressions(Names):
                 return self._attribute(node)
             case s.Binary():
                 return self._binary(node)
+
+    def _chosen(
+        self, test: Expr, then: tuple[Value, s.Expression], orelse: tuple[Value, s.Expression], span: Span
+    ) -> Value:
+        """One of two values: numbers, or tuples of as many."""
+        (first, node), (second, other) = then, orelse
+        if isinstance(first, Items) and isinstance(second, Items) and len(first.items) == len(second.items):
+            pairs = zip(first.items, second.items, strict=True)
+            return Items(tuple(self._chosen(test, (a, node), (b, other), span) for a, b in pairs))
+        return arithmetic.choose(test, self._number(first, node), self._number(second, other), span)
 
     def _binary(self, node: s.Binary) -> Scalar:
         """A chain of operators; a long flat one is no nesting."""
