@@ -24,7 +24,7 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.neighbours import InnerSite, has_no_branch, neighbours_of
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
 from fusec.codegen.llvm.shifted import Shifted, can_shift
-from fusec.codegen.llvm.values import Builder, Value, integer
+from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
 from fusec.generated import Layout, Step
 from fusec.ir.loops import Program
 from fusec.passes.split import Split, split
@@ -35,6 +35,7 @@ from fusec.records import dataclass
 # first cache, of 8 to 12 lines: for a 3x3 window 5 rows that are read and 3 that are written, unless around the caches.
 _ROWS, _ROWS_STREAMING = (3, 2), (4, 3, 2)
 _REGISTERS = 6  # for one value of all rows, of 32; a third of that where there are 16, of fewer lanes
+_NEAR = 1 << 23  # bytes; of arrays up to here, asking ahead costs 5 to 10 %; of twice as much, it gains 15
 _WORK = 240  # operations of all rows together: beyond, their values leave the registers
 
 
@@ -245,6 +246,7 @@ class SplitNest(Nest):
         together, skew = None, integer(0)
         if self.layout.streaming and shifted is None:
             together, skew = self._lines(row, low, rows)
+        is_far = self._is_far() if rows > 1 else FALSE
         slot, before, head, done = b.alloca("i64"), b.alloca("i64"), b.label("vector"), b.label("done")
         b.write_slot(slot, b.binary("sub", low, skew), varying=False)
         b.jump(head)
@@ -266,8 +268,8 @@ class SplitNest(Nest):
                 there.store(result)
 
         here = site(start, part)
-        if rows > 1:
-            here.ask_ahead(rows, self._extent(self.last))
+        if is_far != FALSE:
+            self._either(is_far, lambda: here.ask_ahead(rows, self._extent(self.last)), lambda: None)
         self._body(here, Lanes(), part)
         results = here.kept or []
         if results:
@@ -287,6 +289,14 @@ class SplitNest(Nest):
         b.place(done)
         if results:
             store_those_before()
+
+    def _is_far(self) -> Value:
+        """Whether the first input is more than a core has near by, so that it pays to ask for it ahead."""
+        if self.layout.streaming:
+            return TRUE
+        stride = self.arguments.number("raw_stride", self.raw[0], 0)
+        nbytes = self.b.binary("mul", self._extent(0), stride)
+        return self.b.compare("icmp sgt", nbytes, integer(_NEAR))
 
     def _streams(self, together: Value, skew: Value, start: Value, low: Value, last: Value) -> Value:
         """Whether a vector goes around the caches: not where it shares a line with one that overlaps it.
