@@ -100,7 +100,8 @@ class _Turns:
         }
         self.again = self._computed_again()
         uses = Counter(name for region in self.regions for name in self._used(region))
-        self.kept: dict[str, Type] = {name: kind for name, kind in self.types.items() if uses[name] > 1}
+        own = self.types.keys() - self.together.names
+        self.kept: dict[str, Type] = {name: kind for name, kind in self.types.items() if name in own and uses[name] > 1}
         self.kept_arrays = [name for name, stmt in self.arrays.items() if stmt.space == "local" and uses[name] > 1]
         if any(_has(region.body, Return) and not region.is_last for region in self.regions):
             self.kept[DONE] = BOOL
@@ -246,6 +247,7 @@ class _Writer:
         self.types, self.kept_arrays, self.arrays = turns.kept, turns.kept_arrays, turns.arrays
         self.ends = DONE in turns.kept
         self.change = rewriter(self._changed)
+        self.gone = Local(f"_gone_{region.number}", BOOL)
         self.fresh = 0
 
     def statements(self) -> Body:
@@ -259,6 +261,8 @@ class _Writer:
             for kind in [self.types[name]]
         ]
         body = self._block(region.body)
+        if any(_has(loop.body, Return) for loop in statements(region.body) if isinstance(loop, While)):
+            body = (Declare(self.gone.name, BOOL), *body)
         if _leaves(region.body):
             body = (While(const(False, BOOL), body, test_first=False),)
         changed = {set_by(stmt) for stmt in statements(region.body)}
@@ -293,9 +297,11 @@ class _Writer:
         values = tuple(self.change(self.again(root)) for root in operands(stmt))
         match stmt:
             case Return() | Continue():
-                return self._leave(stmt)
+                return self.leave(stmt)
             case While():
-                return (rebuild(stmt, values, (_Inside(self).block(stmt.body), _Inside(self).block(stmt.step))),)
+                inside = _Inside(self)
+                loop = rebuild(stmt, values, (inside.block(stmt.body), inside.block(stmt.step)))
+                return (loop, If(self.gone, (Break(line=stmt.line),))) if _has(stmt.body, Return) else (loop,)
             case If():
                 return (rebuild(stmt, values, tuple(self._block(each) for each in blocks(stmt))),)
             case Declare(name, kind) if name in self.kept:
@@ -306,7 +312,7 @@ class _Writer:
                 return self._update(op, values, self._named(result), stmt.line)
         return (self._renamed(rebuild(stmt, values, ())),)
 
-    def _leave(self, stmt: Stmt) -> Body:
+    def leave(self, stmt: Stmt) -> Body:
         """The thread's turn ends; after a return it has no further ones."""
         gone: Body = ()
         if isinstance(stmt, Return) and self.ends:
@@ -362,7 +368,7 @@ class _Writer:
 
 
 class _Inside:
-    """Statements of a thread's own loops, whose jumps stay as they are."""
+    """Statements of a thread's own loops, whose jumps stay as they are; a return leaves one loop after the other."""
 
     def __init__(self, writer: _Writer) -> None:
         self.writer = writer
@@ -375,7 +381,7 @@ class _Inside:
                 case Break() | Continue():
                     found.append(stmt)
                 case Return():
-                    raise AssertionError("a position's work ends outside of its loops")
+                    found += [Assign(self.writer.gone.name, const(True, BOOL)), *self.writer.leave(stmt)]
                 case If():
                     (changed,) = self.writer.statement(replace(stmt, then=(), orelse=()))
                     found.append(rebuild(changed, operands(changed), tuple(map(self.block, blocks(stmt)))))
@@ -398,6 +404,8 @@ def _leaves(body: Sequence[Stmt]) -> bool:
             case Return() | Continue():
                 return True
             case If(_, then, orelse) if _leaves(then) or _leaves(orelse):
+                return True
+            case While() if _has(stmt.body, Return):
                 return True
     return False
 

@@ -57,11 +57,14 @@ class Uniformity:
 def uniformity(program: Program) -> Uniformity:
     """Analyse the kernel's own body; what it calls has no barriers and reads no arrays."""
     varying: set[str] = set()
+    partings: dict[int, Parting] = {}  # by barrier, as found first: later rounds know what follows from it
     while True:
         walk = _Walk(varying)
         walk.block(program.body, None)
+        for parting in walk.partings:
+            partings.setdefault(parting.barrier, parting)
         if walk.varying == varying:
-            return Uniformity(frozenset(varying), tuple(dict.fromkeys(walk.partings)), frozenset(walk.loops))
+            return Uniformity(frozenset(varying), tuple(partings.values()), frozenset(walk.loops))
         varying = walk.varying
 
 
