@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from fusec.reductions.binding import Bound
     from fusec.reductions.functions import Reduction
     from fusec.reductions.kernels import Reducing, ReductionKernel
+    from fusec.scans.calls import Bound as BoundScan
+    from fusec.scans.kernels import ScanKernel
     from fusec.source import SourceFile
 
 Made = TypeVar("Made")
@@ -40,11 +42,11 @@ class Choice:
     """A kernel to print, its placeholder types, the inputs to pass by value, the file it comes from, and the
     floating-point mode if it is not the kernel's own.
 
-    shape, axis: of the call of a reduction that is printed. A kernel of a module that was called while this was
+    shape, axis: of the call of a reduction or scan that is printed. A kernel of a module that was called while this was
     imported shows that call.
     """
 
-    kernel: ElementwiseKernel | ReductionKernel | Elementwise | Reduction
+    kernel: ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
@@ -53,12 +55,16 @@ class Choice:
     axis: int | tuple[int, ...] | None = None
 
     def kernels(self, target: Literal["cuda", "metal"]) -> list[Kernel]:
-        """One, or those of all phases of a reduction."""
+        """One, or all of a reduction or a scan."""
         from fusec import pipeline
         from fusec.reductions import showing
         from fusec.reductions.functions import Reduction
         from fusec.reductions.kernels import ReductionKernel
+        from fusec.scans import showing as showing_scans
+        from fusec.scans.kernels import ScanKernel
 
+        if isinstance(self.kernel, ScanKernel):
+            return showing_scans.kernels_of(self.kernel, self._bound_scan(self.kernel, target), target)
         if isinstance(self.kernel, (ReductionKernel, Reduction)):
             return showing.kernels_of(*self._bound(self.kernel), target)
         return [pipeline.generate(*self._definition(self.kernel), target)]
@@ -69,7 +75,11 @@ class Choice:
         from fusec.reductions import showing
         from fusec.reductions.functions import Reduction
         from fusec.reductions.kernels import ReductionKernel
+        from fusec.scans import showing as showing_scans
+        from fusec.scans.kernels import ScanKernel
 
+        if isinstance(self.kernel, ScanKernel):
+            return showing_scans.text_of(self.kernel, self._bound_scan(self.kernel, target), target)
         if isinstance(self.kernel, (ReductionKernel, Reduction)):
             return showing.text_of(*self._bound(self.kernel), target)
         return pipeline.text_of(*self._definition(self.kernel), target)
@@ -92,6 +102,19 @@ class Choice:
             return kernel, showing.in_mode(kernel.last, self.fp)
         shape = showing.SHOWN if self.shape is None else self.shape
         return kernel, showing.in_mode(showing.canonical(kernel, self.types, shape, self.axis, self.scalars), self.fp)
+
+    def _bound_scan(self, kernel: ScanKernel, target: str) -> BoundScan:
+        """The call of a scan that is shown."""
+        from fusec.reductions.showing import SHOWN
+        from fusec.scans import showing
+
+        asked = self.types or self.scalars or self.shape is not None or self.axis is not None
+        if kernel.last_scan is not None and not asked:
+            return showing.in_mode(kernel.last_scan, self.fp)
+        shape = SHOWN if self.shape is None else self.shape
+        axis = -1 if self.axis is None else self.axis
+        found = showing.canonical(kernel, self.types, shape, axis, self.scalars, target=target)
+        return showing.in_mode(found, self.fp)
 
 
 def one_file(choices: list[Choice], target: Text) -> str:
@@ -171,7 +194,9 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
     from fusec import kernel_files
     from fusec.kernels import ElementwiseKernel
     from fusec.reductions.kernels import ReductionKernel
+    from fusec.scans.kernels import ScanKernel
 
+    made = {"kernel": ElementwiseKernel, "reduction": ReductionKernel, "scan": ScanKernel}
     try:
         file, entries = kernel_files.read(Path(options.what))
     except (OSError, UnicodeDecodeError) as error:
@@ -184,8 +209,7 @@ def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tupl
     for entry in entries:
         if options.name in (None, entry.name):
             try:
-                is_reduction = entry.kind == "reduction"
-                kernel = ReductionKernel(**entry.arguments) if is_reduction else ElementwiseKernel(**entry.arguments)
+                kernel = made[entry.kind](**entry.arguments)
             except FusecError as error:
                 raise kernel_files.place_in_file(error, file) from None
             choices.append(Choice(kernel, entry.types, entry.scalars, file, shape=entry.shape, axis=entry.axis))
@@ -245,7 +269,7 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     ]
 
 
-def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise | Reduction:
+def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction:
     """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
     from importlib import import_module
 
@@ -253,6 +277,7 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise | 
     from fusec.kernels import ElementwiseKernel
     from fusec.reductions.functions import Reduction
     from fusec.reductions.kernels import ReductionKernel
+    from fusec.scans.kernels import ScanKernel
 
     module, _, path = name.partition(":")
     sys.path.insert(0, os.getcwd())
@@ -267,7 +292,7 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel | Elementwise | 
             cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if not isinstance(found, (ElementwiseKernel, ReductionKernel, Elementwise, Reduction)):
+    if not isinstance(found, (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction)):
         kind = type(found).__name__
         raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found

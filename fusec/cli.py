@@ -230,7 +230,7 @@ def _quantity(text: str) -> float:
 def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the text of kernels for a target. Kernels come from a Python file, which is not run: they are its"
-        " decorated functions; from a TOML file with a table [kernel.NAME] for each (in_params, out_params, operation);"
+        " decorated functions; from a TOML file with a table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each;"
         " from a Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels make one CUDA or"
         " Metal file; other texts are printed one after the other."
     )

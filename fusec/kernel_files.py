@@ -10,7 +10,8 @@
 
 Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, `fp`, and `scalars`, inputs passed by value. A table
 [reduction.NAME] is a ReductionKernel, with `map_expr`, `reduce_expr`, `post_map_expr`, `identity` and `reduce_type` in
-place of `operation`; `shape` and `axis` say which call's kernels are meant. An error in a text is reported at its line
+place of `operation`; `shape` and `axis` say which call's kernels are meant. [scan.NAME] is a ScanKernel, which has
+`scan_expr` in place of `reduce_expr`, and also `inclusive` and `segments`. An error in a text is reported at its line
 and column of the file, which works for texts without escapes; TOML's '''literal''' strings are made for that.
 """
 
@@ -31,24 +32,27 @@ from fusec.source import SourceFile, Span
 NEEDED: dict[str, tuple[str, ...]] = {
     "kernel": ("in_params", "out_params", "operation"),
     "reduction": ("in_params", "out_params", "map_expr", "reduce_expr", "post_map_expr"),
+    "scan": ("in_params", "out_params", "map_expr", "scan_expr", "post_map_expr"),
 }
 TEXTS: dict[str, tuple[str, ...]] = {
     "kernel": (*NEEDED["kernel"], "preamble", "loop_prep", "after_loop", "fp"),
     "reduction": (*NEEDED["reduction"], "reduce_type", "preamble", "fp"),
+    "scan": (*NEEDED["scan"], "reduce_type", "segments", "preamble", "fp"),
 }
 LISTS = ("options", "scalars")
 KEYS: dict[str, tuple[str, ...]] = {
     "kernel": (*TEXTS["kernel"], *LISTS, "types"),
     "reduction": (*TEXTS["reduction"], *LISTS, "types", "identity", "shape", "axis"),
+    "scan": (*TEXTS["scan"], *LISTS, "types", "identity", "inclusive", "shape", "axis"),
 }
 
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel of a file: its name, the keyword arguments of ElementwiseKernel or ReductionKernel, the usual
-    placeholder types, and the inputs to pass by value.
+    """One kernel of a file: its name, the keyword arguments of its class, the usual placeholder types, and the inputs
+    to pass by value.
 
-    kind: "kernel" or "reduction". shape, axis: of the call of a reduction that is meant, None for the usual one.
+    kind: a key of KEYS. shape, axis: of the call of a reduction or scan that is meant, None for the usual one.
     """
 
     name: str
@@ -89,6 +93,8 @@ def _entry(file: SourceFile, kind: str, name: str, table: object) -> KernelEntry
             raise refuse(f"'{key}' is not a list of strings", key)
         if key == "identity" and not (_is_number(value) or isinstance(value, str)):
             raise refuse("'identity' is neither a string nor a number", key)
+        if key == "inclusive" and not isinstance(value, bool):
+            raise refuse("'inclusive' is neither true nor false", key)
         if (key == "shape" and not _are_integers(value)) or (key == "axis" and not _are_integers(value, or_one=True)):
             raise refuse(f"'{key}' is not {'a list of integers' if key == 'shape' else 'an integer or a list'}", key)
     for key in NEEDED[kind]:
@@ -101,7 +107,7 @@ def _entry(file: SourceFile, kind: str, name: str, table: object) -> KernelEntry
     types = table.get("types", {})
     if not isinstance(types, dict) or not _is_texts(list(types.values())):
         raise refuse("'types' is not a table of strings", "types")
-    arguments = {key: table[key] for key in (*TEXTS[kind], "identity") if key in table}
+    arguments = {key: table[key] for key in (*TEXTS[kind], "identity", "inclusive") if key in table}
     arguments |= {"name": name, "options": tuple(table.get("options", ()))}
     shape, axis = table.get("shape"), table.get("axis")
     return KernelEntry(
@@ -130,7 +136,7 @@ def _span_of_key(file: SourceFile, name: str, key: str) -> Span:
     What is written in an unusual way (a table inside a table, a quoted name) is placed at the name's first mention.
     """
     head = re.search(
-        rf"^[ \t]*\[[ \t]*(?:kernel|reduction)[ \t]*\.[ \t]*({re.escape(name)})[ \t]*\]", file.text, re.MULTILINE
+        rf"^[ \t]*\[[ \t]*(?:kernel|reduction|scan)[ \t]*\.[ \t]*({re.escape(name)})[ \t]*\]", file.text, re.MULTILINE
     )
     start = head.start(1) if head else max(0, file.text.find(name))
     if head and key:

@@ -12,7 +12,7 @@ class NotToml(UserError):
 
     code: ClassVar[str] = "F400"
     message: ClassVar[str] = "not a TOML file: {problem}"
-    hint: ClassVar[str] = "a kernel file holds one table [kernel.NAME] or [reduction.NAME] for each kernel"
+    hint: ClassVar[str] = "a kernel file holds one table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each kernel"
     problem: str
 
 
@@ -22,8 +22,8 @@ class NoKernels(UserError):
     code: ClassVar[str] = "F401"
     message: ClassVar[str] = "{file} defines no kernel"
     hint: ClassVar[str] = (
-        "add a table [kernel.NAME] with in_params, out_params and operation, or [reduction.NAME] with map_expr,"
-        " reduce_expr and post_map_expr"
+        "add a table [kernel.NAME] with in_params, out_params and operation, or [reduction.NAME] or [scan.NAME] with"
+        " map_expr, reduce_expr or scan_expr, and post_map_expr"
     )
     file: str
 
@@ -36,7 +36,7 @@ class BadKernelTable(UserError):
     hint: ClassVar[str] = (
         "keys: in_params, out_params, operation, of a reduction map_expr, reduce_expr, post_map_expr; optional:"
         " preamble, loop_prep, after_loop, options, types, scalars, fp, of a reduction also identity, reduce_type,"
-        " shape, axis"
+        " shape, axis; of a scan scan_expr, inclusive and segments"
     )
     kernel: str
     problem: str

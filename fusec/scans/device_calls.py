@@ -20,15 +20,13 @@ from fusec.runtime import cuda
 from fusec.scans import pipeline as stages
 from fusec.scans.calls import Bound, bind
 from fusec.scans.pipeline import ScanDefinition
-from fusec.scans.plans import Form, Machine, Step
+from fusec.scans.plans import MANY_THREADS, Form, Step
 
 if TYPE_CHECKING:
     from fusec.runtime.cuda import DeviceArray, Module
     from fusec.scans.kernels import Scanning
 
 MODULES = 512  # compiled kernels kept in memory
-MACHINE = Machine(groups=2048, columns=1 << 16, least=1 << 13)
-"""Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     """Bind types, order the walk, compile every kernel."""
     inputs = {name: view_of(each) for name, each in call.inputs.items()}
     outputs = None if call.outputs is None else tuple(map(view_of, call.outputs))
-    bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, MACHINE)
+    bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, MANY_THREADS)
     arch, steps = cuda.device(call.device).arch, []
     for step in bound.steps:
         with forking.lock:  # one thread compiles, the others wait

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
+
+from numpy import ndarray
 
 from fusec import forking, pipeline
 from fusec.dtypes import BOOL
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
-from fusec.planned import briefly, keep
-from fusec.reductions.calls import Call
+from fusec.planned import MAX_PLANS, briefly, keep
+from fusec.reductions.calls import Call, read
 from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device
 from fusec.reductions.pipeline import ReductionDefinition
 from fusec.scans import calls
-from fusec.scans.calls import Plan
+from fusec.scans.calls import Bound, Plan
 from fusec.scans.pipeline import ScanDefinition
 from fusec.signature import Signature
 
 if TYPE_CHECKING:
+    from fusec.explain import Explanation
+    from fusec.generated import Kernel
+    from fusec.layouts import Shape
     from fusec.reductions.device_calls import Call as DeviceCall
     from fusec.scans.device_calls import Plan as DevicePlan
 
@@ -33,6 +39,7 @@ class Scanning(Reducing):
         self.scan = scan
         self._scan_plans: dict[object, Plan] = {}
         self._device_scan_plans: dict[object, DevicePlan] = {}
+        self.last_scan: Bound | None = None  # what was called last, which source() shows
 
     def scan_plan(self, call: Call, reverse: bool) -> Plan:
         """The plan of a call, made at the first call of its kind and remembered."""
@@ -40,7 +47,41 @@ class Scanning(Reducing):
         found = self._scan_plans.get(key)
         if found is None:
             found = keep(self._scan_plans, key, calls.make_plan(self, call, reverse))
+        else:
+            self._hasten_scan(found, call, reverse)
+        self.last_scan = found.bound
         return found
+
+    def _hasten_scan(self, plan: Plan, call: Call, reverse: bool) -> None:
+        """Put a native entry before Python, for calls like one that has come twice."""
+        if type(call.axis) is not int or (call.key, reverse) in self._settled:
+            return
+        with forking.lock:
+            from fusec.scans import entries
+
+            self._settled.add((call.key, reverse))
+            choice = (call.axis, reverse, call.outputs is not None)
+            if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
+                before = self.quick.get(choice) or partial(self._scanned, *choice)
+                entry = entries.put_before(self, plan, call, before)
+                if entry is not before:
+                    self._entries[choice] = self._entries.get(choice, 0) + 1
+                    self.quick[choice] = entry
+
+    def _scanned(self, axis: int, reverse: bool, given: bool, *args: object) -> object:
+        results = self.scan_all(args[: self.nin], args[self.nin :] if given else None, axis, reverse)
+        return results[0] if self.nout == 1 else results
+
+    def scan_all(
+        self, args: tuple[object, ...], out: object, axis: int | None, reverse: bool, stream: object = None
+    ) -> tuple[object, ...]:
+        """Run a call, on the device of its arrays if one of them is on one; all outputs."""
+        if is_on_device(args, out, True):
+            with forking.lock:
+                from fusec.scans import device_calls
+
+            return device_calls.run(self, args, out, axis, stream, reverse=reverse)
+        return calls.run(self, args, out, axis, reverse=reverse)
 
     def device_scan_plan(self, call: DeviceCall, reverse: bool) -> DevicePlan:
         """The same for arrays on a device."""
@@ -50,7 +91,21 @@ class Scanning(Reducing):
             from fusec.scans import device_calls
 
             found = keep(self._device_scan_plans, key, device_calls.make_plan(self, call, reverse))
+        self.last_scan = found.bound
         return found
+
+    def scans(self, args: tuple[object, ...], axis: int | None, reverse: bool) -> tuple[Bound, list[Kernel], bool]:
+        """What a call comes to, its kernels in order, and whether it is a chain; nothing is run."""
+        if is_on_device(args, None, True):
+            with forking.lock:
+                from fusec.reductions import device_calls as reducing
+
+            there = self.device_scan_plan(reducing.read(self, args, (), axis, False, True, None), reverse)
+            return there.bound, [module.kernel for _, module, _ in there.steps], False
+        here = self.scan_plan(read(self, args, None, axis, False, True), reverse)
+        if here.chain is not None:
+            return here.bound, list(here.chain.kernels), True
+        return here.bound, [executable.kernel for _, executable, _ in here.steps], False
 
 
 class ScanKernel(Scanning):
@@ -134,15 +189,52 @@ class ScanKernel(Scanning):
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
         begin at the end of the axis. stream: for arrays on a GPU.
         """
+        if self.quick and stream is None and type(axis) is int:
+            given = out is not None or len(args) > self.nin
+            quick = self.quick.get((axis, bool(reverse), given))
+            if quick is not None and (out is None or type(out) is ndarray):
+                self.check_counts(args, out)
+                return quick(*args) if out is None else quick(*args, out)
         self.check_counts(args, out)
-        if is_on_device(args, out, True):
-            with forking.lock:
-                from fusec.scans import device_calls
-
-            results = device_calls.run(self, args, out, axis, stream, reverse=bool(reverse))
-        else:
-            results = calls.run(self, args, out, axis, reverse=bool(reverse))
+        results = self.scan_all(args, out, axis, bool(reverse), stream)
         return results[0] if self.nout == 1 else results
+
+    @briefly
+    def source(
+        self,
+        target: str = "cuda",
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: Shape | None = None,
+        axis: int | None = None,
+        reverse: bool = False,
+        scalars: Sequence[str] = (),
+    ) -> str:
+        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir".
+
+        types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
+        decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
+        what the last call ran is shown, of a chain the kernels that would do the same. Raises FusecTypeError if types
+        are missing.
+        """
+        from fusec.reductions.showing import SHOWN
+        from fusec.scans import showing
+
+        pipeline.check_target(target)
+        if types is None and shape is None and axis is None and not scalars and self.last_scan is not None:
+            return showing.text_of(self, self.last_scan, target)
+        shape = SHOWN if shape is None else shape
+        along = -1 if axis is None else axis
+        bound = showing.canonical(self, types or {}, shape, along, scalars, reverse=reverse, target=target)
+        return showing.text_of(self, bound, target)
+
+    @briefly
+    def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
+        """What fusec makes of a call with these arguments: kernels, order, bytes; nothing is run."""
+        from fusec.scans import showing
+
+        bound, kernels, chained = self.scans(args, axis, bool(reverse))
+        return showing.explain(self, bound, kernels, chained=chained)
 
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)

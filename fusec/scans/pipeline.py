@@ -105,8 +105,10 @@ def lower(definition: ScanDefinition, request: Request) -> Scan:
     return definition.scan(request)
 
 
-def program_of(definition: ScanDefinition, request: Request, form: Form | Piece, *, on_device: bool = False) -> Program:
-    """The program of one kernel, after all passes."""
+def program_of(
+    definition: ScanDefinition, request: Request, form: Form | Piece, *, on_device: bool = False, number: int = 1
+) -> Program:
+    """The program of one kernel, after all passes. number: of those of one name, where several are in one file."""
     from fusec import passes
     from fusec.passes.resolve import resolve_axes
 
@@ -115,6 +117,7 @@ def program_of(definition: ScanDefinition, request: Request, form: Form | Piece,
     if _is_light(scan):
         batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last else BATCH_OF_ROWS
     program = _piece(scan, form, batch) if isinstance(form, Piece) else _kernel(scan, form, batch)
+    program = program if number == 1 else replace(program, name=f"{program.name}{number}")
     return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
 
 
@@ -179,9 +182,10 @@ def generate(
     request: Request,
     form: Form | Piece,
     target: Literal["llvm", "cuda", "metal"] = "llvm",
+    number: int = 1,
 ) -> Kernel:
-    """One kernel."""
-    program = program_of(definition, request, form, on_device=target != "llvm")
+    """One kernel. number: see `program_of`."""
+    program = program_of(definition, request, form, on_device=target != "llvm", number=number)
     match target:
         case "llvm":
             from fusec.codegen import llvm

@@ -32,6 +32,10 @@ class Machine:
     least: int
 
 
+MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13)
+"""Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
+
+
 @dataclass(frozen=True)
 class Form:
     """What a kernel is specialised for, apart from dtypes.

@@ -194,6 +194,33 @@ def test_a_reduction_is_printed_as_all_its_kernels(
     assert capsys.readouterr().out.count("__global__ ") == 4
 
 
+SCAN = """
+[scan.before]
+in_params = "T x"
+out_params = "T y"
+map_expr = "x"
+scan_expr = "a + b"
+post_map_expr = "y = a"
+identity = 0
+inclusive = false
+types = { T = "float32" }
+"""
+
+
+@pytest.mark.parametrize(("target", "kernel"), [("cuda", "__global__"), ("metal", "kernel void"), ("llvm", "define ")])
+def test_a_scan_is_printed_as_all_its_kernels(
+    target: str, kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernels.toml"
+    for more, count in (("", 3), ("shape = [1000]", 1), ("shape = [65, 9]\naxis = 0", 1)):
+        path.write_text(f"{SCAN}{more}\n")
+        assert cli.main(["compile", str(path), "--target", target]) == 0
+        assert capsys.readouterr().out.count(f"{kernel}") == (1 if target == "llvm" else count)
+    path.write_text(FILE + REDUCTION + SCAN)
+    assert cli.main(["compile", str(path), "--target", "cuda"]) == 0
+    assert capsys.readouterr().out.count("__global__ ") == 7
+
+
 def test_an_error_in_a_reduction_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kernels.toml"
     path.write_text(REDUCTION.replace("x * x", "x * y"))
@@ -221,6 +248,8 @@ def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture
         ("[reduction.a]\nin_params = ''\nout_params = 'float32 z'\nmap_expr = ''\n", "F402", 1),
         ("[reduction.a]\nidentity = []\n", "F402", 2),
         ("[reduction.a]\naxis = 'last'\n", "F402", 2),
+        ("[scan.a]\ninclusive = 1\n", "F402", 2),
+        ("[scan.a]\nreduce_expr = ''\n", "F402", 2),
     ],
 )
 def test_a_malformed_file_is_the_users_error(
