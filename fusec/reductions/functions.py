@@ -98,9 +98,12 @@ class Reduction:
         fp: Fp,
         captured: tuple[tuple[FunctionText, ...], dict[str, str]] | None = None,
     ) -> None:
-        self.origins, self.kept, self.identity = origins, kept, identity
+        self.origins, self.identity = origins, identity
         self._captured = captured
         self.trees = self._trees()
+        self.kept = {
+            role: {**captures.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
+        }
         self.name = "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
             raise InvalidKernelName(self.name).at()
@@ -177,7 +180,7 @@ class Reduction:
         """The variant for these arguments, and its inputs in order."""
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
         if len(args) > len(self.params):
-            cure = f"it takes {len(self.params)}: {', '.join(self.params)}; results go to out="
+            cure = f"it takes {', '.join(self.params)}; axis=, out= and the others are given by name"
             raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
         for name, value in named.items():
             if name not in self.params:
@@ -185,6 +188,9 @@ class Reduction:
             if name in given:
                 raise UnexpectedArgument(self.name, name, "it was given by position already").at()
             given[name] = value
+        if given and all(map(operands.is_number, given.values())):
+            first = next(name for name in self.params if name in given)
+            given[first] = np.asarray(given[first])
         forms, ndim = dict.fromkeys(self.params, "default"), 0
         for name, value in given.items():
             forms[name], axes = self._form(name, value)

@@ -50,9 +50,10 @@ def check(trees: Mapping[str, s.Function]) -> None:
 def _check_map(tree: s.Function) -> None:
     for param in tree.params:
         if param.name in RESERVED:
-            cure = "only finish knows how many elements there are" if param.name == "count" else "rename it"
-            what = f"a parameter of map cannot be called '{param.name}'"
-            raise BadParameter(what, f"calls take an argument of that name themselves: {cure}").at(param.span)
+            cure = "calls take an argument of that name themselves: rename it"
+            if param.name == "count":
+                cure = "only finish knows how many elements a total has; rename it, if it is something else"
+            raise BadParameter(f"a parameter of map cannot be called '{param.name}'", cure).at(param.span)
     if all(param.name in POSITIONS for param in tree.params):
         raise BadReduction("map takes no element", "write def map(x): return x").at(tree.span)
 

@@ -5,6 +5,7 @@ import linecache
 import math
 import operator
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -65,6 +66,7 @@ def test_a_function_that_combines_is_a_reduction():
         found = total(x, axis=axis, keepdims=keepdims)
         assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
         assert np.array_equal(found, wanted)
+    assert (total(np.array(3.5)), total(3.5), total(np.float32(2)).dtype) == (3.5, 3.5, np.float32)
     assert (total.__name__, total.__doc__, repr(total)) == ("total", "The sum.", "<fusec.reduction total(x)>")
     assert moments.__doc__ == "Mean and variance in one pass."
 
@@ -141,9 +143,11 @@ def test_a_choice_may_be_one_of_two_totals():
 
 
 def test_names_are_constants_from_the_definition_on(monkeypatch):
-    scaled = fusec.reduction(map=lambda x: x * HALF, combine=lambda a, b: a + b)
+    config = types.SimpleNamespace(scale=3)
+    scaled = fusec.reduction(map=lambda x: x * HALF * config.scale, combine=lambda a, b: a + b)
     monkeypatch.setitem(globals(), "HALF", 100.0)
-    assert scaled(np.ones(4)) == 2
+    config.scale = 100
+    assert scaled(np.ones(4)) == 6
     assert fusec.reduction(map=lambda x: x * HALF, combine=lambda a, b: a + b)(np.ones(4)) == 400
 
 
