@@ -19,7 +19,6 @@ from fusec.frontends.python.definition import Capture, FunctionText, ReductionFu
 from fusec.generated import Fp
 from fusec.planned import briefly
 from fusec.records import dataclass, replace
-from fusec.reductions.arguments import array_of
 from fusec.reductions.binding import Axis
 from fusec.reductions.kernels import Reducing
 from fusec.reductions.roles import RESERVED, check, inputs_of
@@ -210,11 +209,11 @@ class Reduction:
             return f"Python {next(kind.__name__ for kind in (bool, int, float, complex) if isinstance(value, kind))}", 0
         if isinstance(value, np.ndarray):
             return f"array {self._dtype(value, name)}", value.ndim
-        given = array_of(operands.host_array(value, name, self.name) if isinstance(value, list) else value, self.name)
-        return f"array {self._dtype(given[1], name)}", given[1].ndim
+        given = _looked_at(value, name, self.name)
+        return f"array {self._dtype(given, name)}", given.ndim
 
     def _dtype(self, array: object, name: str) -> DType:
-        found = array if isinstance(array, np.ndarray) else array_of(array, self.name)[1]
+        found = array if isinstance(array, np.ndarray) else _looked_at(array, name, self.name)
         return operands.dtype_of(found, name, self.name)
 
     # --- variants ------------------------------------------------------------------------------------------------
@@ -384,6 +383,15 @@ class Reduction:
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self
+
+
+def _looked_at(value: object, name: str, kernel: str) -> operands.Array:
+    """An array of any library, as one to look at: of one on a device, dtype and axes. Raises UnsupportedArgument."""
+    from fusec.reductions.arguments import array_of
+
+    if isinstance(value, (list, tuple)):
+        operands.host_array(value, name, kernel)  # refuses them
+    return array_of(value, kernel)[1]
 
 
 def _is_plain(forms: Mapping[str, Form], types: Mapping[str, DType]) -> bool:
