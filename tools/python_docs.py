@@ -105,7 +105,7 @@ border; offsets that are not known when it is compiled, such as `a[k]` in a loop
 ## Explicit kernels
 
 `fusec.kernel` makes a loop over `fusec.grid(...)` a kernel that indexes its arrays itself; [kernels.md](kernels.md) has
-it, with atomic updates, local arrays, random numbers, checks of bounds and assertions, and `fusec.simulate`.
+it, with blocks, shared arrays and barriers, atomic updates, local arrays, random numbers, checks of bounds and assertions, and `fusec.simulate`.
 
 ## Reductions
 

@@ -1,12 +1,13 @@
 """Kernels in blocks: what they compute, compiled, interpreted and by Python; what they refuse; what checks find."""
 
+import inspect
 import pickle
 
 import numpy as np
 import pytest
 
 import fusec
-from fusec import FusecError
+from fusec import FusecError, python_files
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Barrier
 from fusec.ir.text import parse_program, print_program
@@ -176,6 +177,17 @@ def test_blocks_are_whole_numbers_up_to_1024(given):
         fusec.kernel(text, block=given)
     assert fusec.kernel(text, block=np.int64(8)).block == (8,)
     assert fusec.kernel(text, block=[2, 4]).block == (2, 4)
+
+
+def test_files_that_are_not_run_have_blocks_too(tmp_path):
+    text = inspect.getsource(turned.__fusec_origin__).replace("block=(4, 8)", "block=(HEIGHT, 2 * HEIGHT)")
+    (tmp_path / "kernels.py").write_text(f"import numpy as np\nimport fusec\nHEIGHT = 4\n\n{text}")
+    _, (kernel,) = python_files.read(tmp_path / "kernels.py")
+    assert kernel.block == (4, 8)
+    assert "tile[32]" in kernel.source("cuda", {"a": "float32", "out": "float32"})
+    (tmp_path / "kernels.py").write_text(f"import numpy as np\nimport fusec\n\n{text.replace('HEIGHT', '0')}")
+    with pytest.raises(FusecError, match="F390"):
+        python_files.read(tmp_path / "kernels.py")
 
 
 # --- the IR ----------------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ from fusec.ir.loops import (
     Shuffle,
     Store,
     While,
+    is_shared,
 )
 from fusec.ir.walk import is_elementary
 
@@ -255,10 +256,14 @@ class Statements(Expressions):
         lanes = self.b.lanes if varying else 1
         address = self.b.alloca(f"[{max(stmt.length, 1) * lanes} x {element_type(stmt.element)}]", 64)
         self.frame.stacks[stmt.name] = Stack(address, varying)
-        if len(given) < stmt.length and stmt.space == "local":
+        if len(given) < stmt.length:
             nbytes = stmt.length * lanes * stmt.element.nbytes
             self.b.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-            self.b.line(f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {nbytes}, i1 false)")
+            clear = f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {nbytes}, i1 false)"
+            if is_shared(stmt):  # once for all blocks: they may hold anything, but nothing that LLVM calls undefined
+                self.b.allocas.append(f"  {clear}")
+            else:
+                self.b.line(clear)
         linear = Linear(address, stmt.element.nbytes) if varying else None
         start = Value("ptr", "" if varying else address, varying, linear)
         for at, value in enumerate(given):
