@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,13 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
-TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 each_module = pytest.mark.parametrize("name", MODULES)
+
+
+@cache
+def tree_of(name: str) -> ast.Module:
+    """The syntax tree of a module: parsed where it is looked at, not in every process that collects tests."""
+    return ast.parse(MODULES[name].read_text())
 
 
 def floor_of(package: str) -> int:
@@ -96,7 +102,7 @@ def without_annotation_imports(tree: ast.Module) -> ast.Module:
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "fusec"])
 def test_imports_point_down(name: str) -> None:
     own = name.split(".")[1]
-    tree = without_annotation_imports(TREES[name]) if own in ONE_OBJECT else TREES[name]
+    tree = without_annotation_imports(tree_of(name)) if own in ONE_OBJECT else tree_of(name)
     for other in imported_packages(tree) - {own}:
         assert floor_of(other) > floor_of(own), f"{name} imports fusec.{other}, which does not lie below it"
         assert own != "runtime" or other in SEEN_BY_RUNTIME, f"a runtime sees only kernels, not fusec.{other}"
@@ -105,7 +111,7 @@ def test_imports_point_down(name: str) -> None:
 @each_module
 def test_files_and_functions_stay_small(name: str) -> None:
     assert len(MODULES[name].read_text().splitlines()) <= 500
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             assert node.end_lineno - node.lineno < 60, f"{name}.{node.name} is longer than 60 lines"
@@ -113,7 +119,7 @@ def test_files_and_functions_stay_small(name: str) -> None:
 
 @each_module
 def test_every_public_name_is_explained(name: str) -> None:
-    tree = TREES[name]
+    tree = tree_of(name)
     assert ast.get_docstring(tree), f"{name} has no docstring"
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
     scopes = [tree, *(classes if name not in NAMED_BY_A_GRAMMAR else [])]
@@ -141,25 +147,24 @@ def is_state(node: ast.AST, containers: set[str]) -> bool:
     return False
 
 
+@cache
 def decorators() -> set[str]:
     """Functions that are applied as decorators somewhere: they fill tables at import, under its lock."""
-    marks = [mark for tree in TREES.values() for node in ast.walk(tree) for mark in getattr(node, "decorator_list", [])]
+    nodes = (node for name in MODULES for node in ast.walk(tree_of(name)))
+    marks = [mark for node in nodes for mark in getattr(node, "decorator_list", [])]
     functions = [mark.func if isinstance(mark, ast.Call) else mark for mark in marks]
     return {ast.unparse(function).rpartition(".")[2] for function in functions}
 
 
-FILLING = decorators()
-
-
 @each_module
 def test_mutable_state_of_a_module_has_a_lock(name: str) -> None:
-    tree = TREES[name]
+    tree = tree_of(name)
     containers = set()
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, CONTAINERS):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             containers |= {target.id for target in targets if isinstance(target, ast.Name)}
-    scopes = [node for node in tree.body if getattr(node, "name", "") not in FILLING]
+    scopes = [node for node in tree.body if getattr(node, "name", "") not in decorators()]
     functions = [node for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.FunctionDef)]
     changed = [node for function in functions for node in ast.walk(function) if is_state(node, containers)]
     if changed and name not in WITHOUT_A_LOCK:
