@@ -8,14 +8,15 @@ from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.file import join_parts
 from fusec.codegen.c_family.frame import Frame, Group, struct_texts
 from fusec.codegen.c_family.names import Names
-from fusec.codegen.c_family.pieces import POSTFIX, Piece
-from fusec.codegen.c_family.places import HELPERS_BY_AXES, Places
+from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
+from fusec.codegen.c_family.places import HELPERS_BY_AXES, Place, Places
 from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import Statements, harmless
 from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
-from fusec.codegen.c_family.tiles import Tiles, turned
+from fusec.codegen.c_family.tiles import LANES as TILE_LANES
+from fusec.codegen.c_family.tiles import THREADS, Tiles, turned
 from fusec.codegen.c_family.wide import refusal
 from fusec.dtypes import DType
 from fusec.generated import Fp, Kernel, Layout, Step
@@ -28,7 +29,6 @@ from fusec.records import replace
 
 VECTOR_BYTES = 16  # the widest load every GPU has
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
-TILE_LANES = 4  # elements of a square for each of 256 threads
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
@@ -70,7 +70,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
         lanes=frame.lanes,
         cost=facts.cost(program),
         notes=_notes(frame),
-        group=GROUP if facts.has_shuffles(program.body) else 1,
+        group=GROUP if facts.has_shuffles(program.body) else THREADS if frame.tiles else 1,
         block=program.threads if program.block else 0,
         parts=tuple(parts),
         fp=fp,
@@ -146,11 +146,11 @@ def _kernel(
     places.lane = scope.fresh("k") if groups else ""
     for group in groups:
         places.use("pointer", group.array.name)
-        places.grouped[group.array.name] = Piece(f"{group.name}.v", POSTFIX)
+        places.grouped[group.array.name] = Place(Piece(f"{group.name}.v", POSTFIX), Piece(places.lane, PRIMARY))
     tiles = _tiles(program, layout, spelling, scope)
-    for array, square in tiles.arrays if tiles else ():
-        places.use("pointer", array.name)
-        places.grouped[array.name], places.lane = Piece(f"{square}[{tiles.along}]", POSTFIX), tiles.across
+    for array, place in tiles.places() if tiles else ():
+        places.use("pointer", array)
+        places.grouped[array] = place
     for axis in range(1, layout.ndim):
         places.use("extent", "", axis)
     label = scope.fresh("next_element")
@@ -186,9 +186,10 @@ def _tiles(program: Program, layout: Layout, spelling: Spelling, names: Names) -
     found = turned(program, layout) if spelling.groups else None
     if found is None:
         return None
-    axis, arrays = found
+    axis, arrays, others = found
     squares = [(array, names.fresh(f"{array.name}_tile")) for array in arrays]
-    return Tiles(axis, squares, names.fresh("along"), names.fresh("across"))
+    ahead = [(array, names.fresh(f"{array.name}_ahead")) for array in others]
+    return Tiles(axis, squares, ahead, names.fresh("along"), names.fresh("across"), names.fresh("k"))
 
 
 def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Names) -> Strip | None:

@@ -12,7 +12,7 @@ from fusec.codegen.c_family.places import Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.codegen.c_family.strips import Strip
-from fusec.codegen.c_family.tiles import Tiles
+from fusec.codegen.c_family.tiles import THREADS, Tiles
 from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
 from fusec.generated import Fp, Layout, Slot
 from fusec.ir.expr import Struct
@@ -122,6 +122,8 @@ class Frame:
             demands.append("results apart from the arrays with neighbours")
         if facts.has_shuffles(self.program.body):
             demands.append(f"blocks of a multiple of {GROUP} threads")
+        if self.tiles:
+            demands.append(f"blocks of at least {THREADS} threads")
         if self.program.block:
             demands.append(f"blocks of {self.program.threads} threads, one for each element")
         if not self.layout.wide:

@@ -51,14 +51,14 @@ def name(text: str) -> Piece:
 class Places:
     """Names and addresses of one kernel.
 
-    grouped: arrays that a thread loads and stores by the group, each with the text of the group's elements. lane: the
-    variable that counts them. threads: of a block program, the position in the block along each of its axes.
+    grouped: arrays whose elements a thread holds, each with where the current one is. lane: the variable that counts
+    those of a group. threads: of a block program, the position in the block along each of its axes.
     """
 
     def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: Names) -> None:
         self.program, self.layout, self.spelling = program, layout, spelling
         self.arrays = {param.name: param for param in program.arrays}
-        self.grouped: dict[str, Piece] = {}
+        self.grouped: dict[str, Place] = {}
         self.lane = ""
         self.uses_index = self.uses_coordinates = False
         self.helpers: dict[str, str] = {}  # those whose text depends on a number of axes
@@ -127,7 +127,7 @@ class Places:
     def element(self, param: str) -> Place:
         """The current element of a non-raw array."""
         if param in self.grouped:
-            return Place(self.grouped[param], name(self.lane))
+            return self.grouped[param]
         return self._element(param, {})
 
     def own_element(self, param: str) -> Place:

@@ -2,7 +2,7 @@
 
 The threads of a warp read neighbours in memory and write neighbours in memory; between the two, the values of a turned
 array go through a square that all threads of the block fill and read. Its rows are one element longer than they need
-to be, so that its columns, too, lie in different banks.
+to be, so that its columns, too, lie in different banks. All that a thread loads is under way before it waits.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
+from fusec.codegen.c_family.places import Place
 from fusec.generated import Layout, Step
 from fusec.ir.loops import ArrayParam, Element, Program
 from fusec.layouts import TILE
@@ -18,55 +20,75 @@ from fusec.records import dataclass
 if TYPE_CHECKING:
     from fusec.codegen.c_family.frame import Frame
 
+THREADS = 256  # that share a square; a block of more lets the others wait
+LANES = TILE * TILE // THREADS
 SHARED_BYTES = 48 << 10  # what a block has on every device
+AHEAD_BYTES = 64  # that a thread loads beside the square before it waits
 
 
 @dataclass(frozen=True)
 class Tiles:
     """The arrays that are turned, each with the name of its square, and the axis that they run along.
 
-    along, across: the names of the positions in a square, along the arrays' own axis and along the last one.
+    ahead: other inputs, each with the name of the array that holds a thread's elements. along, across, lane: the names
+    of the positions in a square, along the arrays' own axis and along the last one, and of what counts a thread's.
     """
 
     axis: int
     arrays: list[tuple[ArrayParam, str]]
+    ahead: list[tuple[ArrayParam, str]]
     along: str
     across: str
+    lane: str
+
+    def places(self) -> list[tuple[str, Place]]:
+        """Where the body finds its elements, by array."""
+        squares = [(array.name, _at(f"{name}[{self.along}]", self.across)) for array, name in self.arrays]
+        return squares + [(array.name, _at(name, self.lane)) for array, name in self.ahead]
 
 
-def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam]] | None:
-    """The axis that some inputs run along while the others run along the last one; None if there is nothing to turn."""
+def _at(base: str, index: str) -> Place:
+    return Place(Piece(base, POSTFIX), Piece(index, PRIMARY))
+
+
+def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], list[ArrayParam]] | None:
+    """The axis that some inputs run along while the others run along the last one; None if there is nothing to turn.
+
+    With these inputs, and those others that are worth loading before a thread waits.
+    """
     body = program.body
     if not layout.tiled or program.block or facts.has_shuffles(body) or facts.asks_where_it_is(body):
         return None
     if facts.has_element_pointers(body) or facts.updates_beyond_elements(body):
         return None
     used = {node.param for node in facts.expressions(body) if isinstance(node, Element)}
-    arrays = [each for each in program.arrays if each.name in used and layout.step(each.name)[-1] is Step.ANY]
-    found = [each for each in arrays if not each.written and Step.UNIT in layout.step(each.name)]
+    inputs = [each for each in program.arrays if each.name in used and not each.written and not each.raw]
+    found = [each for each in inputs if layout.step(each.name)[-1] is Step.ANY and Step.UNIT in layout.step(each.name)]
     if not found:
         return None
     axis = layout.step(found[0].name).index(Step.UNIT)
     found = [each for each in found if layout.step(each.name)[axis] is Step.UNIT]
-    return (axis, found) if sum(TILE * (TILE + 1) * each.dtype.nbytes for each in found) <= SHARED_BYTES else None
+    if sum(TILE * (TILE + 1) * each.dtype.nbytes for each in found) > SHARED_BYTES:
+        return None
+    others = [each for each in inputs if each not in found]
+    return axis, found, others if LANES * sum(each.dtype.nbytes for each in others) <= AHEAD_BYTES else []
 
 
 def tile_loop(frame: Frame, tiles: Tiles, inside: list[str], long: str, barrier: str) -> list[str]:
-    """Every block takes a square after the other; any number of threads will do.
+    """Every block takes a square after the other.
 
     inside: declarations for every element.
     """
     places, names = frame.places, frame.places.coordinates
-    tile, first, second, k, count = (frame.names.fresh(name) for name in ("tile", "begin", "begin", "k", "tiles"))
+    tile, first, second, k, count = (frame.names.fresh(name) for name in ("tile", "begin", "begin", "at", "tiles"))
     c_type, narrow = frame.coordinate_types()
     axis, last = tiles.axis, frame.layout.ndim - 1
     outer = [each for each in range(last) if each != axis]
     extent = [f"{narrow}{places.use('extent', '', each).text}" for each in range(last + 1)]
     pieces = {each: f"(({extent[each]} + {TILE - 1}) / {TILE})" for each in (axis, last)}
     wide = long.strip()
-    lines = [
-        f"__shared__ {frame.spelling.type(array.dtype)} {name}[{TILE}][{TILE + 1}];" for array, name in tiles.arrays
-    ]
+    types = {array.name: frame.spelling.type(array.dtype) for array, _ in (*tiles.arrays, *tiles.ahead)}
+    lines = [f"__shared__ {types[array.name]} {name}[{TILE}][{TILE + 1}];" for array, name in tiles.arrays]
     size = f"{narrow}{places.use('size').text}"
     lines.append(f"const {wide} {count} = {size} / {extent[axis]} / {extent[last]} * {pieces[axis]} * {pieces[last]};")
     lines.append(f"for ({long}{tile} = blockIdx.x; {tile} < {count}; {tile} += gridDim.x) {{")
@@ -79,20 +101,25 @@ def tile_loop(frame: Frame, tiles: Tiles, inside: list[str], long: str, barrier:
         body.append(f"const {c_type} {names[each]} = {at} / {pieces[last]} / {pieces[axis]}{inner}{wrapped};")
 
     def over(along: str, across: str, statements: list[str]) -> list[str]:
-        loop = f"for (unsigned {k} = threadIdx.x; {k} < {TILE * TILE}; {k} += blockDim.x) {{"
+        beyond = f"{names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}"
         at_axes = [
+            f"const unsigned {k} = threadIdx.x + {THREADS} * {tiles.lane};",
             f"const unsigned {tiles.along} = {k} {along} {TILE}, {tiles.across} = {k} {across} {TILE};",
             f"const {c_type} {names[axis]} = {first} + {tiles.along};",
             f"const {c_type} {names[last]} = {second} + {tiles.across};",
-            f"if ({names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}) continue;",
+            f"if ({beyond} || threadIdx.x >= {THREADS}) continue;",
         ]
-        return ["#pragma unroll 4", loop, *_moved([*at_axes, *statements], 1), "}"]
+        loop = f"for (unsigned {tiles.lane} = 0; {tiles.lane} < {LANES}; ++{tiles.lane}) {{"
+        return ["#pragma unroll", loop, *_moved([*at_axes, *statements], 1), "}"]
 
-    squares = [
-        f"{name}[{tiles.along}][{tiles.across}] = {places.own_element(array.name).value.text};"
-        for array, name in tiles.arrays
-    ]
-    body += [*over("%", "/", squares), barrier, *over("/", "%", [*inside, *frame.body]), barrier]
+    def loads(arrays: list[tuple[ArrayParam, str]]) -> list[str]:
+        own = {array: place.value.text for array, place in tiles.places()}
+        return [f"{own[array.name]} = {places.own_element(array.name).value.text};" for array, _ in arrays]
+
+    body += over("%", "/", loads(tiles.arrays))
+    body += [f"{types[array.name]} {name}[{LANES}];" for array, name in tiles.ahead]
+    body += over("/", "%", loads(tiles.ahead)) if tiles.ahead else []
+    body += [barrier, *over("/", "%", [*inside, *frame.body]), barrier]
     return [*lines, *_moved(body, 1), "}"]
 
 

@@ -67,7 +67,7 @@ def generate(
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     if grouped:
         lanes = GROUP
-    parts = parts_of(program, layout, vector_bits)
+    parts = parts_of(program, layout.ndim, vector_bits)
     width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.

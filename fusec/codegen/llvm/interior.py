@@ -5,7 +5,7 @@ whose neighbours are plain loads beside them. Elements may be computed twice, so
 a rest: the last one of a row ends with the row, the first shares elements with the one that begins a cache line.
 
 Rows that lie one above the other are taken several at once, so that what they all read is loaded once: a 3x3 window
-over four rows loads 18 vectors instead of 36. What comes next is asked for ahead of time.
+over six rows loads 24 vectors instead of 54. What comes next is asked for ahead of time.
 
 Note [Stores]. Rows are often a multiple of 4096 bytes long and begin where pages do, those of inputs and outputs alike.
 A load is then taken to depend on a store before it that has the same lower 12 bits of the address, and neighbours are
@@ -31,39 +31,43 @@ from fusec.passes.split import Split, split
 from fusec.passes.stack import loads_of, stack_rows
 from fusec.records import dataclass
 
-# Rows taken together. Those of images are often a power of two long, so that all that is at work lies in one set of the
-# first cache, of 8 to 12 lines: for a 3x3 window 5 rows that are read and 3 that are written, unless around the caches.
-_ROWS, _ROWS_STREAMING = (3, 2), (4, 3, 2)
+_ROWS = (6, 4, 3, 2)  # taken together, and then what is left of them by half as many or less
 _REGISTERS = 6  # for one value of all rows, of 32; a third of that where there are 16, of fewer lanes
 _NEAR = 1 << 23  # bytes; of arrays up to here, asking ahead costs 5 to 10 %; of twice as much, it gains 15
+_ALIKE = 1 << 12  # bytes; addresses that are so far apart share a set of the first cache, of 8 or 12 lines
 _WORK = 240  # operations of all rows together: beyond, their values leave the registers
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A split program with what takes several rows of its interior at once; rows: how many, 1 for none."""
+    """A split program with what takes several rows of its interior at once: how many, and the program, most first."""
 
     split: Split
-    rows: int
-    stacked: Program
+    stacked: tuple[tuple[int, Program], ...]
+
+    @property
+    def rows(self) -> int:
+        """The most rows that are taken at once."""
+        return self.stacked[0][0] if self.stacked else 1
 
 
-def parts_of(program: Program, layout: Layout, vector_bits: int) -> Parts | None:
+def parts_of(program: Program, ndim: int, vector_bits: int) -> Parts | None:
     """The parts of a program if it has any, with as many rows together as share loads and fit the registers."""
-    ndim = layout.ndim
     found = split(program, ndim)
     if found is None:
         return None
     interior, axis = found.interior, ndim - 2
     loads = loads_of(interior.body)
     most = _REGISTERS // _registers(interior, vector_bits) // (1 if vector_bits >= 512 else 3)
-    for rows in (rows for rows in (_ROWS_STREAMING if layout.streaming else _ROWS) if rows <= most and axis >= 0):
-        stacked = stack_rows(interior, axis, rows)
+    chosen: list[tuple[int, Program]] = []
+    for rows in _ROWS if axis >= 0 else ():
+        stacked = stack_rows(interior, axis, rows) if rows <= most else None
         if stacked is None or Costs(stacked.functions).of_body(stacked.body) > _WORK:
             continue
         if loads_of(stacked.body) < loads * rows:
-            return Parts(found, rows, stacked)
-    return Parts(found, 1, interior)
+            chosen.append((rows, stacked))
+            most = rows // 2
+    return Parts(found, tuple(chosen[:2]))
 
 
 def _registers(program: Program, vector_bits: int) -> int:
@@ -101,35 +105,53 @@ class SplitNest(Nest):
 
     def _walk_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
         """Several whole rows of the interior, or one or less of any kind."""
-        if self.parts.rows == 1:
+        if not self.parts.stacked:
             return super()._walk_rows(at, left)
-        b, rows = self.b, self.parts.rows
-        extent = self._extent(self.last)
-        together = b.binary("mul", extent, integer(rows))
-        outer = self._is_inside(at[:-1])
-        fits = b.binary("add", at[-2], integer(rows - 1))
-        limit = b.binary("sub", self._extent(self.last - 1), integer(self.split.high[-2]))
-        for test in (
-            b.compare("icmp slt", fits, limit),
-            b.compare("icmp eq", at[-1], integer(0)),
-            b.compare("icmp sle", together, left),
-        ):
-            outer = b.binary("and", outer, test)
-        several, single, done = b.label("several"), b.label("single"), b.label("walked")
+        b, done = self.b, self.b.label("walked")
         slots = [b.alloca("i64") for _ in range(2)]
-        b.fork(outer, several, single)
-        for label, walk in ((several, self._several_rows), (single, super()._walk_rows)):
-            b.place(label)
-            for slot, value in zip(slots, walk(at, left), strict=True):
+        begins = b.compare("icmp eq", at[-1], integer(0))
+        inside = b.binary("and", self._is_inside(at[:-1]), begins)
+
+        def finish(found: tuple[Value, Value]) -> None:
+            for slot, value in zip(slots, found, strict=True):
                 b.write_slot(slot, value, varying=False)
             b.jump(done)
+
+        for rows, program in self.parts.stacked:
+            several, fewer = b.label("several"), b.label("fewer")
+            fits = b.binary("and", inside, self._has_rows(rows, at, left))
+            if rows == self.parts.rows and len(self.parts.stacked) > 1:
+                fits = b.binary("and", fits, b.invert(self._shares_sets()))
+            b.fork(fits, several, fewer)
+            b.place(several)
+            finish(self._several_rows(rows, program, at, left))
+            b.place(fewer)
+        finish(super()._walk_rows(at, left))
         b.place(done)
         count, taken = (b.read_slot(slot, "i64", varying=False) for slot in slots)
         return count, taken
 
-    def _several_rows(self, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
+    def _has_rows(self, rows: int, at: tuple[Value, ...], left: Value) -> Value:
+        """Whether so many rows are left, of the interior and of what is to be done."""
+        b = self.b
+        last = b.binary("add", at[-2], integer(rows - 1))
+        limit = b.binary("sub", self._extent(self.last - 1), integer(self.split.high[-2]))
+        together = b.binary("mul", self._extent(self.last), integer(rows))
+        return b.binary("and", b.compare("icmp slt", last, limit), b.compare("icmp sle", together, left))
+
+    def _shares_sets(self) -> Value:
+        """Whether all rows that are read and written lie in one set of the first cache, so that fewer are better.
+
+        Those of images are often a power of two long. What goes around the caches needs no place there.
+        """
+        if self.layout.streaming:
+            return FALSE
+        stride = self.arguments.number("raw_stride", self.raw[0], self.last - 1)
+        return self.b.compare("icmp eq", self.b.binary("and", stride, integer(_ALIKE - 1)), integer(0))
+
+    def _several_rows(self, rows: int, program: Program, at: tuple[Value, ...], left: Value) -> tuple[Value, Value]:
         """Rows that belong to the interior from their first column to their last."""
-        b, rows, extent = self.b, self.parts.rows, self._extent(self.last)
+        b, extent = self.b, self._extent(self.last)
         first = b.binary("sub", Value("i64", "%hi"), left)
         row = self._describe_row(at[:-1], first)
         low, high = self._inner(row, integer(0), extent)
@@ -137,7 +159,7 @@ class SplitNest(Nest):
         wide, after = b.label("wide"), b.label("after")
         b.fork(some, wide, after)
         b.place(wide)
-        self._vectors(row, low, high, self.parts.stacked, rows)
+        self._vectors(row, low, high, program, rows)
         b.jump(after)
         b.place(after)
 

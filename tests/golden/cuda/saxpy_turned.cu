@@ -1,6 +1,6 @@
 // saxpy(float32 a, float32 x, float32 y) -> (float32 z)
 // layout 2:x=1s,y=s1,z=s1;;ta16, 4 elements at once
-// needs fewer than 2^31 elements, and bytes from end to end of an array
+// needs blocks of at least 256 threads; fewer than 2^31 elements, and bytes from end to end of an array
 // exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math
 
 // the address some bytes further on
@@ -25,23 +25,35 @@ extern "C" __global__ void __launch_bounds__(256) saxpy(
     for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const unsigned begin_2 = (unsigned)tile % (((unsigned)extent1 + 31) / 32) * 32;
         const unsigned begin = (unsigned)tile / (((unsigned)extent1 + 31) / 32) % (((unsigned)extent0 + 31) / 32) * 32;
-        #pragma unroll 4
-        for (unsigned k = threadIdx.x; k < 1024; k += blockDim.x) {
-            const unsigned along = k % 32, across = k / 32;
+        #pragma unroll
+        for (unsigned k = 0; k < 4; ++k) {
+            const unsigned at = threadIdx.x + 256 * k;
+            const unsigned along = at % 32, across = at / 32;
             const unsigned i0 = begin + along;
             const unsigned i1 = begin_2 + across;
-            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1) continue;
+            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1 || threadIdx.x >= 256) continue;
             x_tile[along][across] = fusec_moved(x_data, i1 * x_stride1)[i0];
         }
-        __syncthreads();
-        #pragma unroll 4
-        for (unsigned k = threadIdx.x; k < 1024; k += blockDim.x) {
-            const unsigned along = k / 32, across = k % 32;
+        float y_ahead[4];
+        #pragma unroll
+        for (unsigned k = 0; k < 4; ++k) {
+            const unsigned at = threadIdx.x + 256 * k;
+            const unsigned along = at / 32, across = at % 32;
             const unsigned i0 = begin + along;
             const unsigned i1 = begin_2 + across;
-            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1) continue;
+            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1 || threadIdx.x >= 256) continue;
+            y_ahead[k] = fusec_moved(y_data, i0 * y_stride0)[i1];
+        }
+        __syncthreads();
+        #pragma unroll
+        for (unsigned k = 0; k < 4; ++k) {
+            const unsigned at = threadIdx.x + 256 * k;
+            const unsigned along = at / 32, across = at % 32;
+            const unsigned i0 = begin + along;
+            const unsigned i1 = begin_2 + across;
+            if (i0 >= (unsigned)extent0 || i1 >= (unsigned)extent1 || threadIdx.x >= 256) continue;
             const float x = x_tile[along][across];
-            const float y = fusec_moved(y_data, i0 * y_stride0)[i1];
+            const float y = y_ahead[k];
             float z = 0.0f;
             // 1: float d = a * x;
             const float d = a * x;
