@@ -19,6 +19,7 @@ from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows
 from fusec.passes.scans import run_on_scan
 from fusec.reductions.plans import Operand, arrange
+from fusec.scans.pipeline import BATCH_ON_DEVICE
 from fusec.scans.plans import Machine, steps_of, walk_of
 from tests.support.scan_examples import EXAMPLES, inputs
 
@@ -67,7 +68,8 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     for step in steps:
         here = between(scan) if step.form.of_totals else scan
         write = scan_rows if step.form.is_last else scan_columns
-        programs.append(passes.run(write(here, step.form.axis, step.form.role, step.form.levels)))
+        batch = 1 if machine is ALONE else BATCH_ON_DEVICE
+        programs.append(passes.run(write(here, step.form.axis, step.form.role, step.form.levels, batch)))
     is_last = steps[0].form.is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, shape, axis, is_last=is_last)
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"

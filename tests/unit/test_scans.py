@@ -12,7 +12,7 @@ import pytest
 import fusec
 from fusec.errors.base import FusecError
 from fusec.ir.interpret_scans import scanned
-from fusec.scans import calls
+from fusec.scans import calls, chains
 from fusec.scans.plans import Machine
 
 SIZES = (1, 2, 31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 4127, 8192)
@@ -71,6 +71,94 @@ def test_totals_of_totals_of_totals_have_the_bits_of_the_order(forced):
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
     x = normal(2048 * 2048 + 3 * 2048 + 5)
     assert kernel(x).tobytes() == expected(x).tobytes()
+
+
+LINE = (
+    "float32 p, float32 q", "float32 y, bool high", "Line{p, q}", "Line{a.p * b.p, a.q * b.p + b.q}",
+    "y = a.q; high = a.q > 1", None, "line", "Line", "struct Line { float p; float q; };",
+)  # fmt: skip
+PARTS = ("T x, bool starts", "T y", "x", "a + b", "y = a", 0, "parts")
+
+
+@pytest.mark.parametrize("streaming", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_chains_give_the_bits_of_several_kernels(streaming, monkeypatch):
+    """Rows and columns, in one chunk and many, backwards, exclusive, in segments, of structs and several outputs."""
+    monkeypatch.setattr(calls, "machine_of", lambda _: Machine(1 << 62, 1 << 62, 1))
+    monkeypatch.setattr("fusec.runtime.cpu.machine.last_level_cache_bytes", lambda: 0 if streaming else 1 << 60)
+    monkeypatch.setattr(chains, "is_worth", lambda *_, **__: False)
+    cases = [
+        (lambda: fusec.ScanKernel(*PARTS, segments="starts", inclusive=False), ((70 * 2048 + 5,), 0), True),
+        (lambda: fusec.ScanKernel(*PARTS, segments="starts", inclusive=False), ((3, 4100, 40), 1), False),
+        (lambda: fusec.ScanKernel(*LINE), ((3, 5000), 1), False),
+        (lambda: fusec.ScanKernel(*LINE), ((130, 9000), 0), True),
+    ]
+    for make, (shape, axis), reverse in cases:
+        x = normal(shape)
+        args = (x, np.random.default_rng(2).random(shape) < 0.001) if make().nout == 1 else (x / 4, normal(shape))
+        wanted = make()(*args, axis=axis, reverse=reverse)
+        with monkeypatch.context() as patch:
+            patch.setattr(chains, "is_worth", lambda *_, **__: True)
+            kernel = make()
+            found = kernel(*args, axis=axis, reverse=reverse)
+            assert "hand prefixes on" in str(kernel.explain(*args, axis=axis, reverse=reverse))
+        for got, expected in zip(
+            *(each if isinstance(each, tuple) else (each,) for each in (found, wanted)), strict=True
+        ):
+            assert got.tobytes() == expected.tobytes(), (shape, axis, reverse)
+
+
+def test_long_rows_are_chained_and_threads_leave_the_bits_alone(monkeypatch):
+    monkeypatch.setattr(calls, "machine_of", lambda _: Machine(1 << 62, 1 << 62, 1))
+    x = normal(66 * 32 * 2048 + 77)  # one level more than 64 groups of chunks
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+    wanted = expected(x).tobytes()
+    for _ in range(5):
+        assert kernel(x).tobytes() == wanted
+    assert "hand prefixes on" in str(kernel.explain(x))
+
+
+@pytest.mark.slow
+def test_chains_of_more_than_32_times_64_groups():
+    x = np.random.default_rng(0).integers(0, 256, 33 * 32 * 64 * 2048 + 99).astype("u1")
+    kernel = fusec.ScanKernel("uint8 x", "uint8 y", "x", "a + b", "y = a", 0, "wrapping", "unsigned char")
+    assert np.array_equal(kernel(x), np.cumsum(x, dtype="u1"))
+
+
+def test_outputs_in_repeated_calls():
+    """The entries that answer after the first calls: in place, shifted, backwards, of other sizes."""
+    for inclusive in (True, False):
+        kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add", inclusive=inclusive)
+        for shape, axis in (((1000,), 0), ((300, 50), 0)):
+            x = np.random.default_rng(0).integers(-9, 9, shape).astype("f4")
+            wanted = np.cumsum(x, axis) - (0 if inclusive else x)
+            for reverse in (False, True):
+                there = np.flip(x, axis) if reverse else x
+                result = np.flip(wanted, axis) if reverse else wanted
+                for _ in range(4):
+                    memory = np.zeros(2 * x.size, "f4")
+                    for start, end in ((0, 0), (0, 3), (3, 0), (0, x.size)):
+                        source = memory[start : start + x.size].reshape(shape)
+                        target = memory[end : end + x.size].reshape(shape)
+                        source[...] = there
+                        assert kernel(source, axis=axis, out=target, reverse=reverse) is target
+                        np.testing.assert_array_equal(target, result)
+                    np.testing.assert_array_equal(kernel(there, axis=axis, reverse=reverse), result)
+
+
+def test_texts_and_reports():
+    kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+    assert kernel.source(types={"T": "float32"}).count("__global__") == 3
+    assert kernel.source("metal", {"T": "float32"}, shape=(9, 9)).count("kernel void") == 1
+    assert kernel.source("ir", {"T": "float32"}, shape=(65, 9), axis=0, reverse=True).count("kernel add") == 1
+    kernel(normal((40, 50)), axis=0)
+    assert "define void" in kernel.source("llvm")
+    assert "add" in kernel.source("asm")
+    report = kernel.explain(normal((40, 50)), axis=0)
+    assert report.bytes_moved == 2 * 40 * 50 * 4
+    assert "40 elements along axis 0 of 2, 50 times" in str(report)
+    assert "nothing to scan" in str(kernel.explain(np.zeros((0, 3)), axis=0))
+    with pytest.raises(FusecError, match="T"):
+        fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a").source()
 
 
 def test_every_layout_is_scanned_where_it_lies():
