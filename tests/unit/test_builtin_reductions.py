@@ -429,11 +429,11 @@ def test_other_libraries_and_lists() -> None:
 
 
 def test_every_public_name_is_importable() -> None:
-    for names in fusec.REDUCTIONS.values():
+    for names in fusec.HOMES.values():
         for name in names.split():
             assert callable(getattr(fusec, name))
             assert name in dir(fusec)
-    assert set(builtin.__all__) == set(fusec.REDUCTIONS["builtin"].split())
+    assert set(builtin.__all__) == set(fusec.HOMES["reductions.builtin"].split())
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
