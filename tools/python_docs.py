@@ -105,12 +105,14 @@ border; offsets that are not known when it is compiled, such as `a[k]` in a loop
 ## Explicit kernels
 
 `fusec.kernel` makes a loop over `fusec.grid(...)` a kernel that indexes its arrays itself; [kernels.md](kernels.md) has
-it, with blocks, shared arrays and barriers, atomic updates, local arrays, random numbers, checks of bounds and assertions, and `fusec.simulate`.
+it, with local arrays, atomic updates, blocks that share arrays and meet at barriers, random numbers, checks of bounds and
+assertions, and `fusec.simulate`.
 
 ## Reductions
 
 `fusec.reduction` makes a function that combines two totals a reduction of arrays, with functions that map elements and
-finish totals; [reductions.md](reductions.md#reductions-in-python) has it. `a if test else b` may choose one of two tuples of as many parts.
+finish totals; [reductions.md](reductions.md#reductions-in-python) has it. `a if test else b` may choose one of two
+tuples of as many parts.
 
 ## Functions
 

@@ -263,3 +263,24 @@ def test_a_barrier_that_threads_part_before_is_found_with_its_condition(old, new
 def test_the_verifier_knows_what_blocks_have(old, new, said):
     with pytest.raises(AssertionError, match=said):
         verify(parse_program(TEXT.replace(old, new, 1)))
+
+
+def test_no_name_of_the_users_is_that_of_what_is_kept():
+    @fusec.kernel(block=4)
+    def named(x, out):
+        for i in fusec.grid(x.size):
+            total, total_in2, total_kept, thread0_1, done = x[i], x[i] + 1, x[i] + 2, x[i] + 3, x[i] > 2
+            for _ in range(2):
+                fusec.barrier()
+                total += total_in2
+                total_in2, total_kept = total_kept, thread0_1
+            if done:
+                continue
+            out[i] = total * 1000 + total_in2 * 10 + thread0_1
+
+    x = np.arange(8, dtype="i4")
+    found = [np.zeros(8, "i4") for _ in range(4)]
+    for run, out in zip(ways(named), found, strict=True):
+        run(x, out)
+        np.testing.assert_array_equal(out, found[0])
+    assert found[0][1] == (1 + 2 + 3) * 1000 + 40 + 4
