@@ -83,13 +83,12 @@ def test_the_interior_has_no_branch_and_shares_loads() -> None:
     for boundary, ndim in itertools.product(("constant", "nearest", "reflect", "mirror", "wrap", "skip"), (1, 2, 3)):
         offsets = [[0] * axis + [step] + [0] * (ndim - axis - 1) for axis in range(ndim) for step in (-1, 2)]
         text = " + ".join(f"a[{', '.join(map(str, offset))}]" for offset in offsets)
-        layout = Layout(ndim, streaming=ndim == 3)
-        parts = parts_of(program_of(f"def f(a): return {text} + a", FLOAT32, ndim, boundary), layout, 512)
+        parts = parts_of(program_of(f"def f(a): return {text} + a", FLOAT32, ndim, boundary), ndim, 512)
         assert parts is not None
         assert parts.split.low == (1,) * ndim
         assert parts.split.high == (2,) * ndim
-        assert parts.rows == (1, 3, 4)[ndim - 1]
-        for part in (parts.split.interior, parts.stacked):
+        assert [rows for rows, _ in parts.stacked] == ([] if ndim == 1 else [6, 3])
+        for part in (parts.split.interior, *(program for _, program in parts.stacked)):
             verify(part)
             assert not any(isinstance(stmt, If) for stmt in statements(part.body))
         verify(parts.split.edge)
