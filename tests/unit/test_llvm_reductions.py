@@ -8,10 +8,13 @@ import pytest
 from fusec import passes
 from fusec.codegen.llvm import generate_reduction
 from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from fusec.ir.expr import apply, convert
 from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.ir.loops import Local
 from fusec.passes.expand import expand
 from fusec.passes.phases import first_phase, in_role
 from fusec.passes.reductions import run_on_reduction
+from fusec.records import replace
 from tests.support import reduction_examples as examples
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
 
@@ -177,3 +180,13 @@ def test_memory_is_asked_for_where_a_processor_does_not_see_what_is_next(role, a
             layout = layout_of(part, {**given, **stores}, (3, 90))
             asks = "@llvm.prefetch" in kernel_of(part, layout, bits, axis).source
             assert asks == (step == 1 and (name == "spread" and role == "first" if axis else bits > 0))
+
+
+def test_a_wide_total_does_not_narrow_the_vectors_of_its_elements():
+    arrays = {"x": np.ones((3, 50), "f4"), "z": np.zeros((3, 1))}
+    usual = examples.simple("add", FLOAT32)
+    stored = examples.store("z", apply("sqrt", convert(Local("total", FLOAT32), FLOAT64)), FLOAT64)
+    wide = replace(usual, params=(usual.params[0], replace(usual.params[1], dtype=FLOAT64)), finish=(stored,))
+    assert kernel_of(wide, layout_of(wide, arrays, (3, 50)), 512).lanes == 16
+    summed = examples.simple("add", FLOAT32, FLOAT64)
+    assert kernel_of(summed, layout_of(summed, arrays, (3, 50)), 512).lanes == 8

@@ -18,7 +18,7 @@ from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.interior import Parts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
-from fusec.codegen.llvm.reduction import whole_program
+from fusec.codegen.llvm.reduction import whole_program, widest_bits
 from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
@@ -123,7 +123,7 @@ def generate_reduction(
     arguments are those of `generate`.
     """
     program, is_last = whole_program(reduction), axis == layout.ndim - 1
-    width = max(1, vector_bits // hot_bits(program))
+    width = max(1, vector_bits // widest_bits(reduction))
     width = min(width, reduction.lanes) if is_last else width
     name, arguments, declarations = symbol or f"fusec.{reduction.name}", Arguments(), dict[str, None]()
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512

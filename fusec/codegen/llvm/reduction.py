@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.divergence import Analysis, Plan
 from fusec.codegen.llvm.expr import Frame, Surroundings
+from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, Site
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.dtypes import real_type
 from fusec.generated import Layout
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
 from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of
+from fusec.records import replace
 
 Known = dict[str, tuple[Type, Operand]]
 
@@ -28,6 +31,17 @@ def whole_program(reduction: Reduction) -> Program:
         body += [Declare("", value.type, value) for value in values]  # type: ignore[attr-defined]
         body += stage.then
     return Program(reduction.name, reduction.params, (*body, *reduction.finish), reduction.functions, reduction.source)
+
+
+def widest_bits(reduction: Reduction) -> int:
+    """Width of the widest type that elements and accumulators need; not that of what follows once for a total."""
+    stages = tuple(replace(stage, then=()) for stage in reduction.stages)
+    program = whole_program(replace(reduction, stages=stages, finish=()))
+    accumulators = [each.accumulator for each in stages if each.accumulator is not None]
+    used = addressed(program.body, [each.value for each in accumulators])
+    params = tuple(each for each in program.params if isinstance(each, ScalarParam) or each.name in used)
+    held = [real_type(dtype).bits for each in accumulators for _, dtype in each.parts]
+    return max(hot_bits(replace(program, params=params)), *held, 8)
 
 
 class Part(Statements):
