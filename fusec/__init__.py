@@ -34,8 +34,12 @@ if TYPE_CHECKING:
         atomic_min,
         atomic_or,
         atomic_xor,
+        barrier,
+        block_index,
         grid,
         local,
+        shared,
+        thread_index,
     )
     from fusec.kernels import ElementwiseKernel
     from fusec.reductions.builtin import *  # noqa: F403
@@ -79,8 +83,8 @@ __all__ = [
     "local",
     "random",
     "re_evaluate",
-    "shared",
     "reduction",
+    "shared",
     "simulate",
     "stencil",
     "thread_index",

@@ -105,8 +105,8 @@ border; offsets that are not known when it is compiled, such as `a[k]` in a loop
 ## Explicit kernels
 
 `fusec.kernel` makes a loop over `fusec.grid(...)` a kernel that indexes its arrays itself; [kernels.md](kernels.md) has
-it, with local arrays, atomic updates, blocks that share arrays and meet at barriers, random numbers, checks of bounds and
-assertions, and `fusec.simulate`.
+it, with local arrays, atomic updates, blocks that share arrays and meet at barriers, random numbers, checks of bounds
+and assertions, and `fusec.simulate`.
 
 ## Reductions
 
