@@ -79,7 +79,7 @@ class CudaInPtx:
         given = encode(kernel, program, buffers, scalars, shape)
         if threads is None:
             steps = -(-prod(shape) // kernel.lanes)
-            threads = min(256, max(32, -(-steps * 3 // (5 * blocks * 32)) * 32))
+            threads = min(256, max(32, kernel.group, -(-steps * 3 // (5 * blocks * 32)) * 32))
         ptx.run(self.module, entry, blocks, threads, given, memory, shared, ORDERS[order], together)
         return {name: buffer.array for name, buffer in buffers.items()}
 

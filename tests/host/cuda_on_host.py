@@ -235,7 +235,7 @@ class CudaOnHost:
         kernel = self.kernels[number]
         if self._blocks is not None and number in self._units:
             args = block_args(kernel, program, arrays, scalars, shape)
-            launch = Launch(kernel.name, blocks, threads, args, shared, self._units[number])
+            launch = Launch(kernel.name, blocks, max(threads, kernel.group), args, shared, self._units[number])
             return self._blocks.run(launch, arrays, [order])
         guarded = {name: Guarded(array) for name, array in arrays.items()}
         values = [
