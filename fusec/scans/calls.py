@@ -17,7 +17,7 @@ from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, view_of, wrapper_of
-from fusec.records import dataclass, replace
+from fusec.records import dataclass, field, replace
 from fusec.reductions import binding, calls
 from fusec.reductions.calls import Call
 from fusec.reductions.pipeline import Request
@@ -61,6 +61,8 @@ class Plan:
     bound: Bound
     steps: tuple[tuple[Step, Executable, Arguments], ...]
     chain: Chain | None = None
+    instead: dict[str, tuple[tuple[Step, Executable, Arguments], ...]] = field(default_factory=dict)
+    """Of a chain: the kernels for a machine that is too busy for it, once they were needed."""
 
 
 def run(
@@ -131,16 +133,27 @@ def _run_steps(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[Array
     arrays: dict[str, Array] = dict(call.inputs)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
     if plan.chain is not None:
-        places = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
-        plan.chain.run(places, call.values)
-        return
-    for step, executable, arguments in plan.steps:
+        from fusec.runtime.cpu import chains
+
+        if not chains.is_crowded():
+            places = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
+            plan.chain.run(places, call.values)
+            return
+    for step, executable, arguments in _steps_of(kernel, plan):
         for name, shape, dtype in step.made:
             arrays[name] = memory.empty(shape, dtype.numpy)
         addresses = {name: arrays[known].__array_interface__["data"][0] for name, known in step.arrays}
         addresses |= {name: arrays[name].__array_interface__["data"][0] for name in plan.bound.raw}
         slots = arguments.fill(addresses, call.values, kernel.name)
         executable.run(slots.buffer_info()[0], step.positions)
+
+
+def _steps_of(kernel: Scanning, plan: Plan) -> tuple[tuple[Step, Executable, Arguments], ...]:
+    """The kernels in order, those in place of a chain too."""
+    if plan.chain is None:
+        return plan.steps
+    found = plan.instead.get("steps")
+    return plan.instead.setdefault("steps", _compiled(kernel, plan.bound)) if found is None else found
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------
@@ -150,7 +163,6 @@ def _run_steps(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[Array
 def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     """Bind types, order the walk, compile every kernel."""
     with forking.lock:
-        from fusec.runtime.cpu import engine
         from fusec.runtime.cpu.machine import thread_count
 
     def view(array: Array, param: str) -> View:
@@ -166,13 +178,21 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     chain = _chain(kernel, bound)
     if chain is not None:
         return Plan(bound, (), chain)
+    return Plan(bound, _compiled(kernel, bound))
+
+
+@forks_wait
+def _compiled(kernel: Scanning, bound: Bound) -> tuple[tuple[Step, Executable, Arguments], ...]:
+    """The kernels of a plan."""
+    from fusec.runtime.cpu import engine
+
     steps = []
     for step in bound.steps:
         executable = pipeline.executable(kernel.scan, bound.request, step.form)
         executable = engine.with_grain(executable, step.elements, 1 if step.form.is_last else TOGETHER)
         known = {AXIS: step.extent}
         steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
-    return Plan(bound, tuple(steps))
+    return tuple(steps)
 
 
 def _chain(kernel: Scanning, bound: Bound) -> Chain | None:

@@ -14,6 +14,10 @@ from fusec.runtime.cpu.chain_blocks import columns_text, rows_text
 from fusec.runtime.cpu.chain_words import ENTRY, GROUP, LINE, Text
 from fusec.runtime.cpu.pool_text import PAUSES
 
+PATIENCE = 1 << 13
+"""Pauses between two offers to let another process run, some 0.2 ms: a block takes a tenth of that, and whoever yields
+on a busy machine is away for milliseconds."""
+
 _DECLARATIONS = """\
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
@@ -197,7 +201,7 @@ def _wait(pause: str) -> str:
     if pause:
         t.line(pause)
     t.line(f"{following} = add i64 {turn}, 1")
-    low = t.op("and", following, 255)
+    low = t.op("and", following, PATIENCE - 1)
     t.line(f"br i1 {t.test('eq', low, 0)}, label %{yielding}, label %{rest}")
     t.lines.append(f"{yielding}:")
     t.let("call i32 @sched_yield()")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from fusec.runtime.cpu.jit import Store
 from fusec.runtime.cpu.processor import processor
 
 _SERIAL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+CROWDED = 1.5  # runnable threads for each processor; a process that does nothing but scan makes it 1
 _EACH = Grain(0, 1, 1, 1)  # threads take one block after the other
 
 
@@ -35,6 +37,18 @@ class Driver:
     @cached_property
     def _alone(self) -> Callable[[int, int, int], None]:
         return _SERIAL(self.address)
+
+
+def is_crowded() -> bool:
+    """Whether more runs here than there are processors for.
+
+    A thread that has to stop in the midst of a block makes all others wait, so that a chain takes several times as long
+    as kernels whose threads do not wait for each other.
+    """
+    try:
+        return os.getloadavg()[0] > CROWDED * (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # Windows; a system that does not tell
+        return False
 
 
 def driver(*, of_rows: bool, store: Store | None) -> Driver:
