@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fibers
 import pytest
 import stub
 
@@ -24,6 +25,7 @@ pytestmark = [
 def driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("driver")
     stub.build_driver(folder)
+    shutil.copy(fibers.runtime(), folder)  # where the processes find it, instead of building it again
     return folder
 
 
