@@ -21,7 +21,7 @@ from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.neighbours import InnerSite, has_no_branch, neighbours_of
+from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
 from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
@@ -262,9 +262,27 @@ class SplitNest(Nest):
         """Whole vectors from `low` to `high`, which hold one at least; they overlap at both ends."""
         if not part.body:
             return
+        outputs = self._outputs()
+        if rows == 1 or not self.layout.streaming or not can_shift(self, outputs):
+            self._one_after_the_other(row, low, high, part, rows, None)
+            return
+        b, alike = self.b, TRUE
+        for name, _ in outputs:
+            beyond = b.binary("and", self.arguments.number("stride", name, self.last - 1), integer(LINE - 1))
+            alike = b.binary("and", alike, b.compare("icmp eq", beyond, integer(0)))
+
+        def those_that_differ() -> None:
+            shifted = Shifted(self, row, low, rows, outputs, b.invert(self._is_in_place(row)))
+            self._one_after_the_other(row, low, high, part, rows, shifted)
+
+        self._either(alike, partial(self._one_after_the_other, row, low, high, part, rows, None), those_that_differ)
+
+    def _one_after_the_other(
+        self, row: Row, low: Value, high: Value, part: Program, rows: int, shifted: Shifted | None
+    ) -> None:
+        """The vectors; shifted: what stores them where rows lie to their lines in different ways."""
         b, lanes = self.b, integer(self.width)
         last = b.binary("sub", high, lanes)
-        shifted = self._shifted(row, low, rows) if self.layout.streaming and has_no_branch(part) else None
         together, skew = None, integer(0)
         if self.layout.streaming and shifted is None:
             together, skew = self._lines(row, low, rows)
@@ -340,13 +358,6 @@ class SplitNest(Nest):
             write()
             b.jump(after)
         b.place(after)
-
-    def _shifted(self, row: Row, low: Value, rows: int) -> Shifted | None:
-        """The rows' lines, for those of any alignment, where the target can shift them."""
-        outputs = self._outputs()
-        if not can_shift(self, outputs):
-            return None
-        return Shifted(self, row, low, rows, outputs, self.b.invert(self._is_in_place(row)))
 
     def _lines(self, row: Row, start: Value, rows: int) -> tuple[Value | None, Value]:
         """Whether outputs begin their cache lines together, and how many elements before `start` that is."""
