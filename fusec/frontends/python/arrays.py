@@ -197,6 +197,9 @@ class Arrays(Calls):
         if dtype.is_complex or dtype == BOOL or (op in ("and", "or", "xor") and not dtype.is_integer):
             cure = "bitwise ones take integers, the others integers and floats"
             raise BadArgument(f"fusec.{name}", f"{dtype} elements", cure).at(node.span)
+        if is_shared and dtype.bits < 32:  # GPUs exchange whole words, which such elements share with others
+            cure = "those of shared arrays have 32 or 64 bits, np.int32 or np.float32 for example"
+            raise BadArgument(f"fusec.{name}", f"{dtype} elements of a shared array", cure).at(node.span)
         place = self.place(array, node.args[1], node.args[1].span)
         values = tuple(self._as_stored(self.scalar(arg), dtype, arg.span) for arg in node.args[2:])
         if not wanted:
