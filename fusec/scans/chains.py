@@ -1,8 +1,8 @@
 """Scans on the CPU in one pass over memory: blocks of chunks that stay in a cache from their elements to their results.
 
 The order of operations is that of the kernels of `fusec.scans.plans`; `fusec.runtime.cpu.chain_text` says how threads
-hand prefixes on. Taken where several kernels would read everything twice. Outputs that exceed the caches are written
-around them.
+hand prefixes on. Taken where several kernels would read everything twice from memory; results are written around the
+caches.
 """
 
 from __future__ import annotations
@@ -77,9 +77,10 @@ class Chain:
 def is_worth(walk: Walk, scan: Scan, *, streaming: bool) -> bool:
     """Whether a scan of several kernels is one that chains are made for, and better by one.
 
-    streaming: outputs exceed the caches. Along columns an element costs so little that a second reading is no loss
-    while it is from a cache.
+    streaming: outputs exceed the caches. While everything is in a cache, a second reading costs less than the copies.
     """
+    if not streaming:
+        return False
     extents, axis = walk.extents, walk.axis
     is_last = axis == len(extents) - 1
     if len(extents) > (2 if is_last else 3) or any(param.written and param.read for param in scan.arrays):
@@ -87,7 +88,7 @@ def is_worth(walk: Walk, scan: Scan, *, streaming: bool) -> bool:
     if _asks(scan):
         return False
     if not is_last:
-        return streaming and extents[-1] >= LEAST_COLUMNS
+        return extents[-1] >= LEAST_COLUMNS
     nbytes = sum(dtype.nbytes for _, dtype in scan.total.parts) * GROUP * chunk_of(True)
     return nbytes <= MOST_ROW_BYTES and extents[axis] < GROUP * GROUPS * chunk_of(True) ** 2
 

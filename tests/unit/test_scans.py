@@ -111,6 +111,7 @@ def test_chains_give_the_bits_of_several_kernels(streaming, monkeypatch):
 def test_long_rows_are_chained_and_threads_leave_the_bits_alone(monkeypatch):
     monkeypatch.setattr(calls, "machine_of", lambda _: Machine(1 << 62, 1 << 62, 1))
     monkeypatch.setattr("fusec.runtime.cpu.chains.is_crowded", lambda: next(crowded))
+    monkeypatch.setattr("fusec.runtime.cpu.machine.last_level_cache_bytes", lambda: 0)
     crowded = iter((False, False, True, False, False))
     x = normal(66 * 32 * 2048 + 77)  # one level more than 64 groups of chunks
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
@@ -122,6 +123,7 @@ def test_long_rows_are_chained_and_threads_leave_the_bits_alone(monkeypatch):
 
 @pytest.mark.slow
 def test_chains_of_more_than_32_times_64_groups(monkeypatch):
+    monkeypatch.setattr("fusec.runtime.cpu.machine.last_level_cache_bytes", lambda: 0)
     monkeypatch.setattr("fusec.runtime.cpu.chains.is_crowded", lambda: False)
     x = np.random.default_rng(0).integers(0, 256, 33 * 32 * 64 * 2048 + 99).astype("u1")
     kernel = fusec.ScanKernel("uint8 x", "uint8 y", "x", "a + b", "y = a", 0, "wrapping", "unsigned char")
