@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import operator
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 
@@ -190,19 +191,44 @@ def _text_of(function: FunctionType) -> FunctionText:
 
 
 def _lambda_of(function: FunctionType, file: str) -> FunctionText:
-    """A lambda in the text of its file, told from others by the place of what it returns. Raises NotAFunction."""
+    """A lambda in the text of its file, told from others by the places in it. Raises NotAFunction."""
     code = function.__code__
-    places = set(code.co_positions())
     found = [each for each in _lambdas(file) if each.lineno == code.co_firstlineno]
     if len(found) > 1:
-        found = [
-            each
-            for each in found
-            if (each.body.lineno, each.body.end_lineno, each.body.col_offset, each.body.end_col_offset) in places
-        ]
+        found = _meant(found, code)
     if len(found) != 1:
         raise NotAFunction("which lambda of its line is meant cannot be told", "define the function with def").at()
     return lambda_text(found[0], file, _shown(code.co_filename))
+
+
+def _meant(lambdas: Sequence[ast.Lambda], code: CodeType) -> list[ast.Lambda]:
+    """Those that a code object may come from: the innermost one around all that it names a place of.
+
+    Python 3.12 knows no places in a lambda that returns a constant: these are told by parameters and constant.
+    """
+    places = [
+        ((line, start), (end_line, end))
+        for line, end_line, start, end in code.co_positions()
+        if line is not None and end_line is not None and start is not None and end is not None and start != end
+    ]
+    if not places:
+        names = code.co_varnames[: code.co_argcount]
+        return [
+            each
+            for each in lambdas
+            if isinstance(each.body, ast.Constant)
+            and repr(each.body.value) in map(repr, code.co_consts)
+            and tuple(arg.arg for arg in each.args.args) == names
+        ]
+    around = []
+    for each in lambdas:
+        begin, end = (
+            (each.body.lineno, each.body.col_offset),
+            (each.body.end_lineno or 0, each.body.end_col_offset or 0),
+        )
+        if all(begin <= first and last <= end for first, last in places):
+            around.append((begin, each))
+    return [max(around, key=operator.itemgetter(0))[1]] if around else []
 
 
 def lambda_text(node: ast.Lambda, file: str, name: str) -> FunctionText:
