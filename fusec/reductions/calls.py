@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fusec.reductions.kernels import Reducing
     from fusec.runtime.cpu.engine import Executable
 
+TOGETHER_AGAIN = 64  # the same where results of chunks are combined, which lie in the caches
 TOGETHER = 512  # columns that a thread takes side by side, so that memory is read in long rows
 
 
@@ -222,7 +223,8 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase) -> Step:
         phase = replace(phase, layout=replace(phase.layout, streaming=True))
     executable = pipeline.executable(kernel.definition, bound.request, phase)
     elements = max(1, phase.extents[phase.axis] // phase.chunks)
-    executable = engine.with_grain(executable, elements, 1 if phase.is_last else TOGETHER)
+    together = 1 if phase.is_last else TOGETHER if phase.role in ("whole", "first") else TOGETHER_AGAIN
+    executable = engine.with_grain(executable, elements, together)
     arguments = arrange(executable.kernel, phase, phase.extents, bound.raw, {REDUCED: bound.count})
     return Step(phase, executable, arguments)
 

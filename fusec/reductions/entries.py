@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Callee = Callable[..., object]
 
+BYTES = np.dtype(np.uint8)
 SMALL = 1 << 14  # bytes up to which a cleared array of Python is quicker than one of NumPy's
 MAX_ENTRIES = 8  # one behind the other for a choice of axes, each a few ns for calls that are none of them
 
@@ -141,7 +142,7 @@ class Repeat:
                     at = room.buffer_info()[0]
                     held.append(room)
                 else:
-                    large = np.empty(nbytes, np.uint8)
+                    large = memory.empty((nbytes,), BYTES)
                     at = self.address_of(large)
                     held.append(large)
                 addresses[stored] = later[given] = at
