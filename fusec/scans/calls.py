@@ -17,7 +17,7 @@ from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, view_of, wrapper_of
-from fusec.records import dataclass, field, replace
+from fusec.records import dataclass, replace
 from fusec.reductions import binding, calls
 from fusec.reductions.calls import Call
 from fusec.reductions.pipeline import Request
@@ -28,7 +28,6 @@ from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.runtime.cpu.engine import Executable
-    from fusec.scans.chains import Chain
     from fusec.scans.kernels import Scanning
 
 ROWS_PER_THREAD = 4  # rows, or vectors of columns, that let threads end together
@@ -56,13 +55,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled scan for one combination of dtypes, shapes, strides and axis: its kernels in order, or a chain."""
+    """A compiled scan for one combination of dtypes, shapes, strides and axis: its kernels in order."""
 
     bound: Bound
     steps: tuple[tuple[Step, Executable, Arguments], ...]
-    chain: Chain | None = None
-    instead: dict[str, tuple[tuple[Step, Executable, Arguments], ...]] = field(default_factory=dict)
-    """Of a chain: the kernels for a machine that is too busy for it, once they were needed."""
 
 
 def run(
@@ -132,28 +128,13 @@ def _run_steps(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[Array
 
     arrays: dict[str, Array] = dict(call.inputs)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
-    if plan.chain is not None:
-        from fusec.runtime.cpu import chains
-
-        if not chains.is_crowded():
-            places = {name: each.__array_interface__["data"][0] for name, each in arrays.items()}
-            plan.chain.run(places, call.values)
-            return
-    for step, executable, arguments in _steps_of(kernel, plan):
+    for step, executable, arguments in plan.steps:
         for name, shape, dtype in step.made:
             arrays[name] = memory.empty(shape, dtype.numpy)
         addresses = {name: arrays[known].__array_interface__["data"][0] for name, known in step.arrays}
         addresses |= {name: arrays[name].__array_interface__["data"][0] for name in plan.bound.raw}
         slots = arguments.fill(addresses, call.values, kernel.name)
         executable.run(slots.buffer_info()[0], step.positions)
-
-
-def _steps_of(kernel: Scanning, plan: Plan) -> tuple[tuple[Step, Executable, Arguments], ...]:
-    """The kernels in order, those in place of a chain too."""
-    if plan.chain is None:
-        return plan.steps
-    found = plan.instead.get("steps")
-    return plan.instead.setdefault("steps", _compiled(kernel, plan.bound)) if found is None else found
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------
@@ -163,6 +144,7 @@ def _steps_of(kernel: Scanning, plan: Plan) -> tuple[tuple[Step, Executable, Arg
 def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     """Bind types, order the walk, compile every kernel."""
     with forking.lock:
+        from fusec.runtime.cpu import engine
         from fusec.runtime.cpu.machine import thread_count
 
     def view(array: Array, param: str) -> View:
@@ -175,38 +157,13 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     inputs = {name: view(each, name) for name, each in call.inputs.items()}
     machine = machine_of(thread_count())
     bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, machine)
-    chain = _chain(kernel, bound)
-    if chain is not None:
-        return Plan(bound, (), chain)
-    return Plan(bound, _compiled(kernel, bound))
-
-
-@forks_wait
-def _compiled(kernel: Scanning, bound: Bound) -> tuple[tuple[Step, Executable, Arguments], ...]:
-    """The kernels of a plan."""
-    from fusec.runtime.cpu import engine
-
     steps = []
     for step in bound.steps:
         executable = pipeline.executable(kernel.scan, bound.request, step.form)
         executable = engine.with_grain(executable, step.elements, 1 if step.form.is_last else TOGETHER)
         known = {AXIS: step.extent}
         steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
-    return tuple(steps)
-
-
-def _chain(kernel: Scanning, bound: Bound) -> Chain | None:
-    """The chain that a scan is better done by."""
-    from fusec.runtime.cpu.machine import last_level_cache_bytes, thread_count
-    from fusec.scans import chains
-
-    if bound.walk is None or bound.raw or len(bound.steps) < 2:
-        return None
-    nbytes = sum(prod(bound.shape) * bound.types[param.name].nbytes for param in kernel.out_params)
-    streaming, scan = nbytes > last_level_cache_bytes(), pipeline.lower(kernel.scan, bound.request)
-    if not chains.is_worth(bound.walk, scan, streaming=streaming):
-        return None
-    return chains.make(kernel.scan, bound.request, bound.walk, scan, thread_count(), streaming=streaming)
+    return Plan(bound, tuple(steps))
 
 
 def machine_of(threads: int) -> Machine:

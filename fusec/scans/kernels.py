@@ -94,18 +94,16 @@ class Scanning(Reducing):
         self.last_scan = found.bound
         return found
 
-    def scans(self, args: tuple[object, ...], axis: int | None, reverse: bool) -> tuple[Bound, list[Kernel], bool]:
-        """What a call comes to, its kernels in order, and whether it is a chain; nothing is run."""
+    def scans(self, args: tuple[object, ...], axis: int | None, reverse: bool) -> tuple[Bound, list[Kernel]]:
+        """What a call comes to, and its kernels in order; nothing is run."""
         if is_on_device(args, None, True):
             with forking.lock:
                 from fusec.reductions import device_calls as reducing
 
             there = self.device_scan_plan(reducing.read(self, args, (), axis, False, True, None), reverse)
-            return there.bound, [module.kernel for _, module, _ in there.steps], False
+            return there.bound, [module.kernel for _, module, _ in there.steps]
         here = self.scan_plan(read(self, args, None, axis, False, True), reverse)
-        if here.chain is not None:
-            return here.bound, list(here.chain.kernels), True
-        return here.bound, [executable.kernel for _, executable, _ in here.steps], False
+        return here.bound, [executable.kernel for _, executable, _ in here.steps]
 
 
 class ScanKernel(Scanning):
@@ -214,8 +212,7 @@ class ScanKernel(Scanning):
 
         types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
         decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
-        what the last call ran is shown, of a chain the kernels that would do the same. Raises FusecTypeError if types
-        are missing.
+        what the last call ran is shown. Raises FusecTypeError if types are missing.
         """
         from fusec.reductions.showing import SHOWN
         from fusec.scans import showing
@@ -233,8 +230,8 @@ class ScanKernel(Scanning):
         """What fusec makes of a call with these arguments: kernels, order, bytes; nothing is run."""
         from fusec.scans import showing
 
-        bound, kernels, chained = self.scans(args, axis, bool(reverse))
-        return showing.explain(self, bound, kernels, chained=chained)
+        bound, kernels = self.scans(args, axis, bool(reverse))
+        return showing.explain(self, bound, kernels)
 
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)

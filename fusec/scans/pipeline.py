@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal
 
 from fusec import cache, debug, pipeline
 from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
-from fusec.generated import Kernel, Layout
+from fusec.generated import Kernel
 from fusec.ir.walk import expressions, operands, statements
 from fusec.records import dataclass, replace
 from fusec.reductions.pipeline import ReductionDefinition, Request
@@ -22,28 +22,9 @@ if TYPE_CHECKING:
     from fusec.runtime.cpu.engine import Executable
 
 
-LINE = 64  # bytes of a cache line
 BATCH_ON_DEVICE = 8  # groups, or elements of a column, of which a thread has the loads under way at once
 BATCH_OF_ROWS = 4  # elements of a column for each time that its running total is read and written
 LIGHT = 32  # expressions up to which the statements for an element are written several times
-PieceKind = Literal["local", "gather", "finish", "join", "first"]
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A kernel of a chained scan, by the name of its function in `fusec.passes.scan_pieces`.
-
-    is_last: the scan goes along the last axis of its walk. layout: of the piece itself.
-    """
-
-    kind: PieceKind
-    is_last: bool
-    layout: Layout
-
-    @property
-    def key(self) -> str:
-        """A text that differs for different pieces."""
-        return f"{self.kind}{'r' if self.is_last else 'c'}/{self.layout.key}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +87,7 @@ def lower(definition: ScanDefinition, request: Request) -> Scan:
 
 
 def program_of(
-    definition: ScanDefinition, request: Request, form: Form | Piece, *, on_device: bool = False, number: int = 1
+    definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
 ) -> Program:
     """The program of one kernel, after all passes. number: of those of one name, where several are in one file."""
     from fusec import passes
@@ -116,7 +97,7 @@ def program_of(
     batch = 1
     if _is_light(scan):
         batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last else BATCH_OF_ROWS
-    program = _piece(scan, form, batch) if isinstance(form, Piece) else _kernel(scan, form, batch)
+    program = _kernel(scan, form, batch)
     program = program if number == 1 else replace(program, name=f"{program.name}{number}")
     return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
 
@@ -142,45 +123,11 @@ def _kernel(scan: Scan, form: Form, batch: int) -> Program:
     return write(scan, form.axis, form.role, form.levels, batch)
 
 
-def _piece(scan: Scan, piece: Piece, batch: int) -> Program:
-    from fusec.passes import scan_pieces
-
-    scan = replace(scan, reduction=replace(scan.reduction, name=f"{scan.name}_{piece.kind}"))
-    match piece.kind:
-        case "local":
-            return scan_pieces.local_piece(scan, is_last=piece.is_last, batch=batch)
-        case "gather":
-            return scan_pieces.gather_piece(scan)
-        case "finish":
-            return scan_pieces.finish_piece(scan)
-        case "join":
-            return scan_pieces.join_piece(scan)
-        case "first":
-            return scan_pieces.first_piece(scan)
-        case _:
-            assert_never(piece.kind)
-
-
-def _lanes_of_a_line(program: Program) -> int:
-    """As many elements as fill a cache line of every output.
-
-    A step of more, under the mask of a chunk's end, would reach for lines that the next chunk writes around the cache.
-    """
-    return LINE // min(param.dtype.nbytes for param in program.arrays if param.written)
-
-
-def _unfenced(kernel: Kernel) -> Kernel:
-    """The kernel without the fence at its end, 0.2 us for each chunk: the driver has one for all of its blocks."""
-    head, fence, rest = kernel.source.rpartition("  fence seq_cst\n")
-    assert fence, "stores around the caches end with a fence"
-    return replace(kernel, source=head + rest)
-
-
 @forks_wait
 def generate(
     definition: ScanDefinition,
     request: Request,
-    form: Form | Piece,
+    form: Form,
     target: Literal["llvm", "cuda", "metal"] = "llvm",
     number: int = 1,
 ) -> Kernel:
@@ -192,16 +139,11 @@ def generate(
             from fusec.runtime.cpu.processor import processor
 
             host = processor()
-            machine: dict[str, Any] = {
-                "vector_bits": host.vector_bits, "half_casts": host.converts_halves, "permutes": host.permutes,
-                "fp": request.fp,
-            }  # fmt: skip
-            if isinstance(form, Piece) and form.layout.streaming:
-                kernel = _unfenced(llvm.generate(program, form.layout, **machine, lanes=_lanes_of_a_line(program)))
-            elif form.is_last:
-                kernel = llvm.generate(program, form.layout, **machine)
-            else:
-                kernel = llvm.generate_walk(program, form.layout, **machine)
+            write = llvm.generate if form.is_last else llvm.generate_walk
+            kernel = write(
+                program, form.layout, vector_bits=host.vector_bits, half_casts=host.converts_halves,
+                permutes=host.permutes, fp=request.fp,
+            )  # fmt: skip
         case "cuda":
             from fusec.codegen import cuda
 
@@ -216,7 +158,7 @@ def generate(
 
 
 @forks_wait
-def executable(definition: ScanDefinition, request: Request, form: Form | Piece) -> Executable:
+def executable(definition: ScanDefinition, request: Request, form: Form) -> Executable:
     """The machine code of one kernel, from the disk cache if it is there and no stage is to be shown."""
     from fusec.runtime.cpu import engine
 

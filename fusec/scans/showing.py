@@ -101,8 +101,8 @@ def kernels_of(kernel: Scanning, bound: Bound, target: Target) -> list[Kernel]:
 # --- reports -------------------------------------------------------------------------------------------------------
 
 
-def explain(kernel: Scanning, bound: Bound, compiled: Sequence[Kernel], *, chained: bool) -> Explanation:
-    """Describe a call. compiled: its kernels, in order. chained: by blocks that hand prefixes on."""
+def explain(kernel: Scanning, bound: Bound, compiled: Sequence[Kernel]) -> Explanation:
+    """Describe a call. compiled: its kernels, in order."""
     walk = bound.walk
     moved = sum(view.size * view.dtype.nbytes for view in bound.raw.values())
     lines = [
@@ -120,12 +120,8 @@ def explain(kernel: Scanning, bound: Bound, compiled: Sequence[Kernel], *, chain
         lines.append(("scans", f"{extents[walk.axis]:,} elements {place}, {rows:,} times"))
         how = f"groups of {GROUP} by doubling distances" if is_last else "one after the other"
         lines.append(("order", f"chunks of {chunk_of(is_last):,} elements, {how}; then their totals by the same rules"))
-        if chained:
-            names = ", ".join(each.title for each in compiled)
-            lines.append(("kernels", f"one pass over memory, blocks of chunks hand prefixes on: {names}"))
-        else:
-            pairs = zip(bound.steps, compiled, strict=True)
-            lines += [(f"kernel {at}", _step(step, each)) for at, (step, each) in enumerate(pairs, 1)]
+        pairs = zip(bound.steps, compiled, strict=True)
+        lines += [(f"kernel {at}", _step(step, each)) for at, (step, each) in enumerate(pairs, 1)]
     lines += [("bytes moved", f"{moved:,}, if everything is read and written once"), ("fp", FP[kernel.fp])]
     return Explanation(str(kernel.signature), tuple(lines), moved)
 
