@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import calls, captures, checked, dtypes, forking, pipeline
+from fusec import calls, captures, checked, dtypes, forking, pipeline, snapshots
 from fusec.calls import Call
 from fusec.captures import Captured, Origin
 from fusec.dtypes import DType
@@ -187,7 +187,7 @@ class Elementwise:
     def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
         self.__fusec_origin__, self.checks = origin, checks
         self.tree = captures.read(origin)
-        self.kept = captures.attributes(origin, self.tree) | dict(kept)
+        self.kept = snapshots.attributes(origin, self.tree) | dict(kept)
         self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
             raise InvalidKernelName(self.name).at()
@@ -274,6 +274,7 @@ class Elementwise:
         self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[Variant, tuple[object, ...], tuple[object, ...]]:
         """The variant for these arguments, its inputs, and outputs given by position."""
+        self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
         outputs = args[len(self.params) :]
         for name, value in named.items():
@@ -341,9 +342,17 @@ class Elementwise:
 
     def captured(self) -> Captured:
         """The function's text with what its names stand for; names that were not there yet are looked up now."""
+        self._look_again()
         if self._captured is None:
             self._captured = captures.capture(self.__fusec_origin__, self.kept)
         return self._captured
+
+    def _look_again(self) -> None:
+        """Forget what was made while a name was missing that is there now."""
+        if self._captured is not None and self._captured.missing and snapshots.now_known(self._captured.missing):
+            with forking.lock:
+                self._captured, self._declared = None, {}
+                self._variants.clear()
 
     def declared(self) -> Mapping[str, DType | None]:
         """The dtypes that annotations fix."""

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
 
 import numpy as np
 
@@ -29,13 +29,11 @@ from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 from fusec.outside import Opaque, Outside, closure_of
 from fusec.records import dataclass, replace
+from fusec.snapshots import ROOTS
 from fusec.source import SourceFile
 
 PYTHON_TYPES = (bool, int, float, complex)
-NUMBERS = (*PYTHON_TYPES, np.generic, tuple)
-ROOTS = frozenset(
-    "numpy math cmath builtins scipy cupy cupyx jax torch fusec array_api_compat array_api_strict ml_dtypes".split()
-)
+NOTHING: Mapping[str, object] = MappingProxyType({})
 MAX_ITEMS = 64  # of a captured tuple
 
 
@@ -64,11 +62,15 @@ class Text:
         return tuple(FunctionText("", name, self.file, 1, self.text) for name in (*others, meant))
 
 
+Missing = tuple[tuple[FunctionType, str], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """Functions by themselves: the last is meant, the others are what it calls."""
+    """Functions by themselves: the last is meant, the others are what it calls. missing: names nothing defines yet."""
 
     functions: tuple[FunctionText, ...]
+    missing: Missing = ()
 
     @property
     def tree(self) -> s.Function:
@@ -112,24 +114,21 @@ def capture(origin: Origin, kept: Mapping[str, object]) -> Captured:
 
     Raises NoSource, and the syntax errors of fusec.errors.python.
     """
-    found = _Capturing(kept)
-    found.key_of(origin, outermost=True)
-    return Captured(tuple(found.done))
+    found = _Capturing()
+    found.key_of(origin, kept)
+    return Captured(tuple(found.done), tuple(found.missing))
 
 
 def capture_roles(
     origins: Mapping[str, Origin], kept: Mapping[str, Mapping[str, object]]
-) -> tuple[tuple[FunctionText, ...], dict[str, str]]:
+) -> tuple[Captured, dict[str, str]]:
     """The texts of several functions that make one kernel, of all that they call, and the key of each by its role.
 
     kept: by role, as for `capture`. Raises as that does.
     """
-    found = _Capturing({})
-    keys = {}
-    for role, origin in origins.items():
-        found.kept = kept.get(role, {})
-        keys[role] = found.key_of(origin, outermost=True)
-    return tuple(found.done), keys
+    found = _Capturing()
+    keys = {role: found.key_of(origin, kept.get(role, NOTHING)) for role, origin in origins.items()}
+    return Captured(tuple(found.done), tuple(found.missing)), keys
 
 
 def read(origin: Origin) -> s.Function:
@@ -145,26 +144,9 @@ def read(origin: Origin) -> s.Function:
             return _tree(_text_of(origin))
 
 
-def snapshot(origin: Origin) -> dict[str, object]:
-    """The numbers that the names in a function stand for now."""
-    if not isinstance(origin, FunctionType):
-        return {}
-    found = {name: origin.__globals__[name] for name in origin.__code__.co_names if name in origin.__globals__}
-    return {name: value for name, value in found.items() if isinstance(value, NUMBERS)}
-
-
-def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
-    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
-    if not isinstance(origin, FunctionType):
-        return {}
-    places = Outside(closure_of(origin), origin.__globals__)
-    found = {name: places.find(name) for name in scan.free(tree) if "." in name}
-    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
-
-
 def constant_of(value: object) -> Capture:
     """What a value is to a kernel; functions apart."""
-    return _Capturing({}).of(value)
+    return _Capturing().of(value)
 
 
 def _tree(text: FunctionText) -> s.Function:
@@ -255,16 +237,19 @@ def _shown(file: str) -> str:
 class _Capturing:
     """Walks from a function to what it calls; callees before callers in `done`."""
 
-    def __init__(self, kept: Mapping[str, object]) -> None:
-        self.kept = kept
-        self.keys: dict[int, str] = {}
+    def __init__(self) -> None:
+        self.keys: dict[tuple[int, int], str] = {}
         self.origins: list[object] = []  # kept alive, since `keys` goes by identity
         self.done: list[FunctionText] = []
+        self.missing: list[tuple[FunctionType, str]] = []
 
-    def key_of(self, origin: Origin, outermost: bool = False) -> str:
-        """The key of a function, which is captured if it has not been."""
-        if id(origin) in self.keys:
-            return self.keys[id(origin)]
+    def key_of(self, origin: Origin, kept: Mapping[str, object] = NOTHING) -> str:
+        """The key of a function, which is captured if it has not been; kept: as for `capture`."""
+        if not isinstance(origin, FunctionType):
+            kept = NOTHING
+        known = self.keys.get((id(origin), id(kept)))
+        if known is not None:
+            return known
         match origin:
             case Captured():
                 return self._known(origin)
@@ -273,10 +258,10 @@ class _Capturing:
             case FileFunction():
                 return self._of_file(origin)
         text = _text_of(origin)
-        key = self._new_key(origin, text.name)
-        kept = self.kept if outermost else {}
-        namespace = Outside(closure_of(origin), kept, origin.__globals__)
+        key = self._new_key(origin, text.name, kept)
+        namespace = Outside(kept, closure_of(origin), origin.__globals__)
         tree = _tree(text)
+        self.missing += [(origin, name) for name in scan.free(tree) if _is_missing(name, namespace)]
         params = [param.name for param in tree.params]
         given = origin.__defaults__ or ()
         defaults = zip(params[len(params) - len(given) :], given, strict=True)
@@ -290,10 +275,10 @@ class _Capturing:
         )
         return key
 
-    def _new_key(self, origin: object, name: str) -> str:
+    def _new_key(self, origin: object, name: str, kept: Mapping[str, object] = NOTHING) -> str:
         key = f"{name}@{len(self.keys)}"
-        self.keys[id(origin)] = key
-        self.origins.append(origin)
+        self.keys[id(origin), id(kept)] = key
+        self.origins.append((origin, kept))
         return key
 
     def _known(self, origin: Captured) -> str:
@@ -303,7 +288,7 @@ class _Capturing:
             names = tuple((name, _renamed(value, new)) for name, value in each.names)
             self.done.append(replace(each, key=new[each.key], names=names))
         key = new[origin.functions[-1].key]
-        self.keys[id(origin)] = key
+        self.keys[id(origin), id(NOTHING)] = key
         self.origins.append(origin)
         return key
 
@@ -319,7 +304,7 @@ class _Capturing:
         functions = origin.functions
         keys = {each.name: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(functions)}
         key = keys[functions[-1].name]
-        self.keys[id(origin)] = key
+        self.keys[id(origin), id(NOTHING)] = key
         self.origins.append(origin)
         namespace = Outside({}, {}, origin.names)
 
@@ -394,7 +379,7 @@ class _Capturing:
             return ("builtin", "dtype", False)
         origin = getattr(value, "__fusec_origin__", None)
         if isinstance(origin, (FunctionType, Text, Captured)):
-            return ("function", self.key_of(origin))
+            return ("function", self.key_of(origin, getattr(value, "kept", NOTHING)))
         name, root = _named(value)
         if name in INTRINSICS and getattr(value, "__module__", "") == "fusec.intrinsics":
             return ("intrinsic", name)
@@ -406,6 +391,14 @@ class _Capturing:
         if isinstance(value, np.ndarray):
             return ("other", "an array", "pass it as an argument, or write its numbers in a tuple")
         return ("other", _described(value), "numbers, dtypes, tuples of them and functions can be used from outside")
+
+
+def _is_missing(name: str, namespace: Outside) -> bool:
+    """Whether nothing defines a name yet, or the attribute of one."""
+    first = name.partition(".")[0]
+    if namespace.find(first) is None:
+        return first not in FUNCTIONS and not hasattr(builtins, first)
+    return "." in name and namespace.find(name) is None
 
 
 def _number(value: object) -> Capture:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import overload
 
-from fusec import captures
 from fusec.array_functions import Elementwise
 from fusec.captures import Origin, Text
 from fusec.checked import Bounds, wanted
@@ -14,6 +13,7 @@ from fusec.errors.python import NotAFunction
 from fusec.explicit import Explicit, block_of
 from fusec.generated import Fp
 from fusec.planned import briefly
+from fusec.snapshots import snapshot
 from fusec.stencils import Stencil, border_of
 
 Decorated = Callable[..., object]
@@ -190,4 +190,4 @@ def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin
     if not isinstance(inner, FunctionType):
         what = f"{type(given).__name__} is not a function"
         raise NotAFunction(what, "decorate a function made with def, or pass its text").at()
-    return inner, captures.snapshot(inner)
+    return inner, snapshot(inner)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import captures, dtypes, forking, operands, pipeline
+from fusec import captures, dtypes, forking, operands, pipeline, snapshots
 from fusec.array_functions import Form, dtype_named
 from fusec.captures import Origin
 from fusec.dtypes import DType
@@ -99,9 +99,10 @@ class Reduction:
     ) -> None:
         self.origins, self.identity = origins, identity
         self._captured = captured
+        self._missing: captures.Missing = ()
         self.trees = self._trees()
         self.kept = {
-            role: {**captures.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
+            role: {**snapshots.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
         }
         self.name = "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
@@ -177,6 +178,7 @@ class Reduction:
         self, args: tuple[object, ...], named: Mapping[str, object], out: object = None
     ) -> tuple[Variant, tuple[object, ...]]:
         """The variant for these arguments, and its inputs in order."""
+        self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
         if len(args) > len(self.params):
             cure = f"it takes {', '.join(self.params)}; axis=, out= and the others are given by name"
@@ -218,7 +220,6 @@ class Reduction:
 
     # --- variants ------------------------------------------------------------------------------------------------
 
-    @forking.forks_wait
     def _variant(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...] = ()) -> Variant:
         """A variant, made at the first call of its kind. wanted: dtypes of the outputs given."""
         key = (*forms.values(), ndim if self.uses_index else None, wanted)
@@ -231,6 +232,7 @@ class Reduction:
                 self._variants.clear()
             return self._variants.setdefault(key, made)
 
+    @forking.forks_wait
     def _made(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...]) -> Variant:
         """The types of a variant: those of its arguments first, then what its functions return for these."""
         from fusec.frontends.python.reduction import infer
@@ -282,9 +284,17 @@ class Reduction:
 
     def captured(self) -> tuple[tuple[FunctionText, ...], dict[str, str]]:
         """The functions' texts with what their names stand for, and the key of each role."""
+        self._look_again()
         if self._captured is None:
-            self._captured = captures.capture_roles(self.origins, self.kept)
+            found, keys = captures.capture_roles(self.origins, self.kept)
+            self._captured, self._missing = (found.functions, keys), found.missing
         return self._captured
+
+    def _look_again(self) -> None:
+        """Forget what was made while a name was missing that is there now."""
+        if self._missing and snapshots.now_known(self._missing):
+            self._captured, self._missing, self._declared = None, (), {}
+            self._variants.clear()
 
     def declared(self) -> Mapping[str, DType | None]:
         """The dtypes that annotations of the map fix."""

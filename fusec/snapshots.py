@@ -1,0 +1,72 @@
+"""What the names of a function stand for when it is decorated, which they go on standing for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from fusec import dtypes
+from fusec.frontends.python import scan
+from fusec.frontends.python import syntax as s
+from fusec.outside import Outside, closure_of
+
+NUMBERS = (bool, int, float, complex, np.generic, tuple)
+ROOTS = frozenset(
+    "numpy math cmath builtins scipy cupy cupyx jax torch fusec array_api_compat array_api_strict ml_dtypes".split()
+)
+"""Libraries whose functions fusec knows."""
+
+
+class Fixed:
+    """A function that a decorated one calls, with what its own names stood for then."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.__fusec_origin__, self.kept = function, dict[str, object]()
+        self.__name__, self.__module__ = function.__name__, function.__module__
+
+
+def snapshot(origin: object) -> dict[str, object]:
+    """What the names in a function stand for now, but for its own, and for arrays, which it would keep alive."""
+    if not isinstance(origin, FunctionType):
+        return {}
+    found = _snapshot(origin, {})
+    found.pop(origin.__name__, None)  # what was called so before, if anything
+    return found
+
+
+def attributes(origin: object, tree: s.Function) -> dict[str, object]:
+    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
+    if not isinstance(origin, FunctionType):
+        return {}
+    places = Outside(closure_of(origin), origin.__globals__)
+    found = {name: places.find(name) for name in scan.free(tree) if "." in name}
+    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
+
+
+def now_known(missing: tuple[tuple[FunctionType, str], ...]) -> bool:
+    """Whether one of the names that nothing defined is defined by now."""
+    return any(Outside(closure_of(each), each.__globals__).find(name) is not None for each, name in missing)
+
+
+def _snapshot(function: FunctionType, seen: dict[FunctionType, Fixed]) -> dict[str, object]:
+    code = function.__code__
+    names = set(code.co_names).difference(code.co_freevars)
+    found: Mapping[str, object] = {name: function.__globals__[name] for name in names & function.__globals__.keys()}
+    found = {**found, **closure_of(function)}
+    return {name: _fixed(value, seen) for name, value in found.items() if _is_constant(value)}
+
+
+def _fixed(value: object, seen: dict[FunctionType, Fixed]) -> object:
+    if not isinstance(value, FunctionType) or str(value.__module__).partition(".")[0] in ROOTS:
+        return value
+    if value not in seen:
+        seen[value] = Fixed(value)
+        seen[value].kept.update(_snapshot(value, seen))
+    return seen[value]
+
+
+def _is_constant(value: object) -> bool:
+    kinds = (*NUMBERS, ModuleType, np.dtype, dtypes.DType)
+    return value is None or isinstance(value, kinds) or callable(value) or hasattr(value, "__fusec_origin__")
