@@ -155,7 +155,7 @@ def from_options(options: argparse.Namespace) -> list[Choice]:
 
 
 def _from_options(options: argparse.Namespace) -> list[Choice]:
-    types, scalars = _types(options.types), tuple(options.scalars)
+    types, scalars = _types(",".join(options.types)), tuple(options.scalars)
     what = options.what
     if options.expr is not None:
         return [Choice(_from_expression(options), types, scalars)]
@@ -224,7 +224,7 @@ def _from_python(options: argparse.Namespace, types: dict[str, str], scalars: tu
 
     try:
         _, kernels = python_files.read(Path(options.what))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, python_files.NotReadableError) as error:
         raise UsageError(f"cannot read {options.what}: {error}") from error
     names = [kernel.name for kernel in kernels]
     if options.name is not None and options.name not in names:

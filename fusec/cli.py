@@ -241,8 +241,10 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preamble", default="", metavar="TEXT", help="with -e: device functions")
     parser.add_argument("--name", help="of the kernel: to choose one of a file, or to name the one of -e")
     parser.add_argument("--target", choices=TARGETS, default="cuda", help="default: cuda")
-    parser.add_argument("--types", default="", metavar="T=DTYPE,...", help="of placeholders, or of parameters")
-    parser.add_argument("--scalars", type=_names, default=[], metavar="NAME,...", help="inputs passed by value")
+    types = "of placeholders, or of parameters; may be given several times"
+    parser.add_argument("--types", action="append", default=[], metavar="T=DTYPE,...", help=types)
+    scalars = "inputs passed by value; may be given several times"
+    parser.add_argument("--scalars", type=_names, action="extend", default=[], metavar="NAME,...", help=scalars)
     parser.add_argument("--fp", choices=MODES, help="floating-point mode; default: the kernel's own, else strict")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=_compile)

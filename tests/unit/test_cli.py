@@ -133,6 +133,15 @@ def test_the_module_runs_as_a_command() -> None:
     assert run.stdout.startswith("fusec ")
 
 
+def test_types_may_be_given_several_times(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["compile", "-e", "z = x + y", "-i", "T x, U y", "-o", "T z", "--target", "ir"]
+    scalars = ["--scalars", "x", "--scalars", "y"]
+    assert cli.main([*command, "--types", "T=float32,U=int8", "--scalars", "x,y"]) == 0
+    together = capsys.readouterr().out
+    assert cli.main([*command, "--types", "T=float32", "--types", "U=int8", *scalars]) == 0
+    assert capsys.readouterr().out == together
+
+
 def test_types_on_the_command_line_override_those_of_the_file(
     kernels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

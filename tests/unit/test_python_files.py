@@ -141,9 +141,74 @@ def test_harmless_arithmetic_is_done_and_nothing_else(tmp_path: Path) -> None:
         "import fusec, math\nN = 9 ** 9 ** 9\nM = math.factorial(10 ** 9)\n"
         "@fusec.elementwise\ndef f(x): return x + N\n@fusec.elementwise\ndef g(x): return x + M\n"
     )
-    for kernel in python_files.read(path)[1]:
-        with pytest.raises(FusecError, match="made when the file runs"):
+    for kernel, said in zip(
+        python_files.read(path)[1], ("line 2: an integer of more", "made when the file runs"), strict=True
+    ):
+        with pytest.raises(FusecError, match=said):
             kernel.source("ir", {"x": "float32"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["A0 = 3", *(f"A{i + 1} = A{i} * A{i} + A{i}" for i in range(60)), "N = A60"], "(line 14: an integer of more"),
+        (["A0 = 1", *(f"A{i + 1} = (A{i}, A{i})" for i in range(40)), "N = A40"], "(line 18: a tuple of more"),
+        (["A0 = ()", *(f"A{i + 1} = (A{i},)" for i in range(5000)), "N = A5000"], "a tuple of more than 32 levels"),
+        (["A = (1,) * 60000", *(f"B{i} = A + A[0]\nB{i} = A + (1,)" for i in range(99)), "N = B98"], "steps of arith"),
+        (["N = (0,) * 10 ** 12"], "(line 2: a tuple of more"),
+        (["N = 'a' * 10 ** 11"], "(line 2: a text of more"),
+        (["N = '%1000000000d' % 1"], "(line 2: a text of more"),
+        (["N = 0x" + "f" * 9999], "(line 2: an integer of more"),
+        (["N = np.int64(3) ** 2 ** 70"], "made when the file runs"),
+        (["N = np.power(2 ** 70, 10 ** 9)"], "made when the file runs"),
+        (["N = np.void(10 ** 11)"], "made when the file runs"),
+        (["N = np.int64(10 ** 11) * 'a'"], "made when the file runs"),
+    ],
+)
+def test_constants_without_bound_are_not_computed(lines: list[str], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text("\n".join(["import fusec, numpy as np", *lines, "@fusec.elementwise", "def f(x): return x + N"]))
+    (kernel,) = python_files.read(path)[1]
+    with pytest.raises(FusecError, match="'N' is ") as caught:
+        kernel.source("ir", {"x": "float32"})
+    assert said in str(caught.value)
+
+
+def test_texts_of_kernels_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.py"
+    path.write_text("import fusec\nk = fusec.ElementwiseKernel('T x', 'T y', 'y = x' + '+x' * 10**9)\n")
+    assert cli.main(["compile", str(path)]) == 1
+    assert f"{path}:2:1: error: this kernel cannot be made" in (said := capsys.readouterr().err)
+    assert "(line 2: a text of more than 1048576 characters)" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"C = " + b"-" * 50000 + b"1", "nested too deeply"),
+        (b"C = " + b"+".join([b"1"] * 100_000), "nested too deeply"),
+        (b"# coding: nope", "unknown encoding"),
+        (b"# coding: rot13", "not a text encoding"),
+        (b"x = '\xff'", "invalid or missing encoding"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named(
+    text: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "k.py"
+    path.write_bytes(text)
+    assert cli.main(["compile", str(path)]) == 2
+    assert f"cannot read {path}: " in (shown := capsys.readouterr().err)
+    assert said in shown
+
+
+@pytest.mark.parametrize(("start", "encoding"), [("\ufeff", "utf-8"), ("# coding: latin-1\n", "latin-1")])
+def test_files_are_in_the_encoding_that_they_name(start: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(f"{start}import fusec\n\u00e9 = 2\n@fusec.elementwise\ndef f(x): return x\n", encoding)
+    file, (kernel,) = python_files.read(path)
+    assert "\u00e9 = 2" in file.text
+    assert kernel.name == "f"
 
 
 REDUCTIONS = """
