@@ -58,6 +58,9 @@ stand for. Options: `name=`, shown in messages and used as entry point, and `fp=
   converted.
 - Integers wrap; division of an integer by zero gives 0; a float too large for an integer saturates, nan gives 0.
   The order of complex numbers, which NumPy has, is refused.
+- `for i in range(start, stop, step)` counts in int64. A uint64 from 2**63 on is none of its bounds, it wraps; and with
+  steps other than 1 and -1 the counter passes `stop` by less than a step, which must not take it beyond int64: where
+  the numbers are known when a kernel is compiled that is an error, otherwise the loop goes on from the other end.
 - A dtype is known when a kernel is compiled: `np.float32`, `np.dtype("f")`, `x.dtype`, also under a name. It converts
   when it is called, `x.dtype.type(1)`; `if x.dtype == np.float32:` compiles one of the two ways. NumPy's ufuncs take
   `dtype=`, by its rules: `np.add(x, y, dtype="float32")` converts operands to the same kind of numbers or a wider one.
@@ -92,7 +95,7 @@ axes, or as many as `axes=` names.
 
 | boundary | to the left | to the right | |
 |---|---|---|---|
-| `"constant"` | k k k k | k k k k | k is `cval=`, 0 if not given |
+| `"constant"` | k k k k | k k k k | k is `cval=`, 0 if not given; integers and bool hold it exactly, floats round it |
 | `"nearest"` | a a a a | d d d d | |
 | `"reflect"` | d c b a | d c b a | |
 | `"mirror"` | d c b | c b a | |
@@ -101,6 +104,7 @@ axes, or as many as `axes=` names.
 
 as scipy.ndimage has them. The function is compiled twice, for elements whose neighbours all exist and for those at the
 border; offsets that are not known when it is compiled, such as `a[k]` in a loop, are looked up as at the border.
+Offsets reach 2**31 either way; known ones beyond that are refused.
 
 ## Explicit kernels
 

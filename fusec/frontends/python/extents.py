@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from fusec.dtypes import DType
 from fusec.errors.base import FusecError
@@ -20,11 +23,22 @@ from fusec.ir.expr import Const
 from fusec.records import dataclass
 from fusec.source import Span
 
+MAX_SHIFT = 4096  # bits; a shift by a number of the call could fill the memory
+
+
+def _shifted(left: int, right: int) -> int:
+    """A left shift. Raises OverflowError for one that no extent needs."""
+    if right > MAX_SHIFT:
+        raise OverflowError(f"a shift by {right} bits")
+    return left << right
+
+
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "/": operator.truediv,
+    "<<": _shifted, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "/": operator.truediv,
 }  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs, "int": int, "len": len}
+MAX_ELEMENTS = 2**63 - 1  # positions are int64
 CURE = "use shapes, sizes and numbers of the call, constants, + - * // %, min, max and len"
 
 
@@ -69,11 +83,12 @@ class Extents:
         return frozenset(found)
 
     def of(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> tuple[int, ...]:
-        """The shape of the grid; a negative extent is an empty one. Raises BadLoop if it depends on more than it may.
+        """The shape of the grid; a negative extent is an empty one. Raises BadLoop for what is no shape, or too large.
 
         shapes: of the arrays of a call; numbers: its other arguments.
         """
-        names: dict[str, object] = {name: Shaped(shape) for name, shape in shapes.items()} | dict(numbers)
+        names: dict[str, object] = {name: Shaped(shape) for name, shape in shapes.items()}
+        names |= {name: int(value) if isinstance(value, np.integer) else value for name, value in numbers.items()}
         reader = _Reader(names, self.captured)
         try:
             for statement in self.before:
@@ -82,7 +97,8 @@ class Extents:
             if isinstance(found, Shaped):
                 raise TypeError("an array is none, but x.shape and x.size are")
             parts = found if isinstance(found, tuple) else (found,)
-            return tuple(max(0, operator.index(part)) for part in parts)
+            texts = self._texts(len(parts) if isinstance(found, tuple) else 0)
+            return self._checked(tuple(max(0, _extent(part, text)) for part, text in zip(parts, texts, strict=True)))
         except FusecError:
             raise
         except _UnknownError as problem:
@@ -90,6 +106,32 @@ class Extents:
             raise BadLoop(what, CURE).at(problem.span) from None
         except (TypeError, ValueError, ArithmeticError, IndexError) as problem:
             raise BadLoop(f"the grid is no shape: {problem}", CURE).at(self.shape.span) from None
+
+    def _texts(self, axes: int) -> tuple[str, ...]:
+        """What is written for each extent; axes: how many a tuple has, 0 for a number."""
+        match self.shape:
+            case s.Tuple(items=items):
+                return tuple(item.span.text for item in items)
+            case node:
+                text = node.span.text
+                return tuple(f"{text}[{axis}]" for axis in range(axes)) if axes else (text,)
+
+    def _checked(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape itself, whose extents and number of elements are below 2**63. Raises BadLoop."""
+        if max((prod(shape), *shape)) > MAX_ELEMENTS:
+            shown = " x ".join(map(str, shape))
+            what = f"the grid {self.shape.span.text} is too large: {shown} is more than {MAX_ELEMENTS} elements"
+            raise BadLoop(what, "run the kernel several times, on parts of the grid").at(self.shape.span)
+        return shape
+
+
+def _extent(given: object, text: str) -> int:
+    """An extent as an integer. Raises TypeError for what is none."""
+    try:
+        return operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        what = text if text == str(given) else f"{text}, which is {given},"
+        raise TypeError(f"{what} is no integer") from None
 
 
 class _Reader:

@@ -242,6 +242,7 @@ class Statements(Blocks):
         step = given[2] if len(given) == 3 else literal(1)
         if step.literal == 0:
             raise BadLoop("the step of a range is not 0", "write 1, or leave it out").at(node.args[2].span)
+        _check_counter(start, stop, step, node.span)
         return start, stop, step
 
     def _bound(self, node: s.Expression) -> Scalar:
@@ -412,6 +413,17 @@ def _loop_instead(node: s.Expression) -> str:
     if name in ("enumerate", "zip"):
         return "write for i in range(n); a parameter is one number here, not a row of them"
     return "write for i in range(n)"
+
+
+def _check_counter(start: Scalar, stop: Scalar, step: Scalar, span: Span) -> None:
+    """Raises BadLoop for a range that is known to take its int64 counter beyond int64, from where it would go on."""
+    match start.literal, stop.literal, step.literal:
+        case int() as first, int() as last, int() as width:
+            rounds = range(first, last, width)
+            if rounds and not -(2**63) <= rounds[-1] + width < 2**63:
+                what = f"after {rounds[-1]} the counter of this range leaves int64, by its step of {width}"
+                cure = f"count rounds, for k in range({len(rounds)}), and compute {first} + k * {width}"
+                raise BadLoop(what, cure).at(span)
 
 
 def _more(counter: Local, stop: Scalar, step: Scalar) -> Expr:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import BOOL, INT64
+from fusec.dtypes import BOOL, INT64, DType
 from fusec.errors.language import BadIndex
 from fusec.errors.python import BadBoundary, StencilRadius
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.endings import Kernel
 from fusec.frontends.python.types import carrier, is_bool, is_integer
 from fusec.frontends.python.values import Items, Neighbours, Scalar, converted
-from fusec.ir.expr import Expr, Pointer, apply, const
+from fusec.ir.expr import Const, Expr, Pointer, apply, const
 from fusec.ir.loops import At, If, Load, Query
 from fusec.records import dataclass, field
 from fusec.source import Span
 
 ZERO, ONE = const(0, INT64), const(1, INT64)
+MAX_OFFSET = 2**31  # either way: indices moved by as much, and extents less as much, stay within int64
 
 
 @dataclass
@@ -79,7 +80,7 @@ class Stencil(Kernel):
         place = At(array.name, tuple(index), Pointer(array.dtype, "global", True))
         value = converted(Load(place, array.dtype), carrier(array.dtype))
         if guard is not None:
-            outside = self.cast(self.cval, array.dtype, span).read()
+            outside = self._outside(array, span)
             value = apply("where", guard, value, outside)
         return Scalar(array.dtype, value)
 
@@ -93,8 +94,22 @@ class Stencil(Kernel):
                 raise BadIndex("offsets are integers", "a[-1, 0] is the neighbour before along the first axis").at(
                     node.span
                 )
+            known = _number(each)
+            if known is not None and abs(known) > MAX_OFFSET:
+                what = f"the offset {known} is beyond {MAX_OFFSET}, the furthest that a stencil looks"
+                cure = "write a smaller one; fusec.kernel indexes arrays by position, and any distance apart"
+                raise BadIndex(what, cure).at(node.span)
             offsets.append(each)
         return tuple(offsets)
+
+    def _outside(self, array: Neighbours, span: Span) -> Expr:
+        """What lies outside of an array, in its dtype. Raises BadBoundary for what an integer or bool cannot be."""
+        number, dtype = _number(self.cval), array.dtype
+        if not _holds(dtype, number):
+            what = f"cval={number} is no value of {dtype}, the dtype of '{array.name}'"
+            cure = f"pass a value that {dtype} holds, or convert the array: astype('float64')"
+            raise BadBoundary(what, cure).at(span)
+        return self.cast(self.cval, dtype, span).read()
 
     def _moved(self, at: int, axis: int, offset: Scalar, span: Span) -> tuple[Expr, Expr | None]:
         """A coordinate moved by an offset and mapped back inside; and whether it was inside, where that matters."""
@@ -157,6 +172,23 @@ class Stencil(Kernel):
             for test in tests:
                 found = test if found == const(True, BOOL) else apply("logical_and", found, test)
         return found
+
+
+def _number(value: Scalar) -> complex | None:
+    """The number that a value is known to be, None if that shows when the kernel runs."""
+    match value:
+        case Scalar(literal=None, expr=Const() as known):
+            return known.value.item()  # type: ignore[no-any-return]
+    return value.literal
+
+
+def _holds(dtype: DType, number: complex | None) -> bool:
+    """Whether an integer dtype or bool has a number exactly; floats round numbers, and their parts."""
+    if number is None or not (dtype.is_integer or dtype == BOOL):
+        return True
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
+    count = 2 if dtype == BOOL else 1 << dtype.bits
+    return not isinstance(number, complex) and low <= number < low + count and number == int(number)
 
 
 def _coordinate(axis: int) -> Expr:
