@@ -272,14 +272,30 @@ def _roots(z: Value) -> tuple[Value, Value]:
     return first, call(root, make_complex(1.0 + z.real, z.imag))
 
 
+def _great(z: Value) -> Value:
+    """Whether |z|, and so a product of the roots above, may be beyond the greatest number or nearly so."""
+    limit = 2.0 ** (format_of(z.real).bias - 3)
+    return (abs(z.real) > limit) | (abs(z.imag) > limit)
+
+
+def _asinh_of_difference(great: Value, first: tuple[Value, Value], second: tuple[Value, Value]) -> Value:
+    """The size of asinh(a b - c d); where `great`, of an eighth of it, plus log 8, since there asinh(s) is log(2 s)."""
+    factor = where(great, first[0].like(0.125), 1.0)
+    difference = (first[0] * factor) * first[1] - (second[0] * factor) * second[1]
+    more = 3.0 * constant_pair("ln2", factor).hi
+    return abs(_asinh(difference)) + where(great, more, 0.0)
+
+
 def asin(z: Value) -> Value:
     """The arc sine."""
     minus, plus = _roots(z)
-    endless = _endless(z)
-    below = where(endless, abs(z.imag), minus.real * plus.real - minus.imag * plus.imag)
-    im = where(endless, INF, _asinh(minus.real * plus.imag - minus.imag * plus.real))
+    endless, great = _endless(z), _great(z)
+    factor = where(great, z.real.like(0.125), 1.0)
+    below = (minus.real * factor) * plus.real - (minus.imag * factor) * plus.imag
+    below = where(endless, abs(z.imag), below)
+    im = where(endless, INF, _asinh_of_difference(great, (minus.real, plus.imag), (minus.imag, plus.real)))
     upright = z.real.eq(0.0)
-    re = where(upright, z.real, _atan2(z.real, below))
+    re = where(upright, z.real, _atan2(z.real * factor, below))
     return make_complex(re, copy_sign(im, z.imag))
 
 
@@ -287,7 +303,7 @@ def acos(z: Value) -> Value:
     """The arc cosine."""
     minus, plus = _roots(z)
     endless = _endless(z)
-    im = where(endless, INF, _asinh(plus.real * minus.imag - plus.imag * minus.real))
+    im = where(endless, INF, _asinh_of_difference(_great(z), (plus.real, minus.imag), (plus.imag, minus.real)))
     re = where(endless, _atan2(abs(z.imag), z.real), 2.0 * _atan2(minus.real, plus.real))
     re = where(z.real.eq(0.0), constant_pair("half_pi", z.real).hi, re)
     return make_complex(re, copy_sign(im, -z.imag))
@@ -295,15 +311,20 @@ def acos(z: Value) -> Value:
 
 def atanh(z: Value) -> Value:
     """The inverse hyperbolic tangent: log((1 + z) / (1 - z)) / 2 by its parts."""
+    form = format_of(z.real)
     x, y = abs(z.real), z.imag
     gap = 1.0 - x
     below = gap * gap + y * y
     re = 0.25 * _real("log1p", logarithm.log1p, 4.0 * x / below)
     im = 0.5 * _atan2(2.0 * y, gap * (1.0 + x) - y * y)
-    form = format_of(x)
+    # above the pole y^2 underflows, and log(1 + 4 / y^2) is log 4 - 2 log |y|; beside it the gap's square is a normal
+    # number, as 1 - x is exact there
+    height = abs(y)
+    above = gap.eq(0.0) & (height < 2.0 ** -(form.mantissa + 1))
+    re = where(above, 0.5 * (constant_pair("ln2", x).hi - _real("log", logarithm.log, height)), re)
     far = (x > 2.0 ** (form.bias // 3)) | (abs(y) > 2.0 ** (form.bias // 3))
-    size = _hypot(x, y)
-    re = where(far, where(size < INF, x / size / size, 0.0), re)
+    size = _hypot(x * 0.25, y * 0.25)  # a quarter of |z|, which may overflow
+    re = where(far, where(size < INF, (x * 0.25) / size / size * 0.25, 0.0), re)
     im = where(far, copy_sign(constant_pair("half_pi", x).hi, y), im)
     endless = abs(y).eq(INF)
     lost = x.ne(x) & ~endless | y.ne(y) & x.ne(0.0) & x.ne(INF)

@@ -44,6 +44,47 @@ def test_errors_in_norm_are_small(op: str, dtype: DType) -> None:
         assert abs(mp.mpc(complex(value)) - wanted) <= 3 * step * abs(wanted), (op, point, value)
 
 
+def hard(dtype: DType) -> np.ndarray:
+    """Points of any small distance from 1, -1, i and -i, points of the greatest size, and the extremes of both."""
+    random, numbers = np.random.default_rng(2), np.finfo(dtype.numpy)
+    least, greatest = float(numbers.smallest_subnormal), float(numbers.max)
+    exponents = random.uniform(np.log2(least), -1, (2, 64)) * [[1], [0.5]]
+    parts = random.choice([-1, 1], (2, 64)) * np.exp2(exponents)
+    flat = np.where(random.random(64) < 0.5, 1, 1 + parts[1]) + 1j * parts[0]
+    close = [*flat, *-flat, *flat * 1j, *flat * -1j]
+    ends = [complex(x, y) for x in (1, -1, least) for y in (least, -least, 1e-20)]
+    great = random.choice([-1, 1], (2, 32)) * greatest * random.uniform(0.1, 1, (2, 32))
+    top = [complex(x * greatest, y * greatest) for x in (1, -1, 0.8) for y in (1, -0.8)] + [complex(2, greatest)]
+    z = np.array([*close, *ends, *(complex(w.imag, w.real) for w in ends), *(great[0] + 1j * great[1]), *top])
+    z = z.astype(dtype.numpy)
+    return z[(z.real != 0) & (z.imag != 0)]  # on the axes the cuts decide, which mpmath does not draw by signs
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
+@pytest.mark.parametrize("op", ["asin", "acos", "atan", "asinh", "acosh", "atanh"])
+def test_errors_are_small_beside_branch_points_and_at_the_greatest_numbers(op: str, dtype: DType) -> None:
+    z = hard(dtype)
+    numbers = np.finfo(dtype.numpy)
+    for point, value in zip(z, run(op, z), strict=True):
+        with mp.workdps(40 if abs(point.real) > 1e-9 < abs(point.imag) else 120 if dtype == COMPLEX64 else 700):
+            wanted = getattr(mp, op)(mp.mpc(complex(point)))
+            bound = 3 * max(float(numbers.eps) * abs(wanted), mp.mpf(float(numbers.smallest_subnormal)))
+            assert abs(mp.mpc(complex(value)) - wanted) <= bound, (op, point, value)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
+def test_poles_and_overflows_of_inverse_functions_have_their_values(dtype: DType) -> None:
+    """Computed by hand: log(2 / y) / 2 above a pole, and log(2 |z|) far out."""
+    least, half = float(np.finfo(dtype.numpy).smallest_subnormal), float(np.finfo(dtype.numpy).max) / 2
+    above = run("atanh", np.array([complex(1, least), complex(-1, -least)], dtype.numpy))
+    height = (1 - np.log2(least)) * np.log(2) / 2
+    np.testing.assert_allclose(above, [complex(height, np.pi / 4), complex(-height, -np.pi / 4)], rtol=1e-6)
+    far = run("asin", np.array([complex(half, half)], dtype.numpy))
+    size = np.log(half) + np.log(8) / 2
+    np.testing.assert_allclose(far, [complex(np.pi / 4, size)], rtol=1e-6)
+    assert np.isinf(run("atanh", np.array([1], dtype.numpy))[0].real)
+
+
 @pytest.mark.parametrize("dtype", COMPLEX, ids=repr)
 @pytest.mark.parametrize("op", NAMES)
 def test_branch_cuts_are_numpys(op: str, dtype: DType) -> None:

@@ -44,6 +44,7 @@ EXACT: dict[str, Callable[..., object]] = {
 }
 BINARY = ("multiply", "divide", "pow")
 REAL = ("abs_complex", "arg", "norm")
+INVERSE = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
 
 
 def arguments(dtype: DType, count: int, seed: int = 11) -> np.ndarray:
@@ -62,11 +63,23 @@ def arguments(dtype: DType, count: int, seed: int = 11) -> np.ndarray:
     return np.concatenate(groups).astype(dtype.numpy)
 
 
+def extremes(dtype: DType, count: int, seed: int = 13) -> np.ndarray:
+    """Numbers of any small distance from 1, -1, i and -i, down to the least number, and of the greatest size."""
+    random, numbers = np.random.default_rng(seed), np.finfo(dtype.numpy)
+    sign = random.choice([-1.0, 1.0], (4, count))
+    small = sign * np.exp2(random.uniform(np.log2(float(numbers.smallest_subnormal)), -1, (4, count)))
+    above = sign[2] + np.where(random.random(count) < 0.5, 0.0, small[0]) + 1j * small[1]
+    great = sign * float(numbers.max) * np.exp2(random.uniform(-8, 0, (4, count)))
+    return np.concatenate([above, above * 1j, great[0] + 1j * great[1]]).astype(dtype.numpy)
+
+
 def measure(op: str, dtype: DType, count: int) -> Found:
     """Found.most is the error in norm, Found.usual that of the worse part; what over- or underflows is left out."""
     part = FLOAT32 if dtype == COMPLEX64 else FLOAT64
     z, w = arguments(dtype, count), arguments(dtype, count, 12)
     w = np.roll(w, 3 * count)
+    if op in INVERSE:
+        z = np.concatenate([z, extremes(dtype, count)])
     if op == "pow":
         w = np.where(np.abs(w) < 8, w, w / np.abs(w)).astype(dtype.numpy)
     binary = op in BINARY
@@ -80,8 +93,14 @@ def measure(op: str, dtype: DType, count: int) -> Found:
     return _summary(part, found, exact, given)
 
 
+def _digits(point: tuple[complex, ...]) -> int:
+    """Decimal digits that keep 1 beside the square of the least part and of the greatest: 1 + z and 1 - z cancel."""
+    sizes = [abs(part) for each in point for part in (float(each.real), float(each.imag)) if part]
+    return DIGITS + 2 * max(abs(round(float(np.log10(size)))) for size in sizes)
+
+
 def _value(op: str, point: tuple[complex, ...]) -> mp.mpc:
-    with mp.workdps(DIGITS):
+    with mp.workdps(_digits(point) if op in INVERSE else DIGITS):
         numbers = [mp.mpc(complex(each)) for each in point]
         try:
             return mp.mpc(EXACT[op](*numbers))

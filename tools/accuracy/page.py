@@ -152,8 +152,9 @@ def _exceptions(table: dict[str, Any]) -> Iterator[str]:
 COMPLEX_NOTE = """\
 Two errors of each: *in norm*, the distance from the exact value in last places of its absolute value; *by parts*,
 that of the worse part in last places of this part, which no bound holds for where the part is small beside the other.
-Random numbers of moderate and of any size, near 1, -1, i and -i, and near the axes. pow is e^(w log z), whose error in
-norm grows with the size of w log z.
+Random numbers of moderate and of any size, near 1, -1, i and -i, and near the axes; for inverse functions also at any
+distance from those four, down to the least number, and of the greatest size. pow is e^(w log z), whose error in norm
+grows with the size of w log z.
 """
 
 
