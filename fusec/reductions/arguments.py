@@ -12,7 +12,6 @@ from numpy.typing import DTypeLike
 from fusec import forking
 from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
-    AxisNotInteger,
     AxisOutOfBounds,
     ContractedAxis,
     KeepdimsNotBool,
@@ -26,7 +25,7 @@ from fusec.errors.reductions import (
 )
 from fusec.operands import Array, host_array, is_number
 from fusec.reductions import choosing
-from fusec.reductions.binding import UFUNCS, Axis
+from fusec.reductions.binding import UFUNCS, Axis, plain_axis
 from fusec.reductions.kernels import Reducing
 from fusec.scalars import encode
 from fusec.signature import join
@@ -116,25 +115,6 @@ def corrected(name: str, correction: float, ddof: float | None, unknown: Mapping
     if correction != 0:
         raise UnknownKeyword(name, "ddof", "it is the older name of correction=: pass one of them").at()
     return ddof
-
-
-def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
-    """The axes as Python's own integers: None, one, or a tuple. Raises AxisNotInteger."""
-    if axis is None or type(axis) is int:
-        return axis
-    if isinstance(axis, (tuple, list)):
-        return tuple(_index(each, axis) for each in axis)
-    return _index(axis, axis)
-
-
-def _index(axis: object, whole: object) -> int:
-    try:
-        found = operator.index(axis)  # type: ignore[arg-type]
-    except TypeError as reason:
-        raise AxisNotInteger(repr(whole)).at() from reason
-    if isinstance(axis, (bool, np.bool_)):
-        raise AxisNotInteger(repr(whole)).at()
-    return found
 
 
 def plain_keepdims(keepdims: object, name: str) -> bool:

@@ -133,19 +133,34 @@ def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:
     return NothingToReduce({"minimum": "fmin", "maximum": "fmax"}[name] if skips else name, shape, cure)
 
 
+def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
+    """The axes as Python's own integers: None, one, or a tuple. Raises AxisNotInteger."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, (tuple, list)):
+        return tuple(_index(each, axis) for each in axis)
+    return _index(axis, axis)
+
+
+def _index(axis: object, whole: object) -> int:
+    try:
+        found = operator.index(axis)  # type: ignore[arg-type]
+    except TypeError as reason:
+        raise AxisNotInteger(repr(whole)).at() from reason
+    if isinstance(axis, (bool, np.bool_)):
+        raise AxisNotInteger(repr(whole)).at()
+    return found
+
+
 def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     """The axes to reduce, from the first on; raises with NumPy's texts."""
     ndim = len(shape)
     if axis is None:
         return tuple(range(ndim))
     found = []
-    for each in axis if isinstance(axis, (tuple, list)) else (axis,):
-        try:
-            number = operator.index(each)
-        except TypeError as reason:
-            raise AxisNotInteger(repr(axis)).at() from reason
-        if isinstance(each, (bool, np.bool_)):
-            raise AxisNotInteger(repr(axis)).at()
+    plain = plain_axis(axis)
+    for number in plain if isinstance(plain, tuple) else (plain,):
+        assert number is not None, "None was all axes"
         if not -ndim <= number < ndim:
             raise AxisOutOfBounds(name, number, ndim, shape).at()
         found.append(number % ndim)

@@ -21,10 +21,11 @@ from fusec.forking import forks_wait
 from fusec.ir.loops import ScalarParam
 from fusec.ir.reductions import REDUCED
 from fusec.layouts import Shape, View
+from fusec.modes import usual
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
 from fusec.records import dataclass, replace
 from fusec.reductions import pipeline
-from fusec.reductions.binding import Axis, Bound, Given, asks_for_positions, bind
+from fusec.reductions.binding import Axis, Bound, Given, asks_for_positions, bind, plain_axis
 from fusec.reductions.pipeline import MASK
 from fusec.reductions.plans import Arguments, Phase, arrange
 from fusec.signature import Parameter
@@ -145,7 +146,7 @@ def read(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, ke
         )
         if mask.dtype != np.bool_:
             raise WhereNotBool(kernel.name, str(mask.dtype)).at()
-    return Call(inputs, values, outputs, mask, axis, bool(keepdims))
+    return Call(inputs, values, outputs, mask, plain_axis(axis), bool(keepdims))
 
 
 def _output(kernel: Reducing, param: Parameter, given: object) -> Array:
@@ -288,6 +289,7 @@ def _store_empty(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[Arr
         each[...] = value
 
 
+@usual()
 def empty_totals(
     kernel: Reducing, bound: Bound, values: Mapping[str, object], held: Sequence[Array] | None = None
 ) -> list[Array]:

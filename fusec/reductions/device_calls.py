@@ -17,12 +17,13 @@ from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, Out
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS, REDUCED
 from fusec.layouts import View
+from fusec.modes import usual
 from fusec.operands import is_number, may_overlap
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
 from fusec.reductions import binding, device_entries
 from fusec.reductions import pipeline as stages
-from fusec.reductions.binding import Axis, Bound, Given
+from fusec.reductions.binding import Axis, Bound, Given, plain_axis
 from fusec.reductions.calls import empty_totals
 from fusec.reductions.pipeline import MASK, Request, Source
 from fusec.reductions.plans import Arguments, Phase, arrange
@@ -183,7 +184,7 @@ def read(
             inputs[param.name] = cuda.describe(arg, handle)
     outputs = [_output(kernel, *pair, handle) for pair in zip(kernel.out_params, given, strict=False)]
     _check_outputs(kernel, [view_of(each) for each in outputs])
-    call = Call(inputs, values, outputs or None, None, axis, bool(keepdims), handle, 0)
+    call = Call(inputs, values, outputs or None, None, plain_axis(axis), bool(keepdims), handle, 0)
     call.device = cuda.same_device([*call.sources, *outputs])
     if where is not True and where is not None:
         if isinstance(where, (bool, np.bool_, list)):
@@ -251,7 +252,7 @@ def make_plan(kernel: Reducing, call: Call) -> Plan:
 
 def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Sequence[tuple[str, int]]) -> Step:
     arch = cuda.device(device).arch
-    with forking.lock:  # one thread compiles, the others wait
+    with forking.lock, usual():  # one thread compiles, the others wait
         module = _module(kernel.definition, bound.request, phase.kind, arch)
     known = {AXIS: phase.extents[phase.axis], REDUCED: bound.count}
     arguments = arrange(module.kernel, phase, phase.threads, bound.raw, known)

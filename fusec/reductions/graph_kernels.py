@@ -20,7 +20,7 @@ from fusec.passes.stage import elements_of, in_place, stage
 from fusec.planned import MAX_PLANS, briefly
 from fusec.reductions import calls, graph_levels
 from fusec.reductions.arguments import array_of, run
-from fusec.reductions.binding import Axis
+from fusec.reductions.binding import Axis, plain_axis
 from fusec.reductions.graph_levels import Apart
 from fusec.reductions.graphs import ReducingSource, signature_of
 from fusec.reductions.kernels import Reducing
@@ -50,7 +50,7 @@ class GraphKernel:
         keepdims: reduced axes of totals stay with one element. out: an array for the output, or a tuple of them; it may
         be one of the inputs.
         """
-        scalars, given = self._numbers(args), self._outputs(out)
+        scalars, given, axis = self._numbers(args), self._outputs(out), plain_axis(axis)
         key = _kind(args, axis)
         if key not in self._long:
             try:

@@ -10,7 +10,7 @@ from fusec.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
 from fusec.errors.arguments import OutputIsNotAnArray, OutputIsReadOnly, OutShapeMismatch, TypeMismatch
 from fusec.operands import Array, host_array, is_number, wrapper_of
 from fusec.planned import briefly
-from fusec.reductions.arguments import array_of, plain_axis, plain_keepdims
+from fusec.reductions.arguments import array_of, plain_keepdims
 from fusec.reductions.binding import Axis, normalised
 from fusec.reductions.choosing import asked, ordered, row_of
 
@@ -28,7 +28,7 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
     array = host_array(given, "x", "median")  # refuses arrays on a device
     row = ordered(array.dtype, "median")
     result = row if row.is_float else FLOAT64
-    axes = normalised("median", plain_axis(axis), array.shape)
+    axes = normalised("median", axis, array.shape)
     kept = [along for along in range(array.ndim) if along not in axes]
     rows = array.transpose(*kept, *axes).reshape(
         *(array.shape[along] for along in kept), prod(array.shape[along] for along in axes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -74,6 +75,22 @@ def test_neighbours_of_narrow_floats_are_narrow_floats() -> None:
     np.testing.assert_array_equal(found, np.nextafter(x, towards))
     # NumPy's spacing of negative halves is that of the other side
     np.testing.assert_array_equal(steps, np.float16([2**-10, -(2**-10), 2**-24, 2**-24, np.inf, np.nan]))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_every_narrow_float_has_its_neighbours_in_python_too(dtype: type) -> None:
+    x = np.arange(65536, dtype=np.uint16).view(dtype)
+    nextafter = fusec.vectorize("def f(x, y): return nextafter(x, y)")
+    fused = fusec.fuse(lambda x, y: np.nextafter(x, y))
+    with np.errstate(all="ignore"):
+        for towards in (*np.array([np.inf, -np.inf, 0, -1, np.nan], dtype)[:, None], x[::-1], np.roll(x, 12345)):
+            wanted = np.nextafter(x, towards).astype("f4")
+            for found in (nextafter(x, towards), fused(x, towards), fusec.evaluate("nextafter(x, towards)")):
+                assert found.dtype == dtype
+                np.testing.assert_array_equal(found.astype("f4"), wanted)
+        steps = fusec.vectorize("def f(x): return spacing(x)")(x)
+        outward = np.nextafter(x, np.where(np.signbit(x) & (x != 0), -np.inf, np.inf).astype(dtype))
+        np.testing.assert_array_equal(steps.astype("f4"), outward.astype("f4") - x.astype("f4"))
 
 
 @pytest.mark.parametrize(("call", "cure"), [("gcd(x, 2)", "pass integers"), ("popcount(x)", "pass an integer")])

@@ -226,6 +226,19 @@ def test_empty_arrays_and_numbers():
     assert fusec.cumsum([1, 2, 3]).tolist() == [1, 3, 6]
 
 
+TOTALS = "cumsum cumprod cummax cummin logcumsumexp cumulative_sum cumulative_prod sum".split()
+
+
+@pytest.mark.parametrize("name", [*TOTALS, "softmax", "log_softmax", "layer_norm"])
+def test_axes_are_integers_of_any_sort_and_nothing_else(name):
+    x, function = normal((3, 5)), getattr(fusec, name)
+    for axis in (np.array(1), np.int8(1), np.array(-1)):
+        np.testing.assert_array_equal(function(x, axis=axis), function(x, axis=1))
+    for axis in (np.array([1]), np.array(1.0), 1.0, True, np.True_, np.array(True), "1"):
+        with pytest.raises(TypeError, match=re.escape(f"not {axis!r} [F242]")):
+            function(x, axis=axis)
+
+
 @pytest.mark.parametrize("count", [2048, 5000, 300000])
 def test_sums_keep_the_documented_bound(count):
     rng = np.random.default_rng(count)

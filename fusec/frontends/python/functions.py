@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusec import ops
-from fusec.dtypes import BOOL, FLOAT64, INT8, INT32, DType, complex_type, real_type
+from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT8, INT32, DType, complex_type, real_type
 from fusec.errors.language import ArgumentCount, BadArgument
 from fusec.errors.python import NoDtype
 from fusec.frontends.python import arithmetic
@@ -22,6 +22,7 @@ from fusec.frontends.python.types import (
     is_complex,
     is_integer,
     promote,
+    storage,
 )
 from fusec.frontends.python.values import Scalar, adapt, converted, literal
 from fusec.ir.expr import Expr, apply, const
@@ -92,6 +93,21 @@ def _floats(op: str, complex_op: str = "") -> Known:
         return Scalar(_answer(kind, answer), apply(complex_op or op, *parts))
 
     return Known(row.arity, row.arity, make)
+
+
+def _neighbour(op: str) -> Known:
+    """A function that asks for neighbours: those of a narrow float are narrow floats."""
+    plain = _floats(op)
+
+    def make(site: Site, args: list[Scalar]) -> Scalar:
+        kind = _floating(site, args)
+        if kind not in (FLOAT16, BFLOAT16):
+            return plain.make(site, args)
+        parts = _parts([adapt(arg, kind, site.span) for arg in args])
+        found = apply(op, *(converted(part, storage(kind)) for part in parts))
+        return Scalar(kind, converted(found, carrier(kind)))
+
+    return Known(plain.least, plain.most, make)
 
 
 def _floating(site: Site, args: list[Scalar]) -> Kind:
@@ -314,7 +330,7 @@ def _float_power(site: Site, args: list[Scalar]) -> Scalar:
 _SAME = (
     "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan sinh cosh tanh"
     " asinh acosh atanh erf erfc erfinv erfcinv gamma lgamma sigmoid softplus sinc i0 i1 j0 j1 y0 y1 normcdf normcdfinv"
-    " deg2rad rad2deg atan2 hypot copysign nextafter logaddexp logaddexp2 heaviside erfcx spacing"
+    " deg2rad rad2deg atan2 hypot copysign logaddexp logaddexp2 heaviside erfcx"
 ).split()
 _RENAMED = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
@@ -350,7 +366,7 @@ FUNCTIONS: dict[str, Known] = {
     **{name: _parts_of(which) for name, which in _PARTS.items()},
     **{f"logical_{op}": _truths(op) for op in ("and", "or", "not", "xor")},
     **EXTREMES,
-    "sqrt": _floats("sqrt", "sqrt_complex"),
+    "nextafter": _neighbour("nextafter"), "spacing": _neighbour("spacing"), "sqrt": _floats("sqrt", "sqrt_complex"),
     "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "fix": _whole("trunc"),
     "rint": _floats("rint", "rint_complex"), "round": _whole("rint", "rint_complex"),
     "abs": Known(1, 1, _absolute), "absolute": Known(1, 1, _absolute), "fabs": _floats("absolute"),
