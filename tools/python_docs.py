@@ -69,11 +69,11 @@ dtypes: {dtypes}.
 
 ## Names
 
-Names from outside are looked up when the function is decorated, those that are not there yet at the first call,
-and are constants from then on: numbers, NumPy scalars, dtypes, tuples of them, and functions. So are attributes of
-objects that end in one of these, `settings.scale` or `table.shape[0]`. Plain Python functions and decorated ones may be
-called, by position and name; they are compiled into the kernel, so they are of the same subset, and do not call
-themselves. Defaults are constants too: a call that leaves one out runs a kernel compiled for it.
+Names from outside are looked up when the function is decorated, those that are not there yet at the first call that
+finds them, and are constants from then on: numbers, NumPy scalars, dtypes, tuples of them, and functions. So are
+attributes of objects that end in one of these, `settings.scale` or `table.shape[0]`. Plain Python functions and
+decorated ones may be called, by position and name; they are compiled into the kernel, so they are of the same subset,
+and do not call themselves. Defaults are constants too: a call that leaves one out runs a kernel compiled for it.
 
 `fusec.vectorize` makes the same of a function by `numpy.vectorize`'s calls: lists are arrays, `otypes=` converts the
 results.
