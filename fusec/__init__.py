@@ -18,6 +18,7 @@ from fusec.errors import (
     FusecTypeError,
     FusecValueError,
 )
+from fusec.modes import usual
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
@@ -119,11 +120,11 @@ The reductions and scans by name are not in `__all__`: a star import would hide 
 def __getattr__(name: str) -> object:
     """Import what a public name stands for when it is first asked for, so that `import fusec` stays light."""
     if name == "random":
-        with forking.lock:
+        with forking.lock, usual():
             return importlib.import_module("fusec.random")
     for module, names in HOMES.items():
         if name in names.split():
-            with forking.lock:
+            with forking.lock, usual():
                 found = getattr(importlib.import_module(f"fusec.{module}"), name)
             return globals().setdefault(name, found)
     raise AttributeError(f"module 'fusec' has no attribute {name!r}")

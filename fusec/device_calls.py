@@ -11,6 +11,7 @@ from fusec import cache, calls, debug, device_entries, device_plans, forking, la
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.layouts import Shape, View
+from fusec.modes import usual
 from fusec.operands import is_number, is_same_memory, may_overlap, memory_order
 from fusec.pipeline import Specialisation
 from fusec.plans import Arguments, Space, arrange, make_space
@@ -226,5 +227,5 @@ def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
 
 def _module(definition: Source, spec: Specialisation, arch: str) -> Module:
     """The compiled kernel; one thread compiles, the others wait."""
-    with forking.lock:
+    with forking.lock, usual():
         return _generated(definition, spec, arch)

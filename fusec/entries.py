@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fusec import calls, forking
 from fusec.calls import Call
+from fusec.modes import usual
 from fusec.plans import Plan
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Entries:
         types = (call.numbers, converting, *plan.types.items())
         if call.key in self._settled:  # calls do not wait for another thread that compiles
             return None
-        with forking.lock:
+        with forking.lock, usual():
             if types not in self._called:
                 self._called.add(types)
                 return None

@@ -17,6 +17,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.evaluate.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.evaluate.parse import Parsed, Part, parse
+from fusec.modes import usual
 from fusec.operands import dtype_of, host_array, is_foreign
 from fusec.planned import Planned, runner
 from fusec.plans import Plan
@@ -291,7 +292,7 @@ class Expression:
 
     def __init__(self, text: str, optimization: str = "aggressive") -> None:
         self.text, self.optimization = text, optimization
-        with forking.lock:
+        with forking.lock, usual():
             self.parsed: Parsed = parse(text_of(text, NAME).source)
         self.names = self.parsed.names
         expands = optimization == "aggressive"

@@ -15,6 +15,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from fusec.modes import usual
+
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -31,11 +33,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def forks_wait(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The same function, under the lock."""
+    """The same function, under the lock and in the usual modes of arithmetic."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        with lock:
+        with lock, usual():
             return function(*args, **kwargs)
 
     return call

@@ -20,6 +20,7 @@ from fusec.dtypes import DType
 from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
 from fusec.forking import forks_wait
 from fusec.generated import Fp, Kernel, Layout, Step
+from fusec.modes import usual
 from fusec.records import dataclass, replace
 from fusec.version import VERSION
 
@@ -111,6 +112,7 @@ class Specialisation:
 
 
 @lru_cache(maxsize=256)
+@usual()
 def parse(definition: Definition) -> KernelText:
     """The parsed texts; raises the front end's errors."""
     from fusec.frontends import text
@@ -131,6 +133,7 @@ def check(definition: Source) -> None:
         store.put("definition", key, b"", definition.name)
 
 
+@usual()
 def lower(
     definition: Source,
     types: Mapping[str, DType],
@@ -152,6 +155,7 @@ def lower(
     return passes.run(program, fp=fp, native=native, fits=fits)
 
 
+@usual()
 def program_of(definition: Source, spec: Specialisation, native: Native = frozenset(), fits: bool = False) -> Program:
     """The program of one specialisation; native: ops that the target has instructions for.
 

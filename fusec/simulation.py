@@ -16,6 +16,7 @@ from fusec.errors.blocks import BlockMisused
 from fusec.explicit import Explicit
 from fusec.kernels import ElementwiseKernel
 from fusec.layouts import Shape
+from fusec.modes import usual
 from fusec.operands import is_foreign, is_number
 from fusec.planned import Planned, briefly
 from fusec.python_blocks import PythonBlock
@@ -88,6 +89,7 @@ def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None,
     return results if kernel.returns_tuple else results[0]
 
 
+@usual()
 def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
     """Run a checked kernel in the interpreter and return its outputs. Raises IndexOutside or AssertionFailed."""
     from fusec.ir.interpret import interpret

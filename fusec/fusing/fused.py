@@ -19,6 +19,7 @@ from fusec.fusing.plans import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusing.trace import NeedsNumberError, Trace, literal
 from fusec.fusing.values import Buffer, geometry
 from fusec.ir.graph import Input
+from fusec.modes import usual
 from fusec.operands import dtype_of, host_array
 from fusec.planned import briefly
 from fusec.records import dataclass
@@ -114,7 +115,8 @@ class Fused:
         pattern: Any = None
         while True:
             try:
-                plan = _Run(self._name, self._function, found, self._values, pattern).plan()
+                with usual():  # of constants, which the function may convert
+                    plan = _Run(self._name, self._function, found, self._values, pattern).plan()
             except NeedsNumberError as need:
                 self._values = self._values | {need.place}
                 continue

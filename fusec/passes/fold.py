@@ -27,6 +27,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements, with_bodies
+from fusec.modes import usual
 from fusec.ops import TABLE
 
 KEEPS_BITS = frozenset({"bitcast", "where", "negative", "absolute", "complex", "real", "imag"})
@@ -61,6 +62,7 @@ def fold_expression(expr: Expr) -> Expr:
 
 
 @lru_cache(maxsize=4096)
+@usual()
 def _evaluate(expr: Apply) -> Const:
     """The value of an op of constants; the sign and payload of a nan that arithmetic makes are fixed as NumPy's nan."""
     lanes = [np.asarray(arg.value).reshape(1) for arg in expr.args if isinstance(arg, Const)]

@@ -23,11 +23,13 @@ from fusec.ir.loops import (
     Store,
 )
 from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, addressed
+from fusec.modes import usual
 from fusec.ops import TABLE
 
 DEAR = 1  # functions in a value from which on it is stored rather than computed again
 
 
+@usual()
 def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> Reduction:
     """The reduction that computes the outputs of a graph.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fusec import cache, debug, device_calls, forking, pipeline
 from fusec.ir.reductions import AXIS
+from fusec.modes import usual
 from fusec.operands import may_overlap
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
@@ -114,7 +115,7 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, MANY_THREADS)
     arch, steps = cuda.device(call.device).arch, []
     for step in bound.steps:
-        with forking.lock:  # one thread compiles, the others wait
+        with forking.lock, usual():  # one thread compiles, the others wait
             module = _module(kernel.scan, bound.request, step.form, arch)
         steps.append((step, module, arrange(module.kernel, step, step.space, bound.raw, {AXIS: step.extent})))
     return Plan(bound, tuple(steps))

@@ -14,6 +14,7 @@ from fusec.dtypes import BOOL
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
+from fusec.modes import usual
 from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions.calls import Call, read
 from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device
@@ -56,7 +57,7 @@ class Scanning(Reducing):
         """Put a native entry before Python, for calls like one that has come twice."""
         if type(call.axis) is not int or (call.key, reverse) in self._settled:
             return
-        with forking.lock:
+        with forking.lock, usual():
             from fusec.scans import entries
 
             self._settled.add((call.key, reverse))

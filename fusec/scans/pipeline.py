@@ -11,6 +11,7 @@ from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
 from fusec.generated import Kernel
 from fusec.ir.walk import expressions, operands, statements
+from fusec.modes import usual
 from fusec.records import dataclass, replace
 from fusec.reductions.pipeline import ReductionDefinition, Request
 from fusec.scans.plans import Form
@@ -81,11 +82,13 @@ class ScanDefinition:
 
 
 @lru_cache(maxsize=256)
+@usual()
 def lower(definition: ScanDefinition, request: Request) -> Scan:
     """The typed scan before any pass."""
     return definition.scan(request)
 
 
+@usual()
 def program_of(
     definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
 ) -> Program:

@@ -34,11 +34,12 @@ FLOORS = (
     {"passes"},
     {"math"},
     {"ir", "operands"},
-    {"layouts", "scalars", "signature", "python_blocks"},
+    {"layouts", "scalars", "signature", "python_blocks", "snapshots"},
     {"errors", "generated", "outside"},
     {"diagnostics", "ops"},
     {"source", "dtypes", "debug", "grammar", "version", "random"},
     {"records", "forking", "intrinsics"},
+    {"modes"},
 )
 # parts of what is called, which may name it in annotations
 ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "device_plans", "device_entries", "entries", "calls"}

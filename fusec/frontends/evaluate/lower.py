@@ -36,6 +36,7 @@ from fusec.ir.loops import (
 )
 from fusec.ir.reductions import Accumulator, Reduction, Stage
 from fusec.ir.walk import expressions, operands, statements
+from fusec.modes import usual
 from fusec.source import SourceFile, Span
 
 MAX_PRODUCT = 4  # the greatest power of a float that becomes products: each rounds once more
@@ -112,6 +113,7 @@ def _product(value: Expr, exponent: int) -> Expr:
 # --- elements --------------------------------------------------------------------------------------------------------
 
 
+@usual()
 def infer(definition: ExpressionDefinition, types: Mapping[str, DType]) -> Inferred:
     """The type of the result for arguments of these dtypes; a number that meets one dtype alone takes that dtype."""
     _, value, uses = _lowered(definition, types)

@@ -21,6 +21,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import Builder
 from fusec.frontends.python.tokens import Token, scan
 from fusec.frontends.tables import Callback, Tables, UnexpectedSymbolError
+from fusec.modes import usual
 from fusec.records import dataclass, replace
 from fusec.source import SourceFile, Span
 
@@ -68,6 +69,7 @@ class Parsed:
 
 
 @lru_cache(maxsize=256)
+@usual()
 def parse(file: SourceFile) -> Parsed:
     """The parts of a text. Raises NotAnExpression, ExpressionTooLarge, NoTruth, BadAxis and NotANumber."""
     if len(file.text) > MAX_CHARACTERS:

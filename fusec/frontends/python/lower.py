@@ -20,6 +20,7 @@ from fusec.frontends.python.values import Array, Neighbours, Scalar, Uses, Value
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, Program, ScalarParam, Stmt
 from fusec.ir.walk import expressions, operands, statements
+from fusec.modes import usual
 from fusec.records import dataclass
 
 
@@ -35,6 +36,7 @@ class Inferred:
     single: frozenset[str]
 
 
+@usual()
 def infer(definition: PythonDefinition, types: Mapping[str, DType], ndims: Mapping[str, int]) -> Inferred:
     """The types of the results for arguments of these dtypes; a number that meets one dtype alone takes that dtype."""
     frame, uses = _lowered(definition, types, ndims)

@@ -13,12 +13,14 @@ from fusec.frontends.python.build import Builder
 from fusec.frontends.python.tokens import Token, scan
 from fusec.frontends.python.unsupported import explain
 from fusec.frontends.tables import Callback, Tables, UnexpectedSymbolError
+from fusec.modes import usual
 from fusec.source import SourceFile, Span
 
 MAX_NESTING = 200  # brackets and blocks around a token; Python's own limit for brackets
 
 
 @lru_cache(maxsize=256)
+@usual()
 def parse(file: SourceFile) -> tuple[s.Function, ...]:
     """The functions of a text, decorators left out. Raises the errors of fusec.errors.python and language."""
     grammar = _tables()
@@ -32,6 +34,7 @@ def parse(file: SourceFile) -> tuple[s.Function, ...]:
 
 
 @lru_cache(maxsize=256)
+@usual()
 def parse_lambda(file: SourceFile, start: int, end: int) -> s.Function:
     """The lambda that stands from `start` to `end` of a text, as a function that returns its value."""
     grammar, text = _tables(), file.text

@@ -35,6 +35,7 @@ from fusec.ir.loops import (
 )
 from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, whole_of
 from fusec.ir.walk import expressions, operands, statements
+from fusec.modes import usual
 from fusec.records import dataclass
 from fusec.source import Span
 
@@ -55,6 +56,7 @@ class Outcome:
     numbers: Mapping[str, DType]
 
 
+@usual()
 def infer(definition: ReductionFunctions, types: Mapping[str, DType], scalars: frozenset[str], ndim: int) -> Outcome:
     """The types of the results for arguments of these dtypes. scalars: those passed by value. ndim: axes of a call."""
     lowering = _Lowering(definition, types, scalars, ndim, ())
