@@ -21,6 +21,7 @@ from fusec.forking import forks_wait
 from fusec.ir.loops import ScalarParam
 from fusec.ir.reductions import REDUCED
 from fusec.layouts import Shape, View
+from fusec.modes import usual
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
 from fusec.records import dataclass, replace
 from fusec.reductions import pipeline
@@ -288,6 +289,7 @@ def _store_empty(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[Arr
         each[...] = value
 
 
+@usual()
 def empty_totals(
     kernel: Reducing, bound: Bound, values: Mapping[str, object], held: Sequence[Array] | None = None
 ) -> list[Array]:

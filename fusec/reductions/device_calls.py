@@ -17,6 +17,7 @@ from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, Out
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS, REDUCED
 from fusec.layouts import View
+from fusec.modes import usual
 from fusec.operands import is_number, may_overlap
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
@@ -251,7 +252,7 @@ def make_plan(kernel: Reducing, call: Call) -> Plan:
 
 def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Sequence[tuple[str, int]]) -> Step:
     arch = cuda.device(device).arch
-    with forking.lock:  # one thread compiles, the others wait
+    with forking.lock, usual():  # one thread compiles, the others wait
         module = _module(kernel.definition, bound.request, phase.kind, arch)
     known = {AXIS: phase.extents[phase.axis], REDUCED: bound.count}
     arguments = arrange(module.kernel, phase, phase.threads, bound.raw, known)

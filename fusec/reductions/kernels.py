@@ -17,6 +17,7 @@ from fusec.errors.arguments import (
 )
 from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
+from fusec.modes import usual
 from fusec.operands import is_foreign
 from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions import calls
@@ -133,7 +134,7 @@ class Reducing:
         """Take a short way in calls like one that has come twice."""
         if type(call.axis) not in (int, NoneType) or call.key in self._settled:
             return
-        with forking.lock:
+        with forking.lock, usual():
             from fusec.reductions import entries
 
             self._settled.add(call.key)

@@ -12,6 +12,7 @@ from fusec.dtypes import BOOL, DType
 from fusec.errors.reductions import WhereWithoutIdentity
 from fusec.forking import forks_wait
 from fusec.generated import Fp, Kernel
+from fusec.modes import usual
 from fusec.records import dataclass, replace
 from fusec.reductions.plans import Phase
 
@@ -104,6 +105,7 @@ class Request:
 
 
 @lru_cache(maxsize=256)
+@usual()
 def _parse(definition: ReductionDefinition) -> ReductionText:
     from fusec.frontends import reductions
 
@@ -111,6 +113,7 @@ def _parse(definition: ReductionDefinition) -> ReductionText:
 
 
 @lru_cache(maxsize=256)
+@usual()
 def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
     """The typed reduction before any pass, and the program for totals of no elements.
 
@@ -131,6 +134,7 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
     return mask(reduction, MASK, empty)
 
 
+@usual()
 def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
     """What one phase does, after all passes over its parts."""
     from fusec import passes

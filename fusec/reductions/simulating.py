@@ -16,6 +16,7 @@ from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam, Element, Load, Query
 from fusec.ir.reductions import REDUCED, Reduction, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
+from fusec.modes import usual
 from fusec.operands import dtype_of, is_foreign, view_of
 from fusec.records import replace
 from fusec.reductions import calls, pipeline
@@ -31,6 +32,7 @@ Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
 
 
+@usual()
 def interpreted(
     kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
 ) -> tuple[object, ...]:
