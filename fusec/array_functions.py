@@ -187,7 +187,7 @@ class Elementwise:
     def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
         self.__fusec_origin__, self.checks = origin, checks
         self.tree = captures.read(origin)
-        self.kept = snapshots.attributes(origin, self.tree) | dict(kept)
+        self.kept = captures.attributes(origin, self.tree) | dict(kept)
         self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
             raise InvalidKernelName(self.name).at()
@@ -255,13 +255,16 @@ class Elementwise:
         return run(variant, args, size, stream, threads)
 
     def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> object:
-        """The function of numbers alone, as NumPy scalars."""
-        arrays = {}
+        """The function of numbers alone, as NumPy scalars; Python's numbers adapt to NumPy's among them, if any."""
+        arrays: dict[str, object] = {}
+        adapts = any(isinstance(value, np.generic) for value in inputs)
         for param, value in zip(variant.in_params, inputs, strict=True):
             dtype = self.declared()[param.name]
             if dtype is not None:
                 encode(value, dtype, param.name, self.name)  # refuses what does not fit
-            arrays[param.name] = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype.numpy)
+                arrays[param.name] = np.asarray(value).astype(dtype.numpy)
+            else:
+                arrays[param.name] = value if adapts and not isinstance(value, np.generic) else np.asarray(value)
         if not arrays:
             raise BadParameter(f"'{self.name}' has no parameter that is given", "pass an array or a number").at()
         variant, args, _ = self.bound((), arrays)

@@ -29,7 +29,7 @@ from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 from fusec.outside import Opaque, Outside, closure_of
 from fusec.records import dataclass, replace
-from fusec.snapshots import ROOTS
+from fusec.snapshots import NUMBERS, ROOTS
 from fusec.source import SourceFile
 
 PYTHON_TYPES = (bool, int, float, complex)
@@ -144,6 +144,15 @@ def read(origin: Origin) -> s.Function:
             return _tree(_text_of(origin))
 
 
+def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
+    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
+    if not isinstance(origin, FunctionType):
+        return {}
+    places = Outside(closure_of(origin), origin.__globals__)
+    found = {name: places.find(name) for name in scan.free(tree) if "." in name}
+    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
+
+
 def constant_of(value: object) -> Capture:
     """What a value is to a kernel; functions apart."""
     return _Capturing().of(value)
@@ -179,7 +188,8 @@ def _lambda_of(function: FunctionType, file: str) -> FunctionText:
     if len(found) > 1:
         found = _meant(found, code)
     if len(found) != 1:
-        raise NotAFunction("which lambda of its line is meant cannot be told", "define the function with def").at()
+        cure = "put each lambda on a line of its own, or define the function with def"
+        raise NotAFunction("which lambda of its line is meant cannot be told", cure).at()
     return lambda_text(found[0], file, _shown(code.co_filename))
 
 

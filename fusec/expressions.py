@@ -126,7 +126,7 @@ class Elements:
         count = len(self.inputs)
         inputs, outputs = self.source.prepared(args[:count]), args[count:]
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
-            inputs = tuple(map(_as_array, inputs))
+            inputs = _as_arrays(inputs)
             if not inputs:
                 outputs = (np.empty((), self.result(())[0].numpy),)
         given = (*inputs, *outputs)
@@ -211,7 +211,7 @@ class Total:
     def _run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
         inputs = self.source.prepared(inputs)
         if all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
-            inputs = tuple(map(_as_array, inputs)) or (np.zeros(()),)
+            inputs = _as_arrays(inputs) or (np.zeros(()),)
         kernel = self.variant(inputs)
         self.check_axes(inputs)
         if out is not None:
@@ -323,7 +323,7 @@ class Expression:
         for part in self.parts:
             inputs = part.source.prepared(tuple(known[name] for name in part.inputs))
             if all(isinstance(each, SCALAR_TYPES) for each in inputs):
-                inputs = tuple(map(_as_array, inputs))
+                inputs = _as_arrays(inputs)
             dtype, _ = part.result(inputs)
             ndim = part.check_axes(inputs) if isinstance(part, Total) else _ndim(inputs)
             known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
@@ -400,6 +400,12 @@ def _is_wrapped(value: object) -> bool:
 
 def _text(name: str) -> Exception:
     return NotANumber(f"'{name}' is text", "compare strings with NumPy, and pass the bools").at()
+
+
+def _as_arrays(numbers: tuple[object, ...]) -> tuple[object, ...]:
+    """Numbers with arrays for some: for all, or for NumPy's if there are any, to which Python's adapt."""
+    kinds = np.generic if any(isinstance(each, np.generic) for each in numbers) else object
+    return tuple(_as_array(each) if isinstance(each, kinds) else each for each in numbers)
 
 
 def _as_array(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:

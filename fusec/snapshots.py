@@ -8,8 +8,6 @@ from types import FunctionType, ModuleType
 import numpy as np
 
 from fusec import dtypes
-from fusec.frontends.python import scan
-from fusec.frontends.python import syntax as s
 from fusec.outside import Outside, closure_of
 
 NUMBERS = (bool, int, float, complex, np.generic, tuple)
@@ -34,15 +32,6 @@ def snapshot(origin: object) -> dict[str, object]:
     found = _snapshot(origin, {})
     found.pop(origin.__name__, None)  # what was called so before, if anything
     return found
-
-
-def attributes(origin: object, tree: s.Function) -> dict[str, object]:
-    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
-    if not isinstance(origin, FunctionType):
-        return {}
-    places = Outside(closure_of(origin), origin.__globals__)
-    found = {name: places.find(name) for name in scan.free(tree) if "." in name}
-    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
 
 
 def now_known(missing: tuple[tuple[FunctionType, str], ...]) -> bool:

@@ -102,7 +102,7 @@ class Reduction:
         self._missing: captures.Missing = ()
         self.trees = self._trees()
         self.kept = {
-            role: {**snapshots.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
+            role: {**captures.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
         }
         self.name = "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):

@@ -234,3 +234,18 @@ def test_an_argument_by_position_is_never_taken_for_a_later_one_given_by_name_be
     for _ in range(4):
         np.testing.assert_array_equal(blend(x, y=y), x * 0.25 + y)
         np.testing.assert_array_equal(blend(x, y), x * y + 1.0)
+
+
+def test_pythons_numbers_adapt_to_numpys():
+    product = fusec.elementwise(lambda x, y: x * y)
+    for x, y in (
+        (np.float32(1), 2.0),
+        (np.int8(3), 2),
+        (3, np.float16(2)),
+        (np.int8(1), 2.5),
+        (np.float32(1), np.int32(2)),
+    ):
+        for found in (product(x, y), fusec.evaluate("x*y")):
+            assert (found.dtype, found) == ((x * y).dtype, x * y)
+    with pytest.raises(FusecError, match="int8"):
+        product(np.int8(3), 300)

@@ -130,6 +130,9 @@ def test_lambdas_of_one_line_are_told_apart():
     low, high = (fusec.reduction(combine=each) for each in (lambda a, b: min(a, b), lambda a, b: max(a, b)))
     x = numbers(20)
     assert (low(x), high(x)) == (x.min(), x.max())
+    positive = fusec.reduction(map=lambda x: 1 if x > 0 else 0, combine=lambda a, b: a + b, identity=0)
+    count = fusec.reduction(map=lambda x: 1, combine=lambda a, b: a + b, finish=lambda n: n * 2, identity=0)
+    assert (positive(x), count(x)) == ((x > 0).sum(), 40)
 
 
 def test_a_choice_may_be_one_of_two_totals():
