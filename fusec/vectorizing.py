@@ -18,7 +18,7 @@ class vectorize:  # noqa: N801 - NumPy's name
 
     pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in.
     otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring. cache: makes no
-    difference. Lists and numbers are arrays, as they are to NumPy's.
+    difference. Lists and numbers are arrays, as they are to NumPy's. Pickles by its source.
     Raises FusecError for what the subset has not, and for `excluded` and `signature`.
     """
 
@@ -54,6 +54,9 @@ class vectorize:  # noqa: N801 - NumPy's name
 
     def __repr__(self) -> str:
         return f"<fusec.vectorize {self.__name__}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._function, self.otypes, self.__doc__)
 
 
 def _array(given: object) -> object:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from pickle import PicklingError
 from typing import Any, overload
 
 import numpy as np
@@ -146,6 +149,25 @@ class Fused:
 
     def __repr__(self) -> str:
         return f"<fusec.fuse {self._name}>"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """By name, since the function is run: its own or that of the function. Raises PicklingError for neither."""
+        qualname = str(getattr(self, "__qualname__", self._name))
+        named = _named(self.__module__, qualname)
+        if named is self:
+            return qualname
+        if named is self._function:
+            return Fused, (self._function, self._name)
+        what = f"fused function '{qualname}' is not found by this name in module '{self.__module__}'"
+        raise PicklingError(f"{what}; define it at the top of a module, and keep its name")
+
+
+def _named(module: str, qualname: str) -> Any:
+    """What a module has under a name; None if nothing."""
+    try:
+        return attrgetter(qualname)(sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
 
 
 class _Arguments:

@@ -1,5 +1,6 @@
 """What fused functions promise: NumPy's results, few kernels, errors that name the line."""
 
+import pickle
 import threading
 from collections import namedtuple
 from pathlib import Path
@@ -372,3 +373,26 @@ def test_an_array_made_of_a_number_is_new_memory():
 def test_an_unknown_option_of_fuse_is_named(options):
     with pytest.raises(FusecTypeError, match=f"takes no keyword '{next(iter(options))}'"):
         fusec.fuse(**options)
+
+
+@fusec.fuse
+def hypotenuse(x, y):
+    return np.sqrt(x * x + y * y)
+
+
+def squared(x):
+    return x * x
+
+
+class Holder:
+    @fusec.fuse
+    def twice(x):
+        return x + x
+
+
+def test_they_pickle_by_name():
+    assert pickle.loads(pickle.dumps(hypotenuse)) is hypotenuse
+    assert pickle.loads(pickle.dumps(Holder.twice)) is Holder.twice
+    assert pickle.loads(pickle.dumps(fusec.fuse(squared)))(np.full(1, 3.0)) == 9
+    with pytest.raises(pickle.PicklingError, match=r"lambda>' is not found .* top of a module"):
+        pickle.dumps(fusec.fuse(lambda x: x + 1))

@@ -1,5 +1,7 @@
 """fusec.vectorize takes numpy.vectorize's calls."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,10 @@ def test_what_cupys_refuses_though_python_runs_it_is_computed_as_numpys_does():
         np.testing.assert_array_equal(fusec.vectorize(function)(x, y), np.vectorize(function)(x, y))
     relu = fusec.vectorize(lambda x: x if x > 0.0 else np.float64(0.0))(np.array([-0.5, 0.5], "f"))
     assert (relu.dtype, relu.tolist()) == (np.float64, [0, 0.5])
+
+
+def test_it_pickles_by_its_source():
+    scale = 3
+    found = pickle.loads(pickle.dumps(fusec.vectorize(lambda x: x * scale, otypes="f", doc="Thrice.")))
+    result = found([1, 2])
+    assert (result.dtype, result.tolist(), found.__doc__) == (np.float32, [3, 6], "Thrice.")
