@@ -102,7 +102,11 @@ axes, or as many as `axes=` names.
 | `"wrap"` | a b c d | a b c d | |
 | `"skip"` | | | elements that lack a neighbour are left out: 0 in a new output, as they were in a given one |
 
-as scipy.ndimage has them. The function is compiled twice, for elements whose neighbours all exist and for those at the
+as scipy.ndimage has them. Other names are `"edge"` (nearest), `"symmetric"` and `"grid-mirror"` (reflect),
+`"grid-wrap"` (wrap) and `"grid-constant"` (constant). Results of small integers wrap, as NumPy's do. Weights that a
+loop walks are numbers written out, or an array of `fusec.local`.
+
+The function is compiled twice, for elements whose neighbours all exist and for those at the
 border; offsets that are not known when it is compiled, such as `a[k]` in a loop, are looked up as at the border.
 Offsets reach 2**31 either way; known ones beyond that are refused.
 

@@ -255,12 +255,14 @@ class WrongNumberOfOutputs(UserError):
     """An `out=` tuple of the wrong length."""
 
     code: ClassVar[str] = "F225"
-    message: ClassVar[str] = "kernel '{name}' has {expected} outputs, but out= holds {given}"
-    hint: ClassVar[str] = "pass out= a tuple with one array for each of: {outputs}"
+    message: ClassVar[str] = "kernel '{name}' has {expected} outputs, but {keyword} holds {given}"
+    hint: ClassVar[str] = "pass {keyword} a tuple with one {item} for each of: {outputs}"
     name: str
     expected: int
     given: int
     outputs: str
+    keyword: str = "out="
+    item: str = "array"
 
 
 class TypesIncomplete(UserError):

@@ -30,6 +30,10 @@ class FusecValueError(FusecError, ValueError):
     """A FusecError that is also a ValueError."""
 
 
+class FusecOverflowError(FusecValueError, OverflowError):
+    """A FusecValueError that is also an OverflowError."""
+
+
 class FusecIndexError(FusecError, IndexError):
     """A FusecError that is also an IndexError."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecTypeError, UserError
+from fusec.errors.base import FusecError, FusecOverflowError, FusecTypeError, UserError
 
 
 class NotInSubset(UserError):
@@ -116,6 +116,7 @@ class NumberTooLarge(UserError):
     code: ClassVar[str] = "F179"
     message: ClassVar[str] = "Python integer {value} out of bounds for {dtype}"
     hint: ClassVar[str] = "convert the other operand first, e.g. np.{wider}(x)"
+    exception: ClassVar[type[FusecError]] = FusecOverflowError
     value: str
     dtype: str
     wider: str

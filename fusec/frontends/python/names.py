@@ -7,7 +7,7 @@ import builtins
 from fusec.diagnostics import did_you_mean
 from fusec.dtypes import BY_NAME as DTYPES
 from fusec.errors.base import FusecError
-from fusec.errors.language import UnknownMember, UnknownName
+from fusec.errors.language import UnknownName
 from fusec.errors.python import MaybeUnassigned, NotACapture, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.flow import Flow
@@ -84,7 +84,7 @@ class Names(Flow):
         return found
 
     def attribute_of(self, module: Module, node: s.Attribute) -> Value:
-        """An attribute of a module. Raises UnknownMember."""
+        """An attribute of a module. Raises NotInSubset."""
         if module.name == "fusec" and node.name in INTRINSICS:
             return Intrinsic(node.name)
         name = NUMPY_NAMES.get(node.name, node.name)
@@ -99,7 +99,7 @@ class Names(Flow):
         if name in FUNCTIONS or (module.name == "math" and name in MATH):
             return Builtin(name, module.name == "math" and name in MATH)
         cure = HABITS.get(name) or did_you_mean(name, {*FUNCTIONS, *CONSTANTS}) or "docs/python.md lists the functions"
-        raise UnknownMember(f"module '{module.name}'", node.name, cure).at(node.span)
+        raise NotInSubset(f"'{module.name}.{node.name}' is", cure).at(node.span)
 
     def unusable(self, name: str, found: Other, span: Span) -> FusecError:
         """The error for a name that stands for nothing that a kernel can hold."""
