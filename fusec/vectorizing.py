@@ -8,6 +8,7 @@ import numpy as np
 
 from fusec.array_functions import Elementwise
 from fusec.decorators import elementwise
+from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
 from fusec.planned import briefly
 from fusec.scalars import SCALAR_TYPES
@@ -48,6 +49,10 @@ class vectorize:  # noqa: N801 - NumPy's name
         found = self._function(*map(_array, args), **{name: _array(each) for name, each in named.items()})
         if self.otypes is None:
             return found
+        count = len(found) if isinstance(found, tuple) else 1
+        if count != len(self.otypes):
+            results = ", ".join(f"result {number}" for number in range(1, count + 1))
+            raise WrongNumberOfOutputs(self.__name__, count, len(self.otypes), results, "otypes=", "dtype").at()
         if isinstance(found, tuple):
             return tuple(each.astype(kind) for each, kind in zip(found, self.otypes, strict=True))
         return found.astype(self.otypes[0])  # type: ignore[attr-defined]
