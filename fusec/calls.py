@@ -73,7 +73,8 @@ def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
     for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
         if is_number(arg):
             if position >= kernel.nin:
-                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg)).at()
+                taken = f"inputs: {kernel.nin}, what follows is outputs; "
+                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg), taken).at()
             arrays.append(None)
             found.append(None)
             numbers.append(param.name)

@@ -54,11 +54,12 @@ class OutputIsNotAnArray(UserError):
 
     code: ClassVar[str] = "F203"
     message: ClassVar[str] = "Output arguments type must be an array: output '{param}' of kernel '{name}' got {given}"
-    hint: ClassVar[str] = "pass all outputs as arrays, or none to have them allocated"
+    hint: ClassVar[str] = "{taken}pass all outputs as arrays, or none to have them allocated"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     param: str
     given: str
+    taken: str = ""
 
 
 class TypeMismatch(UserError):
