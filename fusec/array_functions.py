@@ -311,7 +311,7 @@ class Elementwise:
         for name, form in zip(self.params, forms, strict=True):
             if form == "default":
                 if name not in defaults:
-                    raise ArgumentMissing(self.name, name, ", ".join(self.params)).at()
+                    raise ArgumentMissing(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
                 constants.append((name, defaults[name]))
                 continue
             dtype = declared[name]

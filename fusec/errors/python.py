@@ -203,11 +203,11 @@ class ArgumentMissing(UserError):
 
     code: ClassVar[str] = "F187"
     message: ClassVar[str] = "{name}() misses the argument '{param}'"
-    hint: ClassVar[str] = "its parameters are: {params}"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     param: str
-    params: str
+    cure: str
 
 
 class UnexpectedArgument(UserError):

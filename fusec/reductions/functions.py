@@ -272,7 +272,7 @@ class Reduction:
             declared = self.declared().get(name)
             if sort == "default":
                 if name not in defaults:
-                    raise ArgumentMissing(self.name, name, ", ".join(self.params)).at()
+                    raise ArgumentMissing(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
                 constants.append((name, defaults[name]))
             elif declared is not None:
                 types[name] = declared
