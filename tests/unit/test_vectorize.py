@@ -72,3 +72,21 @@ def test_it_pickles_by_its_source():
     found = pickle.loads(pickle.dumps(fusec.vectorize(lambda x: x * scale, otypes="f", doc="Thrice.")))
     result = found([1, 2])
     assert (result.dtype, result.tolist(), found.__doc__) == (np.float32, [3, 6], "Thrice.")
+
+
+def test_otypes_are_as_many_as_results():
+    with pytest.raises(ValueError, match=r"has 2 outputs, but otypes= holds 1 \[F225\]"):
+        fusec.vectorize("def f(a): return a, a", otypes="i")([1, 2])
+
+
+def test_a_number_too_large_is_an_overflow_too():
+    with pytest.raises(OverflowError, match=r"300 out of bounds for uint8"):
+        fusec.vectorize("def f(a): return a + 300")(np.uint8([1]))
+    with pytest.raises(ValueError, match="out of bounds"):
+        fusec.vectorize("def f(a): return a + 300")(np.uint8([1]))
+
+
+@pytest.mark.parametrize("boundary", [None, 5])
+def test_a_boundary_is_a_text(boundary):
+    with pytest.raises(ValueError, match=r"is no text \[F191\]"):
+        fusec.stencil("def f(a): return a[1]", boundary=boundary)
