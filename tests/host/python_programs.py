@@ -84,7 +84,7 @@ def python_cases() -> list[Case]:
     for mode in ("constant", "nearest", "reflect", "mirror", "wrap", "skip"):
         for shape in ((1, 2), (21, 19)):  # 21 rows hold a strip of eight in the interior
             a, b = (rng.integers(-99, 99, shape).astype(dtype) for dtype in ("float32", "int16"))
-            border = ((mode,), ("python", 2.5), ())
+            border = ((mode,), ("python", -7), ())
             found.append(_case(f"python {mode} {shape}", WINDOW, {"a": a, "b": b.T.copy().T}, 1, border))
     solid = rng.integers(-99, 99, (3, 19, 4)).astype("float32")
     borders = (("wrap", "nearest", "mirror"), ("python", 0), ())
