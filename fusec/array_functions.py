@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING
@@ -15,8 +15,8 @@ from fusec import calls, captures, checked, dtypes, forking, pipeline, snapshots
 from fusec.calls import Call
 from fusec.captures import Captured, Origin
 from fusec.dtypes import DType
-from fusec.entries import Entries
-from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownTypeName
+from fusec.entries import ShortWays
+from fusec.errors.arguments import InvalidKernelName, UnknownTypeName
 from fusec.errors.python import (
     ArgumentMissing,
     BadParameter,
@@ -29,7 +29,7 @@ from fusec.generated import Fp
 from fusec.layouts import Shape
 from fusec.operands import is_foreign
 from fusec.pipeline import Source, Specialisation
-from fusec.planned import Planned, briefly, keep, runner
+from fusec.planned import Planned, block_size_of, briefly, keep, runner
 from fusec.plans import Plan
 from fusec.records import dataclass, field
 from fusec.scalars import SCALAR_TYPES, encode
@@ -37,7 +37,6 @@ from fusec.signature import Parameter, Signature
 
 if TYPE_CHECKING:
     from fusec.device_entries import Ready
-    from fusec.device_plans import Repeated
     from fusec.explain import Explanation
     from fusec.runtime import cuda
 
@@ -150,12 +149,12 @@ class Variant(Planned):
         """Put a native entry before Python once a kind of call has come twice."""
         call.key = (id(self), call.key)
         if self.native and self.is_positional:
-            self.owner.hasten(self, plan, call, again)
+            self.owner.hasten_calls(self, plan, call, again)
 
     def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
         """Take the short way in later calls on a device, unless arguments by position would mean something else."""
         if self.is_positional and (self.takes_outputs or len(args) == self.nin):
-            self.owner.repeat(self, args, device, source, ready)
+            self.owner.repeat_calls(self, args, device, source, ready)
 
     def remember(self, spec: Specialisation) -> None:
         """Note what was called last: source() without types shows it."""
@@ -174,7 +173,7 @@ class Variant(Planned):
         return self.signature.bind(given) == dict(types)
 
 
-class Elementwise:
+class Elementwise(ShortWays):
     """A function of scalars that calls run for every element of their arguments; see `fusec.elementwise`.
 
     origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: calls look
@@ -199,9 +198,7 @@ class Elementwise:
         self._captured: Captured | None = None
         self._declared: dict[str, DType | None] = {}
         self.last: Variant | None = None
-        self._fast: Callable[..., object] = self._from_python
-        self._repeated: Repeated | None = None
-        self._entries = Entries(self._from_python)
+        self.take_no_short_way(self._from_python)
         if isinstance(origin, FunctionType):
             functools.update_wrapper(self, origin)
         else:
@@ -369,26 +366,6 @@ class Elementwise:
             self._declared = {param.name: dtype_of(param.annotation, unit, key) for param in self.tree.params}
         return self._declared
 
-    def hasten(self, variant: Variant, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
-        entry = self._entries.after(variant, plan, call, again)
-        if entry is not None and self._repeated is not None:
-            self._repeated.fallback = entry
-        elif entry is not None:
-            self._fast = entry
-
-    def repeat(self, variant: Variant, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
-        """Put what repeats calls on devices before everything else."""
-        with forking.lock:
-            from fusec.device_plans import Repeated
-
-            if self._repeated is None:
-                self._repeated = Repeated(self._fast, self._put_first)
-        self._repeated.add(variant, args, device, source, ready)
-
-    def _put_first(self, entry: Callable[..., object]) -> None:
-        self._fast = entry
-
     # --- looking inside ------------------------------------------------------------------------------------------
 
     @briefly
@@ -486,10 +463,3 @@ def _form(value: object) -> Form:
         base = next(each for each in (bool, int, float, complex) if isinstance(value, each))
         return f"Python {base.__name__}"
     return "array"
-
-
-def block_size_of(given: object) -> int:
-    """Threads of a block; raises BadBlockSize."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
-        raise BadBlockSize(repr(given)).at()
-    return int(given)

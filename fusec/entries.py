@@ -1,8 +1,8 @@
-"""The native entries of one kernel, one behind the other, and Python behind them all."""
+"""Short ways for repeated calls: the native entries of one kernel, one behind the other, and what precedes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,10 @@ from fusec.modes import usual
 from fusec.plans import Plan
 
 if TYPE_CHECKING:
+    from fusec.device_entries import Ready
+    from fusec.device_plans import Repeated
     from fusec.planned import Planned
+    from fusec.runtime import cuda
 
 Callee = Callable[..., object]
 
@@ -62,3 +65,37 @@ class Entries:
             for put_before in (*self._placed.values(), *self._typed.values()):
                 entry = put_before(entry)
             return entry
+
+
+class ShortWays:
+    """What an object's calls go to: at first Python, later whatever repeats calls on devices, then native entries, and
+    Python behind them all.
+    """
+
+    def take_no_short_way(self, python: Callee) -> None:
+        """Let calls go to Python, until some have been made."""
+        self._fast: Callee = python
+        self._entries = Entries(python)
+        self._repeated: Repeated | None = None
+
+    def hasten_calls(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        entry = self._entries.after(kernel, plan, call, again)
+        if entry is not None and self._repeated is not None:
+            self._repeated.fallback = entry
+        elif entry is not None:
+            self._fast = entry
+
+    def repeat_calls(
+        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.Source, ready: Ready
+    ) -> None:
+        """Put what repeats calls on devices before everything else."""
+        with forking.lock:
+            from fusec.device_plans import Repeated
+
+            if self._repeated is None:
+                self._repeated = Repeated(self._fast, self._put_first)
+        self._repeated.add(kernel, args, device, source, ready)
+
+    def _put_first(self, entry: Callee) -> None:
+        self._fast = entry

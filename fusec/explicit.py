@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusec import calls
-from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, block_size_of, restored
+from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, restored
 from fusec.captures import Captured, Origin
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
@@ -23,7 +23,7 @@ from fusec.generated import Fp
 from fusec.ir.loops import THREADS
 from fusec.layouts import Shape
 from fusec.operands import is_number
-from fusec.planned import briefly
+from fusec.planned import block_size_of, briefly
 from fusec.plans import Plan
 from fusec.records import replace
 from fusec.signature import Parameter

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import calls, checked, forking, pipeline
+from fusec import calls, checked, pipeline
 from fusec.calls import Call
 from fusec.checked import Bounds
-from fusec.entries import Entries
+from fusec.entries import ShortWays
 from fusec.errors.arguments import (
-    BadBlockSize,
     BadSize,
     DefinitionNotText,
     InvalidKernelName,
@@ -28,13 +27,12 @@ from fusec.frontends.params import parse_params
 from fusec.generated import Fp
 from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
-from fusec.planned import Planned, briefly, runner
+from fusec.planned import Planned, block_size_of, briefly, runner
 from fusec.plans import Plan
 from fusec.signature import Parameter, Signature, join
 
 if TYPE_CHECKING:
     from fusec.device_entries import Ready
-    from fusec.device_plans import Repeated
     from fusec.explain import Explanation
     from fusec.runtime import cuda
 
@@ -51,7 +49,7 @@ KEYWORDS = frozenset(
 )
 
 
-class ElementwiseKernel(Planned):
+class ElementwiseKernel(ShortWays, Planned):
     """A kernel that runs a C-like operation for every element of its broadcast arguments.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,
@@ -103,9 +101,7 @@ class ElementwiseKernel(Planned):
         self.operation, self.preamble = operation, preamble
         self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
         self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
-        self._fast: Callable[..., object] = self._from_python
-        self._entries = Entries(self._from_python)
-        self._repeated: Repeated | None = None
+        self.take_no_short_way(self._from_python)
 
     # --- calling -------------------------------------------------------------------------------------------------
 
@@ -135,7 +131,7 @@ class ElementwiseKernel(Planned):
     ) -> object:
         for keyword in unknown:
             raise UnknownKeyword(self.name, keyword).at()
-        threads = None if block_size is None else _block_size(block_size)
+        threads = None if block_size is None else block_size_of(block_size)
         if size is None:
             size = -1
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not -1 <= size < MAX_SIZE:
@@ -173,23 +169,11 @@ class ElementwiseKernel(Planned):
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
-        entry = self._entries.after(self, plan, call, again)
-        if entry is not None and self._repeated is not None:
-            self._repeated.fallback = entry
-        elif entry is not None:
-            self._fast = entry
-
-    def _put_first(self, entry: Callable[..., object]) -> None:
-        self._fast = entry
+        self.hasten_calls(self, plan, call, again)
 
     def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
         """Put what repeats calls on devices before everything else."""
-        with forking.lock:
-            from fusec.device_plans import Repeated
-
-            if self._repeated is None:
-                self._repeated = Repeated(self._fast, self._put_first)
-        self._repeated.add(self, args, device, source, ready)
+        self.repeat_calls(self, args, device, source, ready)
 
     def shown_as(
         self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
@@ -236,13 +220,6 @@ def _restore(
     """Rebuild a pickled kernel from its texts."""
     loops = {"loop_prep": loop_prep, "after_loop": after_loop, "options": options}
     return cls(*state, no_return, return_tuple, **loops, fp=fp, bounds="check" if checks else "trust")  # type: ignore[arg-type]
-
-
-def _block_size(given: object) -> int:
-    """Threads of a block, the same limits on every device; raises BadBlockSize."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
-        raise BadBlockSize(repr(given)).at()
-    return int(given)
 
 
 def check_texts(name: object, texts: Mapping[str, object], options: object) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+import numpy as np
+
 from fusec import calls, debug, forking, pipeline
 from fusec.calls import Call
 from fusec.dtypes import DType
 from fusec.errors import FusecError
-from fusec.errors.arguments import UnknownScalar
+from fusec.errors.arguments import BadBlockSize, UnknownScalar
 from fusec.generated import Fp
 from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
@@ -54,6 +56,13 @@ def keep(plans: dict[object, Made], key: object, made: Made) -> Made:
             plans.clear()
         plans[key] = made
     return made
+
+
+def block_size_of(given: object) -> int:
+    """Threads of a block, the same limits on every device; raises BadBlockSize."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
+        raise BadBlockSize(repr(given)).at()
+    return int(given)
 
 
 def runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:

@@ -7,8 +7,8 @@ import re
 from fusec.codegen import c_family
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.conversions import storage_casts
-from fusec.codegen.c_family.file import Part
-from fusec.codegen.c_family.frame import Frame, indented
+from fusec.codegen.c_family.file import Part, indented
+from fusec.codegen.c_family.frame import Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
 from fusec.codegen.c_family.expressions import Expressions
-from fusec.codegen.c_family.file import join_parts
+from fusec.codegen.c_family.file import indented, join_parts
 from fusec.codegen.c_family.frame import Frame, Group, struct_texts
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
@@ -208,7 +208,7 @@ def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Na
 
 def indented_block(lines: list[str]) -> list[str]:
     """Lines in braces of their own, so that a jump to what follows passes no declaration."""
-    return ["{", *("    " + line if line else line for line in lines), "}"]
+    return ["{", *indented(lines, 1), "}"]
 
 
 # --- groups of neighbours --------------------------------------------------------------------------------------

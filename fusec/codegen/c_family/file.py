@@ -65,3 +65,8 @@ def _free(name: str, words: Iterable[str]) -> str:
         number += 1
         free = f"{name}_{number}"
     return free
+
+
+def indented(lines: list[str], depth: int) -> list[str]:
+    """Lines moved to the right."""
+    return ["    " * depth + line if line else line for line in lines]

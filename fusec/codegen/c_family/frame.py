@@ -203,8 +203,3 @@ def struct_texts(used: list[Struct | DType], spelling: Spelling) -> list[Part]:
                 name = COMPLEX_STRUCTS[struct]
                 texts.append((name, f"struct {name} {{ {part} re, im; }};"))
     return texts
-
-
-def indented(lines: list[str], depth: int) -> list[str]:
-    """Lines moved to the right."""
-    return ["    " * depth + line if line else line for line in lines]

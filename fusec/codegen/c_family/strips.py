@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.file import indented
 from fusec.generated import Layout
 from fusec.ir.loops import Program
 from fusec.passes.split import Split, split
@@ -76,12 +77,8 @@ def strip_loop(frame: Frame, strip: Strip, inside: list[str], threads: str, firs
     at_row = f"const {c_type} {names[along]} = "
     lines += [f"if ({' && '.join(conditions)}) {{", "    #pragma unroll"]
     lines += [f"    for (int {k} = 0; {k} < {rows}; ++{k}) {{", f"        {at_row}{begin} + {k};"]
-    lines += [*_moved([*inside, *strip.body], 2), "    }", "} else {"]
+    lines += [*indented([*inside, *strip.body], 2), "    }", "} else {"]
     end = f"{row} < {begin} + {rows} && {row} < {extent[along]}"
     lines += [f"    for ({c_type} {row} = {begin}; {end}; ++{row}) {{", f"        {at_row}{row};"]
-    lines += [*_moved([*inside, *frame.body], 2), "    }", "}"]
-    return [*head, *_moved(lines, 1), "}"]
-
-
-def _moved(lines: list[str], depth: int) -> list[str]:
-    return ["    " * depth + line if line else line for line in lines]
+    lines += [*indented([*inside, *frame.body], 2), "    }", "}"]
+    return [*head, *indented(lines, 1), "}"]

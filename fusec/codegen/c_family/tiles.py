@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import Place
 from fusec.generated import Layout, Step
@@ -110,7 +111,7 @@ def tile_loop(frame: Frame, tiles: Tiles, inside: list[str], long: str, barrier:
             f"if ({beyond} || threadIdx.x >= {THREADS}) continue;",
         ]
         loop = f"for (unsigned {tiles.lane} = 0; {tiles.lane} < {LANES}; ++{tiles.lane}) {{"
-        return ["#pragma unroll", loop, *_moved([*at_axes, *statements], 1), "}"]
+        return ["#pragma unroll", loop, *indented([*at_axes, *statements], 1), "}"]
 
     def loads(arrays: list[tuple[ArrayParam, str]]) -> list[str]:
         own = {array: place.value.text for array, place in tiles.places()}
@@ -120,8 +121,4 @@ def tile_loop(frame: Frame, tiles: Tiles, inside: list[str], long: str, barrier:
     body += [f"{types[array.name]} {name}[{LANES}];" for array, name in tiles.ahead]
     body += over("/", "%", loads(tiles.ahead)) if tiles.ahead else []
     body += [barrier, *over("/", "%", [*inside, *frame.body]), barrier]
-    return [*lines, *_moved(body, 1), "}"]
-
-
-def _moved(lines: list[str], depth: int) -> list[str]:
-    return ["    " * depth + line if line else line for line in lines]
+    return [*lines, *indented(body, 1), "}"]
