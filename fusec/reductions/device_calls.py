@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusec import cache, debug, device_calls, forking, layouts, pipeline
-from fusec.dtypes import UINT8
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS, REDUCED
@@ -25,8 +23,9 @@ from fusec.reductions import binding, device_entries
 from fusec.reductions import pipeline as stages
 from fusec.reductions.binding import Axis, Bound, Given, plain_axis
 from fusec.reductions.calls import empty_totals
+from fusec.reductions.device_steps import Step, Steps, room_of, view_of
 from fusec.reductions.pipeline import MASK, Request, Source
-from fusec.reductions.plans import Arguments, Phase, arrange
+from fusec.reductions.plans import Phase, arrange
 from fusec.runtime import cuda
 from fusec.signature import Parameter
 
@@ -35,33 +34,14 @@ if TYPE_CHECKING:
     from fusec.runtime.cuda import DeviceArray, Module
 
 MODULES = 512  # compiled kernels kept in memory
-ALIGNED = 256  # bytes, as the driver's own memory
-
-
-@dataclass(frozen=True)
-class Step:
-    """One kernel of a plan, with its arguments.
-
-    between: where the results of chunks lie that it reads and stores: (name, offset in bytes) in memory of the call.
-    """
-
-    phase: Phase
-    module: Module
-    arguments: Arguments
-    launcher: cuda.Launcher
-    between: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled reduction for one combination of dtypes, shapes, strides, axes and device.
-
-    nbytes: of memory that the results of chunks take between the kernels.
-    """
+    """A compiled reduction for one combination of dtypes, shapes, strides, axes and device."""
 
     bound: Bound
-    steps: tuple[Step, ...]
-    nbytes: int
+    steps: Steps
 
 
 @dataclass
@@ -127,9 +107,15 @@ def run(
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
     outputs = _reduce(kernel, call, like)
-    reads = bool(kernel.device_plan(call).bound.read)  # then outputs start as zeros, which the short way leaves out
-    if not given and not reads and call.mask is None and stream is None and type(axis) in (int, NoneType):
-        device_entries.remember(kernel, args, call, kernel.device_plan(call), kernel.following(axis, keepdims))
+    plan = kernel.device_plan(call)
+    reads = bool(plan.bound.read)  # then outputs start as zeros, which the short way leaves out
+    if not reads and call.mask is None and stream is None:
+        choice = (call.axis, call.keepdims, bool(given))
+        pairs = zip(plan.bound.shapes, kernel.out_params, strict=True)
+        typed = [(shape, plan.bound.types[param.name]) for shape, param in pairs]
+        note = partial(setattr, kernel, "last", plan.bound)
+        kind = device_entries.Kind(choice, typed, plan.steps, note, kernel.following(*choice))
+        device_entries.remember(kernel, (*args[: kernel.nin], *given), call, kind)
     return given or tuple(cuda.deliver(like, each) for each in outputs)
 
 
@@ -150,11 +136,22 @@ def _reduce(kernel: Reducing, call: Call, like: object) -> list[object]:
                 cuda.fill_with_zeros(each.pointer, nbytes, call.device, call.stream)
     if bound.is_empty:
         _store_empty(kernel, bound, outputs, call)
-    elif plan.steps:
-        cuda.acquire([*call.sources, *outputs], call.stream, call.device)
-        _launch(kernel, plan, call, outputs)
-        cuda.release(outputs, call.stream, call.device)
+    else:
+        launch(kernel, plan.steps, call, outputs)
     return made
+
+
+def launch(kernel: Reducing, steps: Steps, call: Call, outputs: Sequence[DeviceArray]) -> None:
+    """Enqueue the kernels of a call in order with whatever else uses its arrays."""
+    if not steps.order:
+        return
+    cuda.acquire([*call.sources, *outputs], call.stream, call.device)
+    addresses = {name: each.pointer for name, each in call.inputs.items()}
+    addresses |= {param.name: each.pointer for param, each in zip(kernel.out_params, outputs, strict=True)}
+    if call.mask is not None:
+        addresses[MASK] = call.mask.pointer
+    steps.run(addresses, call.values, kernel.name, call.device, call.stream)
+    cuda.release(outputs, call.stream, call.device)
 
 
 def _new(like: object, shape: tuple[int, ...], of: DeviceArray, call: Call) -> object:
@@ -214,11 +211,6 @@ def _check_outputs(kernel: Reducing, views: Sequence[View]) -> None:
                 raise OutputsOverlap(kernel.name, kernel.out_params[other].name, param.name).at()
 
 
-def view_of(array: DeviceArray) -> View:
-    """The array as memory."""
-    return View(array.pointer, array.shape, array.strides, array.dtype)
-
-
 def _disturbed(call: Call) -> bool:
     """Whether an output lies where inputs are read: totals are then stored elsewhere first."""
     return any(may_overlap(view_of(output), view_of(each)) for output in call.outputs or () for each in call.sources)
@@ -245,9 +237,9 @@ def make_plan(kernel: Reducing, call: Call) -> Plan:
         for stored, name, dtype in bound.partials if phase.role in ("first", "next") else ():
             between = [*between, (stored, nbytes)]
             before.append((name, nbytes))
-            nbytes += -(-prod(phase.space) * dtype.nbytes // ALIGNED) * ALIGNED
+            nbytes += room_of(phase.space, dtype)
         steps.append(_step(kernel, bound, phase, call.device, between))
-    return Plan(bound, tuple(steps), nbytes)
+    return Plan(bound, Steps(tuple(steps), nbytes))
 
 
 def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Sequence[tuple[str, int]]) -> Step:
@@ -256,8 +248,8 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Se
         module = _module(kernel.definition, bound.request, phase.kind, arch)
     known = {AXIS: phase.extents[phase.axis], REDUCED: bound.count}
     arguments = arrange(module.kernel, phase, phase.threads, bound.raw, known)
-    launcher = cuda.Launcher(module, prod(phase.threads), device)
-    return Step(phase, module, arguments, launcher, tuple(between))
+    threads = prod(phase.threads)
+    return Step(module, arguments, cuda.Launcher(module, threads, device), threads, tuple(between))
 
 
 @lru_cache(maxsize=MODULES)
@@ -279,23 +271,6 @@ def _module(definition: Source, request: Request, phase: Phase, arch: str) -> Mo
 
 
 # --- running -------------------------------------------------------------------------------------------------------
-
-
-def _launch(kernel: Reducing, plan: Plan, call: Call, outputs: Sequence[DeviceArray]) -> None:
-    """The phases in order; memory between them comes from the device's pool and goes back after the last of them."""
-    addresses = {name: each.pointer for name, each in call.inputs.items()}
-    addresses |= {param.name: each.pointer for param, each in zip(kernel.out_params, outputs, strict=True)}
-    if call.mask is not None:
-        addresses[MASK] = call.mask.pointer
-    between = cuda.empty((plan.nbytes,), UINT8, device=call.device, stream=call.stream) if plan.nbytes else None
-    for step in plan.steps:
-        if between is not None:
-            addresses |= {name: between.pointer + offset for name, offset in step.between}
-        words = step.arguments.fill(addresses, call.values, kernel.name)
-        try:
-            step.launcher(words, call.stream)
-        except Exception:  # another device is current, or the driver refuses: the long way does it, or says why
-            cuda.launch(step.module, words, prod(step.phase.threads), call.stream, device=call.device)
 
 
 def _store_empty(kernel: Reducing, bound: Bound, outputs: Sequence[DeviceArray], call: Call) -> None:

@@ -1,6 +1,7 @@
-"""Repeated reductions on a device: what the first call of a kind worked out, found again by attributes of its arrays.
+"""Repeated reductions and scans on a device: what the first call of a kind worked out, found again by attributes of its
+arrays.
 
-Only for calls of arrays of one library and numbers, on the stream that is current there, that allocate their outputs.
+Only for calls of arrays of one library and numbers, on the stream that is current there.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusec import forking
-from fusec.device_entries import Encoder
-from fusec.device_plans import encoder_of
+from fusec.device_entries import Encoder, Pair
+from fusec.device_plans import encoder_of, pairs_of
+from fusec.dtypes import DType
+from fusec.layouts import Shape
 from fusec.records import dataclass
+from fusec.reductions.device_steps import Step, Steps, view_of
 from fusec.runtime import cuda
 from fusec.scalars import SCALAR_TYPES
 
 if TYPE_CHECKING:
-    from fusec.reductions.device_calls import Call, Plan
+    from fusec.reductions.device_calls import Call
     from fusec.reductions.kernels import Reducing
 
 Callee = Callable[..., object]
@@ -25,46 +29,78 @@ MAX_READY = 256  # kinds of call remembered for a choice of axes
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel: its words, those that are addresses of inputs, of outputs, and in memory between, and numbers.
+    """One kernel: its words, those that are addresses of arguments or in memory between, and numbers.
 
-    inputs, outputs, between: (slot, argument or output, offset in bytes), of `between` without the one in the middle.
+    pointers: (slot, argument, offset in bytes), of `between` without the one in the middle; outputs follow the inputs.
     """
 
     launcher: cuda.Launcher
     template: tuple[int, ...]
-    inputs: tuple[tuple[int, int, int], ...]
-    outputs: tuple[tuple[int, int, int], ...]
+    pointers: tuple[tuple[int, int, int], ...]
     between: tuple[tuple[int, int], ...]
     numbers: tuple[tuple[int, int, Encoder], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What calls of one kind come to.
+
+    choice: the key of `Reducing.quick`, of which the last part tells whether outputs are given. outputs: shapes and
+    dtypes of those that a call makes. note: tells the kernel what was called last. following: what answers all others.
+    """
+
+    choice: tuple[object, ...]
+    outputs: Sequence[tuple[Shape, DType]]
+    steps: Steps
+    note: Callable[[], None]
+    following: Callee
+
+
 class Ready:
-    """A kind of call whose arguments only need to be filled in."""
+    """A kind of call whose arguments only need to be filled in.
 
-    def __init__(self, kernel: Reducing, plan: Plan, makers: Sequence[Callable[[], tuple[Any, int]]], device: int):
-        self.kernel, self.bound, self.makers, self.device = kernel, plan.bound, tuple(makers), device
-        self.nbytes = plan.nbytes
+    makers: of the outputs that a call makes. pairs: arrays that must not meet.
+    """
+
+    def __init__(
+        self,
+        kernel: Reducing,
+        kind: Kind,
+        makers: Sequence[Callable[[], tuple[Any, int]]],
+        pairs: Sequence[Pair],
+        source: cuda.Source,
+        device: int,
+    ) -> None:
+        self.nin, self.note = kernel.nin, kind.note
+        self.makers, self.device, self.stream = tuple(makers), device, source.stream
+        self.pairs = tuple((each.first, each.second, each.below, each.above) for each in pairs)
+        self.nbytes = kind.steps.nbytes
         self.allocators: dict[int, Callable[[], Any]] = {}  # by stream
-        self.launches = tuple(_launch(kernel, plan, at) for at in range(len(plan.steps)))
+        self.launches = tuple(_launch(kernel, step) for step in kind.steps.order)
 
-    def run(self, values: Sequence[Any], stream: int) -> object:
-        """The output, or a tuple of several. values: addresses of arrays, and numbers."""
-        made = [make() for make in self.makers]
+    def run(self, args: tuple[object, ...], values: list[Any]) -> object:
+        """The output, or a tuple of several. values: addresses of arrays, and numbers. Raises if arrays meet."""
+        for first, second, below, above in self.pairs:
+            if below < values[second] - values[first] < above:
+                raise BufferError("an output lies where another array does")
+        stream, made = self.stream(self.device), args[self.nin :]
+        if self.makers:
+            found = [make() for make in self.makers]
+            made = tuple([array for array, _ in found])
+            values += [address for _, address in found]
         held = self._between(stream) if self.nbytes else None
         start = 0 if held is None else int(held.handle)
         for launch in self.launches:
             words = list(launch.template)
-            for slot, argument, offset in launch.inputs:
+            for slot, argument, offset in launch.pointers:
                 words[slot] = values[argument] + offset
-            for slot, output, offset in launch.outputs:
-                words[slot] = made[output][1] + offset
             for slot, offset in launch.between:
                 words[slot] = start + offset
             for slot, argument, encoder in launch.numbers:
                 words[slot] = encoder(values[argument])
             launch.launcher(words, stream)
-        self.kernel.last = self.bound
-        return made[0][0] if len(made) == 1 else tuple(array for array, _ in made)
+        self.note()
+        return made[0] if len(made) == 1 else made
 
     def _between(self, stream: int) -> Any:
         allocate = self.allocators.get(stream)
@@ -73,17 +109,14 @@ class Ready:
         return allocate()
 
 
-def _launch(kernel: Reducing, plan: Plan, at: int) -> Launch:
-    step = plan.steps[at]
-    places = {param.name: number for number, param in enumerate(kernel.in_params)}
-    results = {param.name: number for number, param in enumerate(kernel.out_params)}
+def _launch(kernel: Reducing, step: Step) -> Launch:
+    places = {param.name: number for number, param in enumerate(kernel.params)}
     between = dict(step.between)
     pointers = step.arguments.pointers
     return Launch(
         launcher=step.launcher,
         template=tuple(step.arguments.template),
-        inputs=tuple((slot, places[name], offset) for slot, name, offset in pointers if name in places),
-        outputs=tuple((slot, results[name], offset) for slot, name, offset in pointers if name in results),
+        pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
         between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
         numbers=tuple(
             (slot, places[name], encoder_of(dtype, half, name, kernel.name))
@@ -93,11 +126,11 @@ def _launch(kernel: Reducing, plan: Plan, at: int) -> Launch:
 
 
 class Repeated:
-    """The calls along one choice of axes that are ready; all others go on to `following`."""
+    """The calls of one choice that are ready; all others go on to `following`."""
 
-    def __init__(self, following: Callee, source: cuda.Source) -> None:
-        self.following, self.source = following, source
-        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {source.kind: source.read}
+    def __init__(self, following: Callee) -> None:
+        self.following = following
+        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
         self._ready: dict[object, Ready] = {}
 
     def __call__(self, *args: object) -> object:
@@ -108,15 +141,14 @@ class Repeated:
                 value, mark = self._readers[type(arg)](arg)
                 values.append(value)
                 marks.append(mark)
-            ready = self._ready[tuple(marks)]
-            return ready.run(values, self.source.stream(ready.device))
+            return self._ready[tuple(marks)].run(args, values)
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             return self.following(*args)
 
-    def add(self, args: Sequence[object], ready: Ready) -> None:
+    def add(self, args: Sequence[object], source: cuda.Source, ready: Ready) -> None:
         """Remember a kind of call by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
-        self._readers |= numbers
+        self._readers |= {**numbers, source.kind: source.read}
         if len(self._ready) >= MAX_READY:
             self._ready.clear()
         self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready
@@ -126,23 +158,33 @@ def _read_number(value: object) -> tuple[object, object]:
     return value, type(value)
 
 
-def remember(kernel: Reducing, args: Sequence[object], call: Call, plan: Plan, following: Callee) -> None:
-    """Let later calls of this kind take the short way, if the library of all the arrays has one."""
+def remember(kernel: Reducing, args: Sequence[object], call: Call, kind: Kind) -> None:
+    """Let later calls of this kind take the short way, if the library of all the arrays has one.
+
+    args: the inputs, and the outputs if they are given. Requires: nothing was copied, cleared or left out by a mask.
+    """
     arrays = [arg for arg in args if not isinstance(arg, SCALAR_TYPES)]
     source = cuda.source_of(arrays[0])
     if source is None or any(type(each) is not source.kind for each in arrays):
         return
-    if not plan.steps or source.stream(call.device) != call.stream:
+    if not kind.steps.order or source.stream(call.device) != call.stream:
         return
-    typed = zip(kernel.out_params, plan.bound.shapes, strict=True)
-    makers = [
-        source.maker(shape, range(len(shape)), plan.bound.types[param.name], call.device) for param, shape in typed
-    ]
-    choice = (call.axis, call.keepdims, False)
+    makers = []
+    if call.outputs is None:
+        makers = [source.maker(shape, range(len(shape)), dtype, call.device) for shape, dtype in kind.outputs]
+    ready = Ready(kernel, kind, makers, _pairs(kernel, call), source, call.device)
     with forking.lock:
-        found = kernel.repeated.get(choice)
+        found = kernel.repeated.get(kind.choice)
         if found is None:
-            found = Repeated(kernel.quick.get(choice) or following, source)
-            kernel.repeated[choice] = kernel.quick[choice] = found
-        if found.source is source:
-            found.add(args, Ready(kernel, plan, makers, call.device))
+            found = Repeated(kernel.quick.get(kind.choice) or kind.following)
+            kernel.repeated[kind.choice] = kernel.quick[kind.choice] = found
+        found.add(args, source, ready)
+
+
+def _pairs(kernel: Reducing, call: Call) -> tuple[Pair, ...]:
+    """Given outputs, each with whatever it must not meet: results are stored before all elements are read."""
+    arrays = dict(call.inputs)
+    arrays |= {param.name: each for param, each in zip(kernel.out_params, call.outputs or (), strict=False)}
+    views = [view_of(arrays[param.name]) if param.name in arrays else None for param in kernel.params]
+    written = [position >= kernel.nin for position in range(kernel.nargs)]
+    return pairs_of(views, written, [True] * kernel.nargs, kernel.nargs)

@@ -106,7 +106,7 @@ class Reducing:
                 from fusec.reductions import device_calls
 
             there = self.device_plan(device_calls.read(self, args, (), axis, keepdims, where, None))
-            return there.bound, [step.module.kernel for step in there.steps]
+            return there.bound, [step.module.kernel for step in there.steps.order]
         here = self.plan(calls.read(self, args, None, axis, keepdims, where))
         return here.bound, [step.executable.kernel for step in here.steps]
 
@@ -150,9 +150,9 @@ class Reducing:
                     self._entries[choice] = self._entries.get(choice, 0) + 1
                     self.quick[choice] = entry
 
-    def following(self, axis: Axis, keepdims: bool) -> Callable[..., object]:
-        """What answers calls that allocate their outputs where nothing faster does."""
-        return partial(self._outputs, axis, keepdims, False)
+    def following(self, axis: Axis, keepdims: bool, given: bool) -> Callable[..., object]:
+        """What answers calls along some axes where nothing faster does; given: the outputs follow the inputs."""
+        return partial(self._outputs, axis, keepdims, given)
 
     def _outputs(self, axis: Axis, keepdims: bool, given: bool, *args: object) -> object:
         if self._several and not given:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,20 @@ from fusec.operands import may_overlap
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
 from fusec.reductions import device_calls as reducing
-from fusec.reductions.device_calls import Call, view_of
+from fusec.reductions import device_entries
+from fusec.reductions.device_calls import Call
+from fusec.reductions.device_steps import Step, Steps, room_of, view_of
 from fusec.reductions.pipeline import Request
-from fusec.reductions.plans import Arguments, arrange
+from fusec.reductions.plans import arrange
 from fusec.runtime import cuda
 from fusec.scans import pipeline as stages
 from fusec.scans.calls import Bound, bind
 from fusec.scans.pipeline import ScanDefinition
-from fusec.scans.plans import MANY_THREADS, Form, Step
+from fusec.scans.plans import MANY_THREADS, Form
+from fusec.scans.plans import Step as Walked
 
 if TYPE_CHECKING:
-    from fusec.runtime.cuda import DeviceArray, Module
+    from fusec.runtime.cuda import Module
     from fusec.scans.kernels import Scanning
 
 MODULES = 512  # compiled kernels kept in memory
@@ -35,7 +38,7 @@ class Plan:
     """A compiled scan for one combination of dtypes, shapes, strides, axis and device."""
 
     bound: Bound
-    steps: tuple[tuple[Step, Module, Arguments], ...]
+    steps: Steps
 
 
 def run(
@@ -63,6 +66,8 @@ def run(
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
     outputs = _scan(kernel, call, like, reverse)
+    if stream is None and (axis is None or type(axis) is int):
+        _remember(kernel, (*args[: kernel.nin], *given), call, (axis, reverse, bool(given)))
     return given or tuple(cuda.deliver(like, each) for each in outputs)
 
 
@@ -85,27 +90,19 @@ def _scan(kernel: Scanning, call: Call, like: object, reverse: bool) -> list[obj
             if param.name in plan.bound.read:
                 nbytes = prod(each.shape) * each.dtype.nbytes
                 cuda.fill_with_zeros(each.pointer, nbytes, call.device, call.stream)
-    if plan.steps:
-        cuda.acquire([*call.sources, *outputs], call.stream, call.device)
-        _launch(kernel, plan, call, outputs)
-        cuda.release(outputs, call.stream, call.device)
+    reducing.launch(kernel, plan.steps, call, outputs)
     return made
 
 
-def _launch(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[DeviceArray]) -> None:
-    """The kernels in order; memory between them comes from the device's pool and goes back after the last use."""
-    addresses = {name: each.pointer for name, each in call.inputs.items()}
-    addresses |= {param.name: each.pointer for param, each in zip(kernel.out_params, outputs, strict=True)}
-    held: list[object] = []
-    for step, module, arguments in plan.steps:
-        for name, shape, dtype in step.made:
-            between = cuda.empty(shape, dtype, device=call.device, stream=call.stream)
-            addresses[name] = between.pointer
-            held.append(between)
-        named = {name: addresses[name] for name in plan.bound.raw}
-        named |= {name: addresses[known] for name, known in step.arrays}
-        words = arguments.fill(named, call.values, kernel.name)
-        cuda.launch(module, words, prod(step.space), call.stream, device=call.device)
+def _remember(kernel: Scanning, args: tuple[object, ...], call: Call, choice: tuple[int | None, bool, bool]) -> None:
+    """Let later calls of this kind take the short way, but for outputs that start as zeros."""
+    plan = kernel.device_scan_plan(call, choice[1])
+    if plan.bound.read:
+        return
+    typed = [(plan.bound.shape, plan.bound.types[param.name]) for param in kernel.out_params]
+    note = partial(setattr, kernel, "last_scan", plan.bound)
+    kind = device_entries.Kind(choice, typed, plan.steps, note, kernel.otherwise(*choice))
+    device_entries.remember(kernel, args, call, kind)
 
 
 def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
@@ -113,12 +110,24 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     inputs = {name: view_of(each) for name, each in call.inputs.items()}
     outputs = None if call.outputs is None else tuple(map(view_of, call.outputs))
     bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, MANY_THREADS)
-    arch, steps = cuda.device(call.device).arch, []
-    for step in bound.steps:
-        with forking.lock, usual():  # one thread compiles, the others wait
-            module = _module(kernel.scan, bound.request, step.form, arch)
-        steps.append((step, module, arrange(module.kernel, step, step.space, bound.raw, {AXIS: step.extent})))
-    return Plan(bound, tuple(steps))
+    steps, offsets, nbytes = [], dict[str, int](), 0
+    for walked in bound.steps:
+        for name, shape, dtype in walked.made:
+            offsets[name] = nbytes
+            nbytes += room_of(shape, dtype)
+        steps.append(_step(kernel, bound, walked, call.device, offsets))
+    return Plan(bound, Steps(tuple(steps), nbytes))
+
+
+def _step(kernel: Scanning, bound: Bound, walked: Walked, device: int, offsets: Mapping[str, int]) -> Step:
+    """One kernel. offsets: where arrays lie in memory of the call, by what they are called among all steps."""
+    arch = cuda.device(device).arch
+    with forking.lock, usual():  # one thread compiles, the others wait
+        module = _module(kernel.scan, bound.request, walked.form, arch)
+    arguments = arrange(module.kernel, walked, walked.space, bound.raw, {AXIS: walked.extent})
+    between = tuple((name, offsets[known]) for name, known in walked.arrays if known in offsets)
+    threads = prod(walked.space)
+    return Step(module, arguments, cuda.Launcher(module, threads, device), threads, between)
 
 
 @lru_cache(maxsize=MODULES)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
-
-from numpy import ndarray
 
 from fusec import forking, pipeline
 from fusec.dtypes import BOOL
@@ -63,13 +61,17 @@ class Scanning(Reducing):
             self._settled.add((call.key, reverse))
             choice = (call.axis, reverse, call.outputs is not None)
             if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
-                before = self.quick.get(choice) or partial(self._scanned, *choice)
+                before = self.quick.get(choice) or self.otherwise(*choice)
                 entry = entries.put_before(self, plan, call, before)
                 if entry is not before:
                     self._entries[choice] = self._entries.get(choice, 0) + 1
                     self.quick[choice] = entry
 
-    def _scanned(self, axis: int, reverse: bool, given: bool, *args: object) -> object:
+    def otherwise(self, axis: int | None, reverse: bool, given: bool) -> Callable[..., object]:
+        """What answers calls along an axis where nothing faster does; given: the outputs follow the inputs."""
+        return partial(self._scanned, axis, reverse, given)
+
+    def _scanned(self, axis: int | None, reverse: bool, given: bool, *args: object) -> object:
         results = self.scan_all(args[: self.nin], args[self.nin :] if given else None, axis, reverse)
         return results[0] if self.nout == 1 else results
 
@@ -102,7 +104,7 @@ class Scanning(Reducing):
                 from fusec.reductions import device_calls as reducing
 
             there = self.device_scan_plan(reducing.read(self, args, (), axis, False, True, None), reverse)
-            return there.bound, [module.kernel for _, module, _ in there.steps]
+            return there.bound, [step.module.kernel for step in there.steps.order]
         here = self.scan_plan(read(self, args, None, axis, False, True), reverse)
         return here.bound, [executable.kernel for _, executable, _ in here.steps]
 
@@ -188,13 +190,12 @@ class ScanKernel(Scanning):
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
         begin at the end of the axis. stream: for arrays on a GPU.
         """
-        if self.quick and stream is None and type(axis) is int:
-            given = out is not None or len(args) > self.nin
-            quick = self.quick.get((axis, bool(reverse), given))
-            if quick is not None and (out is None or type(out) is ndarray):
-                self.check_counts(args, out)
-                return quick(*args) if out is None else quick(*args, out)
         self.check_counts(args, out)
+        if self.quick and stream is None and (axis is None or type(axis) is int):
+            quick = self.quick.get((axis, bool(reverse), out is not None or len(args) > self.nin))
+            if quick is not None:
+                given = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
+                return quick(*args, *given)
         results = self.scan_all(args, out, axis, bool(reverse), stream)
         return results[0] if self.nout == 1 else results
 
