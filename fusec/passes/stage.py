@@ -47,7 +47,7 @@ def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozense
 
 def in_place(reduction: Reduction) -> frozenset[tuple[str, str]]:
     """Outputs and inputs that may be the same memory: no walk reads the input after one that stores the output."""
-    stores = [{each for each in addressed(stage.body) if _is_stored(stage.body, each)} for stage in reduction.stages]
+    stores = [{each for each in addressed(stage.body) if is_stored(stage.body, each)} for stage in reduction.stages]
     pairs: set[tuple[str, str]] = set()
     for number, stored in enumerate(stores):
         later = {name for stage in reduction.stages[number + 1 :] for name in addressed(stage.body)}
@@ -57,7 +57,8 @@ def in_place(reduction: Reduction) -> frozenset[tuple[str, str]]:
     return frozenset(pairs)
 
 
-def _is_stored(body: tuple[Stmt, ...], name: str) -> bool:
+def is_stored(body: tuple[Stmt, ...], name: str) -> bool:
+    """Whether statements store every element of an array that they walk along."""
     places = [stmt.pointer for stmt in body if isinstance(stmt, Store)]
     return any(isinstance(place, Element) and place.param == name for place in places)
 
@@ -125,9 +126,8 @@ class _Staging:
             stages.append(Stage(body, value, self._shared(number + 1)))
         combines = len(self.levels) == 1 and not self.elements
         if self.elements:
-            values = [value for _, value in self.elements]
-            body = (*self._loads(values), *(_store(name, self._lowered(value)) for name, value in self.elements))
-            stages.append(Stage(body, None))
+            loads = (*self._loads([value for _, value in self.elements]), *self._kept())
+            stages.append(Stage((*loads, *(_store(name, self._lowered(value)) for name, value in self.elements)), None))
         total = None
         if combines:
             first = stages[0].accumulator
@@ -237,11 +237,13 @@ class _Staging:
     # --- values that are stored between stages -------------------------------------------------------------------
 
     def _choose_stored(self) -> None:
-        """Dear values of a reduction that the last walk needs again: an output of their dtype can hold them."""
+        """Dear values of a reduction that a later walk needs again: an output of their dtype can hold them."""
         for name, output in self.elements:
             for each in (each for level in self.levels for each in level):
                 value = each.value
-                if _calls(value) >= DEAR and value in _parts(output) and scalar_type(output) == scalar_type(value):
+                later = [output, *(other.value for level in self.levels[self.depth(each) :] for other in level)]
+                is_needed = any(value in _parts(root, inside=False) for root in later)
+                if _calls(value) >= DEAR and is_needed and scalar_type(output) == scalar_type(value):
                     self.stored.setdefault(value, name)
                     break
 
@@ -255,6 +257,15 @@ class _Staging:
                 stores.append(_store(name, Local(f"_kept_{name}", dtype)))
                 self.names[value] = Local(f"_kept_{name}", dtype)
         return tuple(stores)
+
+    def _kept(self) -> tuple[Stmt, ...]:
+        """Locals for values that outputs hold, read before the first output gets what it is to hold in the end."""
+        loads = []
+        for value, name in self.stored.items():
+            dtype = scalar_type(value)
+            loads.append(Declare(f"_last_{name}", dtype, _load(name, dtype)))
+            self.names[value] = Local(f"_last_{name}", dtype)
+        return tuple(loads)
 
     def _params(self) -> tuple[Param, ...]:
         held = set(self.stored.values())
@@ -282,15 +293,16 @@ def _store(name: str, value: Expr) -> Store:
     return Store(Element(name, Pointer(scalar_type(value), "global")), value)
 
 
-def _parts(root: Expr) -> set[Expr]:
-    """Everything below a value, itself included."""
+def _parts(root: Expr, *, inside: bool = True) -> set[Expr]:
+    """Everything below a value, itself included; or but for what stands inside of its reductions."""
     seen: set[Expr] = set()
     pending = [root]
     while pending:
         expr = pending.pop()
         if expr not in seen:
             seen.add(expr)
-            pending += expr.children
+            if inside or not isinstance(expr, Reduce):
+                pending += expr.children
     return seen
 
 

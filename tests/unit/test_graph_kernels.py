@@ -112,6 +112,18 @@ def test_what_is_read_again_is_not_overwritten():
     assert kernel(x, axis=1, out=x).tobytes() == expected.tobytes()
 
 
+def test_a_kept_value_is_read_before_its_output_is_written():
+    power = apply("exp", apply("subtract", X, total("maximum", X)))
+    scaled, more = apply("divide", power, total("add", power)), apply("sqrt", power)
+    kernel = GraphKernel(Graph("two", (X,), (("y", scaled), ("z", more), ("s", total("add", power)))))
+    x = rows(4, 300)
+    y, z, s = kernel(x, axis=1)
+    wide = np.exp(x.astype("f8") - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, wide / wide.sum(1, keepdims=True), rtol=4e-6)
+    np.testing.assert_allclose(z, np.sqrt(wide), rtol=4e-6)
+    np.testing.assert_allclose(s, wide.sum(1), rtol=4e-6)
+
+
 def test_inputs_broadcast_to_what_is_reduced():
     w = Input("w", FLOAT32)
     kernel = GraphKernel(Graph("both", (X, w), (("y", apply("divide", X, total("add", w))),)))
@@ -160,7 +172,7 @@ def test_large_results_are_recycled_and_not_cleared(function, monkeypatch):
 
 @pytest.mark.parametrize("function", [fusec.softmax, fusec.layer_norm])
 def test_stores_around_the_caches_change_no_bit(function, monkeypatch):
-    for shape, start in itertools.product([(5, 702), (3, 16), (70, 33)], [0, 3]):
+    for shape, start in itertools.product([(5, 702), (3, 16), (70, 33), (2, 8192)], [0, 3]):
         x, space = rows(*shape), np.zeros(shape[0] * shape[1] + 3, "f4")
         out = space[start : start + x.size].reshape(shape)
         monkeypatch.setattr(machine, "last_level_cache_bytes", lambda: 0)

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from fusec import passes
-from fusec.codegen.llvm import generate_reduction
+from fusec.codegen.llvm import generate_reduction, row
 from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.expr import apply, convert
+from fusec.ir.graph import Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Local
 from fusec.passes.expand import expand
 from fusec.passes.phases import first_phase, in_role
 from fusec.passes.reductions import run_on_reduction
+from fusec.passes.stage import stage
 from fusec.records import replace
 from tests.support import reduction_examples as examples
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
@@ -154,6 +156,41 @@ def test_chunks_of_columns_are_those_of_the_oracle(name, rows):
     run(kernel, first, {**given, **found}, {}, (rows, columns), cuts=(1, columns + 7), positions=chunks * columns)
     for part in parts:
         assert expected[part].tobytes() == found[part].tobytes()
+
+
+def powers(dtype):
+    """Powers, which one output holds between walks and two need, and their total."""
+    x = Input("x", dtype)
+    power = apply("exp", apply("subtract", x, Reduce("maximum", x, dtype)))
+    total = Reduce("add", power, dtype)
+    outputs = (("y", apply("divide", power, total)), ("z", apply("sqrt", power)), ("s", total))
+    return stage(Graph("powers", (x,), outputs))
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(FLOAT32, 512), (FLOAT64, 512), (FLOAT32, 256), (FLOAT32, 0)])
+def test_rows_kept_on_the_stack_or_in_the_output_give_the_same_bits(dtype, bits, monkeypatch):
+    """Rows too long for the stack, short ones, ones that begin anywhere in a line, and outputs that lie on inputs."""
+    monkeypatch.setattr(row, "_KEPT", 4096)
+    reduction, kind = powers(dtype), dtype.numpy
+    expanded, kernel = run_on_reduction(reduction, expand), None
+    for count, offset, beside in itertools.product((100, 1, 128, 259, 512, 1030), (0, 3), (0, 1)):
+        space = np.zeros((3, 4 * count + 64), kind)
+        x = np.random.default_rng(count).normal(size=(4, count)).astype(kind)
+        expected = {name: np.zeros((4, width), kind) for name, width in (("y", count), ("z", count), ("s", 1))}
+        views = {**expected, "s": expected["s"][:, 0]}
+        interpret_reduction(expanded, {"x": x, **views}, {}, x.shape, 1)
+        places = zip("xyz", (0, offset, offset + beside), space, strict=True)
+        found = {name: line[at : at + 4 * count].reshape(4, count) for name, at, line in places}
+        found["s"] = np.zeros((4, 1), kind)
+        if beside:
+            found["y"] = found["x"]
+        found["x"][...] = x
+        if kernel is None:
+            kernel = kernel_of(reduction, layout_of(reduction, found, (4, 50), streaming=True), bits)
+            assert kernel.source.count("!nontemporal") == (2 if bits == 512 else 0)
+        run(kernel, reduction, found, {}, x.shape, cuts=(1,), positions=4)
+        for name, each in expected.items():
+            assert each.tobytes() == found[name].tobytes(), (name, count, offset, beside)
 
 
 def test_softmax_along_columns():

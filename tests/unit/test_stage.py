@@ -8,9 +8,10 @@ from fusec.ir.expr import Apply, apply, const, convert
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam
-from fusec.ir.reductions import REDUCED
+from fusec.ir.reductions import REDUCED, addressed
 from fusec.ir.walk import expressions, operands, statements
 from fusec.passes.expand import expand
+from fusec.passes.keep import keep_apart, kept_rows
 from fusec.passes.reductions import run_on_reduction
 from fusec.passes.stage import stage
 
@@ -91,3 +92,17 @@ def test_reductions_that_do_not_depend_on_each_other_share_a_walk_and_combine_ov
     found = run(moments(), x, {"s": np.zeros(3), "q": np.zeros(3)})
     np.testing.assert_allclose(found["s"], x.astype("f8").sum(1), rtol=1e-12)
     np.testing.assert_allclose(found["q"], (x.astype("f8") ** 2).sum(1), rtol=1e-12)
+
+
+def test_what_only_reductions_need_is_not_stored():
+    """Only values that a later walk needs are kept, and what is kept apart leaves outputs to the last walk."""
+    power = apply("exp", X)
+    relative = stage(Graph("relative", (X,), (("y", apply("divide", X, total("add", power))),)))
+    assert [addressed(each.body) for each in relative.stages] == [{"x"}, {"x", "y"}]
+    reduction = stage(softmax())
+    assert [sorted(addressed(each.body)) for each in reduction.stages] == [["x"], ["x", "y"], ["y"]]
+    rows = kept_rows(reduction)
+    assert rows == {"y": "y.kept"}
+    apart = keep_apart(reduction, rows)
+    assert [sorted(addressed(each.body)) for each in apart.stages] == [["x"], ["x", "y.kept"], ["y", "y.kept"]]
+    assert kept_rows(relative) == kept_rows(stage(layer_norm())) == kept_rows(stage(moments())) == {}

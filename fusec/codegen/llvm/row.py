@@ -3,6 +3,15 @@
 A position of the kernel is one chunk. Its elements come in rounds of L, one for each lane; the lanes lie in memory
 between the three steps of a chunk: whole rounds, what is left of a round, and the halves that meet. Whole rounds of
 short bodies keep all lanes in registers meanwhile.
+
+Note [Kept rows]. An output may hold values from one walk to the next, as that of softmax holds powers until their sum
+is known. Where the last walk writes around the caches, such rows lie on the stack instead, so that outputs are touched
+once, by that walk; else each line of them would be read from memory before the first walk that stores it. The stack has
+`_KEPT` bytes for them at most, mostly half of it, since a chunk is 32 KiB of its widest accumulator: a row of the input
+beside them fits any second cache, and threads have 512 KiB or more. At run time, row by row, it is decided what is kept
+in the outputs, which then stay in the caches: longer rows, outputs whose lines begin at different elements, and rows
+shorter than `_SETTLED` bytes that do not begin with a line. There the last walk reads at other offsets than the vectors
+were stored at, which a processor delays until the stores have reached the cache.
 """
 
 from __future__ import annotations
@@ -14,7 +23,7 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Row, Site
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
-from fusec.dtypes import INT64
+from fusec.dtypes import INT64, DType
 from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
@@ -28,10 +37,14 @@ from fusec.ir.reductions import (
     declared,
     parts_of,
 )
+from fusec.passes.keep import keep_apart, kept_rows
 from fusec.passes.phases import PARTIAL
+from fusec.records import replace
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _HALVES = 96  # the same of the halves that meet
+_KEPT = 1 << 16  # bytes of the stack for rows that are kept between walks
+_SETTLED = 1 << 10  # bytes of a row by whose end the stores of its beginning have reached the cache
 
 
 class RowNest(ReductionNest):
@@ -42,11 +55,16 @@ class RowNest(ReductionNest):
 
     def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
         super().__init__(reduction, layout, builder, arguments)
+        self.kept = kept_rows(reduction) if layout.streaming else {}
+        for name, apart in self.kept.items():
+            self.arrays[apart], self.inner[apart] = replace(self.arrays[name], name=apart), self.inner[name]
+        self.reduction = keep_apart(reduction, self.kept)
+        self.slots: dict[str, str] = {}  # where rows that are kept lie on the stack
         self.lanes = reduction.lanes  # L
         self.chunk = chunk_of(self.lanes, True) if reduction.total is not None else 0
         self.held: dict[str, Held] = {}
         self.count = self.chunks = integer(0)
-        self.walks = [stage for stage in reduction.stages if stage.accumulator is not None]
+        self.walks = [stage for stage in self.reduction.stages if stage.accumulator is not None]
         leaves_chunks = any(param.name.startswith(PARTIAL) for param in reduction.arrays)
         ahead = self.inputs if leaves_chunks and len(self.walks) > 1 else set[str]()
         self.fetched = sorted(name for name, step in self.inner.items() if name in ahead and step is Step.UNIT)
@@ -66,6 +84,34 @@ class RowNest(ReductionNest):
 
     def _extent(self, axis: int) -> Value:
         return self.chunks if axis == self.layout.ndim - 1 else super()._extent(axis)
+
+    def _outputs(self) -> list[tuple[str, DType]]:
+        """Those of the last walk, which are what it may write around the caches."""
+        stored = addressed(self.reduction.stages[-1].body)
+        return [(name, dtype) for name, dtype in super()._outputs() if name in stored]
+
+    def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
+        """Also where rows are kept between walks, see Note [Kept rows]."""
+        row = super()._describe_row(outer, first)
+        if not self.kept:
+            return row
+        b, addresses = self.b, dict(row.addresses)
+        stream = self._streaming(row, "0", self.count.text)
+        if stream is None:
+            addresses |= {apart: row.addresses[name] for name, apart in self.kept.items()}
+            return replace(row, addresses=addresses)
+        nbytes = {apart: self.arrays[apart].dtype.nbytes for apart in self.kept.values()}
+        most = min(chunk_of(self.lanes, is_last=True), _KEPT // sum(nbytes.values()) // self.lanes * self.lanes)
+        streams, ahead = stream
+        assert streams.streams is not None, "rows that may stream know when"
+        aside = b.binary("and", streams.streams, b.compare("icmp sle", self.count, integer(most)))
+        settled = b.compare("icmp sge", self.count, integer(_SETTLED // min(nbytes.values())))
+        aside = b.binary("and", aside, b.binary("or", settled, b.compare("icmp eq", ahead, integer(0))))
+        for name, apart in self.kept.items():
+            if apart not in self.slots:
+                self.slots[apart] = b.alloca(f"[{most * nbytes[apart]} x i8]", LINE)
+            addresses[apart] = b.select(aside, Value("ptr", self.slots[apart]), row.addresses[name])
+        return replace(row, addresses=addresses, streams=aside)
 
     def _row(self, row: Row, start: str, end: str) -> None:
         """The chunks of a row, one after the other."""
@@ -131,6 +177,7 @@ class RowNest(ReductionNest):
             self._in_vectors(base, end, body)
             return
         streaming, ahead = stream
+        streaming = replace(streaming, streams=row.streams or streaming.streams)
         begin = b.binary("add", base, ahead)
 
         def around(position: str, lanes: Lanes) -> None:
