@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from fusec import forking
+from fusec.dtypes import DType
 from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
     AxisOutOfBounds,
@@ -26,13 +28,14 @@ from fusec.errors.reductions import (
 from fusec.operands import Array, host_array, is_number
 from fusec.reductions import choosing
 from fusec.reductions.binding import UFUNCS, Axis, plain_axis
-from fusec.reductions.kernels import Reducing
+from fusec.reductions.kernels import Reducing, outputs_of
 from fusec.scalars import encode
 from fusec.signature import join
 
 Dtype = DTypeLike | None
 Number = bool | int | float | complex
 Given = TypeVar("Given")
+LOOKS = 256  # dtypes and shapes of device arrays that are remembered
 SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
 
 
@@ -49,10 +52,19 @@ def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
     with forking.lock:
         from fusec.runtime import cuda
 
-    if cuda.is_device_array(x):
+    seen = cuda.look(x)
+    if seen is None and cuda.is_device_array(x):
         found = cuda.describe(x)
-        return x, np.broadcast_to(np.empty((), found.dtype.numpy), found.shape)
-    return x, host_array(x, param, name)
+        seen = found.dtype, found.shape
+    if seen is None:
+        return x, host_array(x, param, name)
+    return x, _standing_for(*seen)
+
+
+@lru_cache(LOOKS)
+def _standing_for(row: DType, shape: tuple[int, ...]) -> Array:
+    """An array to look at, of one element."""
+    return np.broadcast_to(np.empty((), row.numpy), shape)
 
 
 def named(dtype: Dtype) -> np.dtype[Any] | None:
@@ -137,10 +149,9 @@ def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, kee
         keepdims = plain_keepdims(keepdims, kernel.name)
     if axis is not None and type(axis) is not int:
         axis = plain_axis(axis)
-    if type(axis) is not tuple:
-        quick = kernel.quick.get((axis, keepdims, out is not None))
-        if quick is not None:
-            return quick(*args) if out is None else quick(*args, *(out if type(out) is tuple else (out,)))
+    quick = kernel.quick.get((axis, keepdims, out is not None))
+    if quick is not None:
+        return quick(*args, *outputs_of(out))
     found = kernel.reduce(args, out, axis, keepdims, True)
     return found[0] if kernel.nout == 1 else found
 

@@ -24,6 +24,7 @@ from fusec.reductions import pipeline as stages
 from fusec.reductions.binding import Axis, Bound, Given, plain_axis
 from fusec.reductions.calls import empty_totals
 from fusec.reductions.device_steps import Step, Steps, room_of, view_of
+from fusec.reductions.kernels import outputs_of
 from fusec.reductions.pipeline import MASK, Request, Source
 from fusec.reductions.plans import Phase, arrange
 from fusec.runtime import cuda
@@ -91,9 +92,7 @@ def run(
 
     Raises what `fusec.reductions.calls.run` raises, and the errors of `fusec.errors.targets`.
     """
-    given: tuple[object, ...] = args[kernel.nin :]
-    if out is not None:
-        given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    given = args[kernel.nin :] if out is None else outputs_of(out)
     call = read(kernel, args, given, axis, keepdims, where, stream)
     like = next(arg for arg in (*args, *given, where) if cuda.is_device_array(arg))
     if call.outputs is not None and _disturbed(call):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fusec import forking, pipeline
 from fusec.errors.arguments import (
@@ -21,7 +21,7 @@ from fusec.modes import usual
 from fusec.operands import is_foreign
 from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions import calls
-from fusec.reductions.binding import Axis
+from fusec.reductions.binding import Axis, plain_axis
 from fusec.reductions.calls import Call, Plan
 from fusec.reductions.pipeline import ReductionDefinition, Source
 from fusec.signature import Signature, join
@@ -220,19 +220,25 @@ class ReductionKernel(Reducing):
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {reduce_expr.strip()}; {post_map_expr.strip()}"
 
     @briefly
-    def __call__(self, *args: object, **kwargs: object) -> object:
+    def __call__(self, *args: object, **kwargs: Any) -> object:
         """Reduce; returns the output, or a tuple of several.
 
         args: the inputs, or inputs and outputs. axis: None for all, an integer or a tuple. keepdims: reduced axes stay
         with one element. out: the output array, or a tuple of them. where: a bool array of elements that take part.
         stream: for arrays on a GPU.
         """
-        if self.quick and len(args) == self.nin and kwargs.keys() <= {"axis", "keepdims"}:
-            axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims", False)
-            quick = self.quick.get((axis, keepdims, False)) if type(axis) in (int, NoneType) else None
+        if self.quick and kwargs.keys() <= {"axis", "keepdims", "out"}:
+            axis, out = kwargs.get("axis"), kwargs.get("out")
+            if axis is not None and type(axis) is not int:
+                axis = plain_axis(axis)
+            given = out is not None or len(args) != self.nin
+            quick = self.quick.get((axis, kwargs.get("keepdims", False), given))
+            if quick is not None and given:
+                self.check_counts(args, out)
+                return quick(*args, *outputs_of(out))
             if quick is not None:
                 return quick(*args)
-        return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
+        return self._from_keywords(args, **kwargs)
 
     def _from_keywords(
         self,
@@ -303,6 +309,13 @@ class ReductionKernel(Reducing):
             self.reduce_dims, d.preamble, d.options,
         )  # fmt: skip
         return _restore, (type(self), args, self.fp)
+
+
+def outputs_of(out: object) -> tuple[object, ...]:
+    """The outputs that out= gives: none, one, or several."""
+    if out is None:
+        return ()
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
 def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:

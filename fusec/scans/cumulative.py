@@ -7,8 +7,8 @@ float32, and every element is rounded once. A nan is the result from its place o
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import cast
 
+from fusec import forking
 from fusec.dtypes import BOOL, FLOAT64, DType, compute_type
 from fusec.errors.scans import AxisNeeded
 from fusec.operands import Array
@@ -16,6 +16,7 @@ from fusec.planned import briefly
 from fusec.reductions.arguments import Dtype, array_of, dtype_of, named
 from fusec.reductions.binding import normalised
 from fusec.reductions.choosing import WIDE, Asked, Given, asked, ordered, row_of
+from fusec.reductions.kernels import is_on_device
 from fusec.scans import calls
 from fusec.scans.kernels import ScanKernel
 
@@ -102,8 +103,20 @@ def _flat(x: object, axis: int | None, name: str) -> tuple[object, Array]:
     """The argument, flattened if no axis is named, and an array of its dtype."""
     given, array = array_of(x, name)
     if axis is None and array.ndim != 1:
-        given = cast("Array", given).reshape(-1)
+        given = _along_one(given, array)
     return given, array
+
+
+def _along_one(given: object, array: Array) -> object:
+    """The elements along one axis, of the same library if it has a way."""
+    if hasattr(given, "reshape"):
+        return given.reshape(-1)
+    if not is_on_device((given,), None, True):
+        return array.reshape(-1)
+    with forking.lock:
+        from fusec.scans import device_calls
+
+    return device_calls.flat(given)
 
 
 def _total(name: str, op: str, start: int, x: object, axis: int | None, dtype: Dtype, out: object) -> object:
@@ -129,6 +142,11 @@ def _standard(
     if not include_initial:
         return kernel(given, axis=-1 if axis is None else axis, out=out)
     (along,) = normalised(name, -1 if axis is None else axis, array.shape)
+    if is_on_device((given,), out, True):
+        with forking.lock:
+            from fusec.scans import device_calls
+
+        return device_calls.with_initial(kernel, given, array.shape, along, start, out)
     shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
     made = calls.output_of(kernel, shape, out)
     lead = (slice(None),) * along

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from fusec import cache, debug, device_calls, forking, pipeline
+from fusec import cache as disk
+from fusec import debug, device_calls, forking, pipeline
+from fusec.errors.arguments import OutShapeMismatch
 from fusec.ir.reductions import AXIS
+from fusec.kernels import ElementwiseKernel
+from fusec.layouts import Shape
 from fusec.modes import usual
 from fusec.operands import may_overlap
 from fusec.planned import Planned
@@ -17,8 +21,9 @@ from fusec.reductions import device_calls as reducing
 from fusec.reductions import device_entries
 from fusec.reductions.device_calls import Call
 from fusec.reductions.device_steps import Step, Steps, room_of, view_of
+from fusec.reductions.kernels import outputs_of
 from fusec.reductions.pipeline import Request
-from fusec.reductions.plans import arrange
+from fusec.reductions.plans import arrange, dense
 from fusec.runtime import cuda
 from fusec.scans import pipeline as stages
 from fusec.scans.calls import Bound, bind
@@ -28,7 +33,7 @@ from fusec.scans.plans import Step as Walked
 
 if TYPE_CHECKING:
     from fusec.runtime.cuda import Module
-    from fusec.scans.kernels import Scanning
+    from fusec.scans.kernels import ScanKernel, Scanning
 
 MODULES = 512  # compiled kernels kept in memory
 
@@ -48,9 +53,7 @@ def run(
 
     Raises what `fusec.scans.calls.run` raises, and the errors of `fusec.errors.targets`.
     """
-    given: tuple[object, ...] = args[kernel.nin :]
-    if out is not None:
-        given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    given = args[kernel.nin :] if out is None else outputs_of(out)
     call = reducing.read(kernel, args, given, axis, False, True, stream)
     like = next(arg for arg in (*args, *given) if cuda.is_device_array(arg))
     if call.outputs is not None and _disturbed(call):
@@ -69,6 +72,49 @@ def run(
     if stream is None and (axis is None or type(axis) is int):
         _remember(kernel, (*args[: kernel.nin], *given), call, (axis, reverse, bool(given)))
     return given or tuple(cuda.deliver(like, each) for each in outputs)
+
+
+def flat(x: object) -> object:
+    """The elements of an array in C order along one axis: the same memory if they lie so there, else a copy."""
+    stream = cuda.stream_for((x,))
+    found = cuda.describe(x, stream)
+    if isinstance(x, cuda.CudaArray) and found.strides == dense(found.shape, found.dtype).strides:
+        return x.ravel()
+    made = cuda.empty(found.shape, found.dtype, device=cuda.same_device([found]), stream=stream)
+    device_calls.run(Planned.copier(), (x, made), -1, stream, None)
+    return made.ravel()
+
+
+def with_initial(kernel: ScanKernel, x: object, shape: Shape, axis: int, start: int, out: object) -> object:
+    """A scan with one element more along the axis, the first, which is `start`. shape: of x.
+
+    Raises OutShapeMismatch, and what `run` raises.
+    """
+    (param,) = kernel.out_params
+    assert param.dtype is not None, "a built-in scan declares its output"
+    shape = (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
+    stream, made = cuda.stream_for((x, out)), out
+    if out is None:
+        device = cuda.same_device([cuda.describe(x, stream)])
+        made = cuda.allocate(x, shape, param.dtype, device=device, stream=stream)
+    elif (given := cuda.describe(out, stream)).shape != shape:
+        raise OutShapeMismatch(kernel.name, param.name, given.shape, shape).at()
+    kernel(x, axis=axis, out=_part(made, axis, 1, shape[axis]))
+    _filler()(start, _part(made, axis, 0, 1))  # last: the output may be where the elements are
+    return cuda.deliver(x, made) if out is None else out
+
+
+def _part(array: object, axis: int, start: int, stop: int) -> object:
+    """Elements from `start` up to `stop` along an axis, as the array's library takes them out."""
+    if isinstance(array, cuda.CudaArray):
+        return array.part(axis, start, stop)
+    found: object = array[(*(slice(None),) * axis, slice(start, stop))]  # type: ignore[index]
+    return found
+
+
+@cache
+def _filler() -> ElementwiseKernel:
+    return ElementwiseKernel("T start", "T y", "y = start", "initial")
 
 
 def _disturbed(call: Call) -> bool:
@@ -133,13 +179,13 @@ def _step(kernel: Scanning, bound: Bound, walked: Walked, device: int, offsets: 
 @lru_cache(maxsize=MODULES)
 def _module(definition: ScanDefinition, request: Request, form: Form, arch: str) -> Module:
     """The compiled kernel of a form."""
-    store = cache.default_cache()
+    store = disk.default_cache()
     key = pipeline.digest("scan on cuda", definition.texts, request.key, form.key, arch, cuda.bindings_version())
     packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else cache.unpack_kernel(packed)
+    loaded = None if packed is None else disk.unpack_kernel(packed)
     if loaded is not None:
         return cuda.Module.unpacked(*loaded)
     module = cuda.compile(stages.generate(definition, request, form, "cuda"), arch)
     if store is not None:
-        store.put("kernel", key, cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}")
+        store.put("kernel", key, disk.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}")
     return module

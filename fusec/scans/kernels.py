@@ -15,7 +15,7 @@ from fusec.kernels import check_names, check_texts, parameters
 from fusec.modes import usual
 from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions.calls import Call, read
-from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device
+from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device, outputs_of
 from fusec.reductions.pipeline import ReductionDefinition
 from fusec.scans import calls
 from fusec.scans.calls import Bound, Plan
@@ -190,12 +190,13 @@ class ScanKernel(Scanning):
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
         begin at the end of the axis. stream: for arrays on a GPU.
         """
-        self.check_counts(args, out)
+        given = out is not None or len(args) != self.nin
+        if given:
+            self.check_counts(args, out)
         if self.quick and stream is None and (axis is None or type(axis) is int):
-            quick = self.quick.get((axis, bool(reverse), out is not None or len(args) > self.nin))
+            quick = self.quick.get((axis, bool(reverse), given))
             if quick is not None:
-                given = () if out is None else out if isinstance(out, (tuple, list)) else (out,)
-                return quick(*args, *given)
+                return quick(*args, *outputs_of(out)) if given else quick(*args)
         results = self.scan_all(args, out, axis, bool(reverse), stream)
         return results[0] if self.nout == 1 else results
 

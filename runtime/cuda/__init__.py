@@ -31,7 +31,7 @@ from fusec.runtime.cuda.launching import Launcher, encode, launch
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
 from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
-from fusec.runtime.cuda.sources import VECTOR_BYTES, Source, source_of
+from fusec.runtime.cuda.sources import VECTOR_BYTES, Source, look, source_of
 from fusec.runtime.cuda.streams import handle, synchronise
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "handle",
     "is_device_array",
     "launch",
+    "look",
     "release",
     "same_device",
     "source_of",

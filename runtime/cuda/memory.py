@@ -22,8 +22,10 @@ class CudaArray:
 
     row: its fusec dtype; `dtype` is NumPy's. strides: in bytes. device: ordinal. pointer: address of the first element.
     stream: handle of the stream on which it was last used; the memory goes back to the pool in order of it, so that
-    stream must live as long as the array does.
+    stream must live as long as the array does. A part of another array, or another look at it, shares that stream.
     """
+
+    _whole: CudaArray | None = None
 
     def __init__(
         self, buffer: Any, shape: tuple[int, ...], strides: tuple[int, ...], row: DType, device: int, stream: int
@@ -36,12 +38,14 @@ class CudaArray:
     @property
     def stream(self) -> int:
         """Handle of the stream on which the array was last used."""
-        return self._stream
+        return self._stream if self._whole is None else self._whole.stream
 
     @stream.setter
     def stream(self, handle: int) -> None:
         """The memory will go back to the pool in order of the new stream."""
-        if handle != self._stream:
+        if self._whole is not None:
+            self._whole.stream = handle
+        elif handle != self._stream:
             self._buffer.set_deallocation_stream(cuda_core().Stream.from_handle(handle))
             self._stream = handle
 
@@ -91,6 +95,26 @@ class CudaArray:
         view = cuda_core().utils.StridedMemoryView.from_buffer(self._buffer, self.shape, steps, dtype=self.dtype)
         capsule: object = view.__dlpack__(max_version=max_version)
         return capsule
+
+    def ravel(self) -> CudaArray:
+        """The elements along one axis, in the same memory. Raises ValueError unless they lie there in C order."""
+        if self.strides != strides_in_order(self.shape, range(self.ndim), self.row.nbytes):
+            raise ValueError(f"strides {self.strides} of shape {self.shape} are not those of one axis")
+        return self._seen_as((self.size,), (self.row.nbytes,), 0)
+
+    def part(self, axis: int, start: int, stop: int) -> CudaArray:
+        """Elements from `start` up to `stop` along an axis, in the same memory."""
+        shape = (*self.shape[:axis], stop - start, *self.shape[axis + 1 :])
+        return self._seen_as(shape, self.strides, start * self.strides[axis])
+
+    def _seen_as(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> CudaArray:
+        """An array in the memory of this one, which it keeps."""
+        whole = self if self._whole is None else self._whole
+        nbytes = max(1, _span(shape, strides, self.row.nbytes))
+        buffer = cuda_core().Buffer.from_handle(self.pointer + offset, nbytes, owner=whole)
+        made = CudaArray(buffer, shape, strides, self.row, self.device, self.stream)
+        made._whole = whole
+        return made
 
     def numpy(self) -> NDArray[Any]:
         """A copy in host memory, after waiting for the array's stream."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
+from fusec import dtypes
 from fusec.dtypes import DType
 from fusec.records import dataclass
 from fusec.runtime.cuda import foreign, memory, streams
@@ -15,6 +16,7 @@ from fusec.runtime.cuda.memory import CudaArray
 VECTOR_BYTES = 16  # alignment that kernels may count on
 
 Reader = Callable[[Any], tuple[int, object]]
+Look = tuple[DType, tuple[int, ...]]
 Maker = Callable[[], tuple[Any, int]]
 
 
@@ -54,6 +56,35 @@ def source_of(value: object) -> Source | None:
     if library == "cupy" and kind is foreign.module("cupy").ndarray:
         return _cupy(foreign.module("cupy"))
     return None
+
+
+def look(value: object) -> Look | None:
+    """The dtype and the shape of a device array of a library that has a source; None for anything else."""
+    kind: Any = type(value)
+    looker = _looker(kind)
+    return None if looker is None else looker(value)
+
+
+@lru_cache(64)
+def _looker(kind: type) -> Callable[[Any], Look | None] | None:
+    """What looks at arrays of a type; `source_of` says why their own attributes are asked."""
+    root = kind.__module__.partition(".")[0]
+    if kind is CudaArray:
+        return lambda array: (array.row, array.shape)
+    if root == "torch" and kind is foreign.module("torch").Tensor:
+        return lambda tensor: _typed(_row_of_torch(tensor.dtype), tensor.shape) if tensor.is_cuda else None
+    if root == "cupy" and kind is foreign.module("cupy").ndarray:
+        return lambda array: _typed(dtypes.from_numpy(array.dtype), array.shape)
+    return None
+
+
+def _typed(row: DType | None, shape: tuple[int, ...]) -> Look | None:
+    return None if row is None else (row, shape)
+
+
+@cache
+def _row_of_torch(dtype: object) -> DType | None:
+    return dtypes.BY_NAME.get(str(dtype).removeprefix("torch."))
 
 
 def _reader(address: str, facts: tuple[tuple[str, str], ...]) -> Reader:

@@ -236,3 +236,106 @@ def test_calls_of_other_kinds_take_the_long_way():
     with pytest.raises(TypeError, match="Wrong number of arguments"):
         kernel(x)
     assert sys.getrefcount(x) < 10
+
+
+# --- reductions and scans ------------------------------------------------------------------------------------------
+
+TOTAL = ("T x, T y", "T z", "x * y", "a + b", "z = a", "0", "total")
+RUNNING = ("T x", "T y", "x", "a + b", "y = a", 0, "running")
+
+
+def goes_on(kernel, choice, *args):
+    """Whether a call with these arguments is none of those that the kernel has a short way for."""
+    gone_on, repeated = [], kernel.repeated[choice]
+    way, repeated.following = repeated.following, lambda *args: gone_on.append(args)
+    try:
+        repeated(*args)
+    finally:
+        repeated.following = way
+    return bool(gone_on)
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_repeated_reductions_see_new_values_addresses_and_numbers(make):
+    kernel, rng = fusec.ReductionKernel(*TOTAL), np.random.default_rng(0)
+    for number in (2.0, -0.5, 3):
+        x, y = rng.standard_normal((2, 70, 100)).astype("f4")
+        there = make(x), make(y)
+        np.testing.assert_array_equal(back(kernel(*there, axis=1)), kernel(x, y, axis=1))
+        expected = kernel(x, number, axis=1)
+        np.testing.assert_array_equal(back(kernel(there[0], number, axis=(1,))), expected)
+        z = make(np.zeros(70, "f4"))
+        assert kernel(there[0], number, axis=1, out=z) is z
+        np.testing.assert_array_equal(back(z), expected)
+        z = make(np.zeros(70, "f4"))
+        assert kernel(there[0], number, z, axis=1) is z
+        np.testing.assert_array_equal(back(z), expected)
+    assert not goes_on(kernel, (1, False, False), *there)
+    assert not goes_on(kernel, ((1,), False, False), there[0], 2.0)
+    assert not goes_on(kernel, (1, False, True), there[0], 2.0, z)
+    assert goes_on(kernel, (1, False, True), there[0], True, z)
+    assert goes_on(kernel, (1, False, True), there[0], 2.0, make(np.zeros(71, "f4")))
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_repeated_scans_see_new_values_and_addresses(make):
+    kernel, rng = fusec.ScanKernel(*RUNNING), np.random.default_rng(0)
+    for count in (600, 20_000, 600, 600, 20_000, 20_000):
+        x = rng.standard_normal(count).astype("f4")
+        there, expected = make(x), kernel(x)
+        np.testing.assert_array_equal(back(kernel(there)), expected)
+        z = make(np.zeros_like(expected))
+        assert kernel(there, out=z) is z
+        np.testing.assert_array_equal(back(z), expected)
+        z = make(np.zeros_like(expected))
+        assert kernel(there, z) is z
+        np.testing.assert_array_equal(back(z), expected)
+    assert not goes_on(kernel, (-1, False, False), there)
+    assert not goes_on(kernel, (-1, False, True), there, z)
+    assert goes_on(kernel, (-1, False, True), there, make(np.zeros(599, "f4")))
+    with pytest.raises(ValueError, match="shape"):
+        kernel(there, out=make(np.zeros(599, "f4")))
+    with pytest.raises(TypeError, match="Wrong number of arguments"):
+        kernel(there, there, there)
+
+
+def test_repeated_scans_whose_output_meets_the_input_are_those_of_separate_memory():
+    kernel = fusec.ScanKernel(*RUNNING)
+    values = np.random.default_rng(1).standard_normal(600).astype("f4")
+    for start in (300, 300, 4, 0, 299, 300):
+        block = cuda.from_numpy(values)
+        kernel(block.part(0, 0, 300), out=block.part(0, start, start + 300))
+        expected = values.copy()
+        expected[start : start + 300] = kernel(values[:300])
+        np.testing.assert_array_equal(block.numpy(), expected)
+    whole = cuda.from_numpy(values)
+    assert not goes_on(kernel, (-1, False, True), whole.part(0, 0, 300), whole.part(0, 300, 600))
+    assert goes_on(kernel, (-1, False, True), whole.part(0, 0, 300), whole.part(0, 296, 596))
+
+
+def test_repeated_scans_wait_for_arrays_of_other_streams_and_are_apart_from_those_of_host_arrays():
+    kernel, x = fusec.ScanKernel(*RUNNING), np.arange(600, dtype="f4")
+    for _ in range(3):
+        np.testing.assert_array_equal(kernel(x), np.cumsum(x))
+        np.testing.assert_array_equal(kernel(cuda.from_numpy(x)).numpy(), np.cumsum(x))
+    from cuda.core import Device
+
+    Device(0).set_current()
+    stream = Device(0).create_stream()
+    elsewhere = cuda.from_numpy(x, stream=stream)
+    assert goes_on(kernel, (-1, False, False), elsewhere)
+    np.testing.assert_array_equal(kernel(elsewhere).numpy(), np.cumsum(x))
+    assert not goes_on(kernel, (-1, False, False), elsewhere)  # it has come to the usual stream
+    part = elsewhere.part(0, 0, 300)
+    kernel(part, stream=stream)
+    assert elsewhere.stream == part.stream != cuda.from_numpy(x).stream
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_repeated_built_in_functions_look_at_type_and_shape_anew(make):
+    for _ in range(3):
+        for x in (np.arange(6, dtype="f4"), np.arange(6, dtype="i4"), np.ones((2, 3), "f4")):
+            found = fusec.sum(make(x), axis=tuple(range(x.ndim)))
+            assert (back(found), back(found).dtype) == (x.sum(), fusec.sum(x).dtype)
+            if x.dtype == np.float32:
+                np.testing.assert_array_equal(back(fusec.cumsum(make(x))), np.cumsum(x))

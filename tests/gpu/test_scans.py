@@ -130,6 +130,34 @@ def test_an_output_may_be_the_input():
         assert_same_bits(device, np.asarray(ADD(x, axis=axis)))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_no_axis_means_the_flattened_array(order, strided):
+    x = np.asarray(normal(30, 41), order=order)
+    expected = np.asarray(fusec.cumsum(np.ascontiguousarray(x)))
+    for there in (cuda.from_numpy(x), strided(x), strided(np.repeat(x, 2, axis=1)[:, ::2])):
+        found = fusec.cumsum(there)
+        assert found.shape == (30 * 41,)
+        assert_same_bits(found, expected)
+    assert_same_bits(fusec.cummax(cuda.from_numpy(np.float32(3))), np.float32([3]))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_results_before_the_first_element(axis):
+    x = normal(30, 41)
+    for _ in range(2):
+        for kernel in (fusec.cumulative_sum, fusec.cumulative_prod):
+            expected = np.asarray(kernel(x, axis=axis, include_initial=True))
+            there, out = cuda.from_numpy(x), cuda.from_numpy(np.zeros_like(expected))
+            assert_same_bits(kernel(there, axis=axis, include_initial=True), expected)
+            assert kernel(there, axis=axis, include_initial=True, out=out) is out
+            assert_same_bits(out, expected)
+    with pytest.raises(ValueError, match="shape"):
+        fusec.cumulative_sum(there, axis=axis, include_initial=True, out=cuda.from_numpy(x))
+    whole = cuda.from_numpy(np.arange(12, dtype="f4"))
+    fusec.cumulative_sum(whole.part(0, 0, 11), include_initial=True, out=whole)
+    assert_same_bits(whole, np.cumsum([0, *range(11)], dtype="f4"))
+
+
 def test_the_same_call_again_and_with_other_arrays():
     for seed in range(4):
         compare(ADD, normal(30_000, seed=seed))
