@@ -193,6 +193,33 @@ def test_rows_kept_on_the_stack_or_in_the_output_give_the_same_bits(dtype, bits,
             assert each.tobytes() == found[name].tobytes(), (name, count, offset, beside)
 
 
+@pytest.mark.parametrize(("dtype", "bits"), [(FLOAT32, 512), (FLOAT64, 512), (FLOAT32, 256), (FLOAT32, 0)])
+@pytest.mark.parametrize("op", ["minimum", "maximum"])
+def test_extremes_of_all_kinds_of_floats(op, dtype, bits):
+    """Zeros of both signs are told apart, infinities are ordinary, and any nan wins, whatever its sign and payload."""
+    reduction, kind = examples.simple(op, dtype), dtype.numpy
+    info = np.finfo(kind)
+    numbers = [0.0, 1.0, np.inf, info.max, info.smallest_subnormal, np.nan]
+    some = np.asarray([*numbers, *np.negative(numbers)], kind)
+    least = np.asarray(some.view(f"i{kind.itemsize}")[[2, 8]] + 1).view(kind)  # the nans next to infinity
+    some = np.concatenate([some, least])
+    pairs = np.asarray(list(itertools.product(some, some)), kind)
+    long = np.random.default_rng(1).choice(some[np.isfinite(some)], (len(some) * 2, 333))
+    long[len(some) :], long[:, 40] = some[7], np.tile(some, 2)
+    expanded = run_on_reduction(reduction, expand)
+    for axis, given in ((0, pairs), (0, long[:, :60]), (1, pairs), (1, long)):
+        x = np.ascontiguousarray(given.T) if axis == 0 else given
+        expected, found = (np.zeros(len(given), kind) for _ in range(2))
+        interpret_reduction(expanded, {"x": x, "z": expected}, {}, x.shape, axis, is_last=axis == 1)
+        places = {"x": x, "z": found[:, None] if axis else found[None]}
+        kernel = kernel_of(reduction, layout_of(reduction, places, x.shape), bits, axis)
+        run(kernel, reduction, places, {}, x.shape, cuts=(1,), positions=len(given))
+        is_nan = np.isnan(given).any(1)
+        assert np.array_equal(np.isnan(found), is_nan)
+        assert np.array_equal(np.isnan(expected), is_nan)
+        assert expected[~is_nan].tobytes() == found[~is_nan].tobytes()
+
+
 def test_softmax_along_columns():
     reduction = examples.softmax()
     x = np.random.default_rng(1).normal(size=(60, 21)).astype("f4")

@@ -23,12 +23,13 @@ from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.codegen.llvm.walking import WalkNest, is_walk
-from fusec.dtypes import FLOAT32
+from fusec.dtypes import FLOAT32, FLOAT64
 from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
 from fusec.ir.reductions import Reduction
 from fusec.ir.walk import statements
 from fusec.passes.blocks import in_turn
+from fusec.passes.order_bits import order_bits
 from fusec.records import replace
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
@@ -83,6 +84,7 @@ def generate(
     nest = SplitNest(parts, program, layout, plain, arguments) if parts else Nest(program, layout, plain, arguments)
     cost = nest.costs.of_body((parts.split.interior if parts else program).body)
     nest.tail = _tail(cost, vector_bits, layout, grouped, parts)
+    nest.moves_around = grouped
     if grouped:
         cost = Costs(program.functions, 1).of_body(program.body)  # for each element that a position takes
     nest.write()
@@ -122,6 +124,8 @@ def generate_reduction(
     the axis is a slot beside the others; of arrays that are stored after a chunk, the axis counts chunks. Other
     arguments are those of `generate`.
     """
+    # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
+    reduction = order_bits(reduction, frozenset({FLOAT32, FLOAT64} if vector_bits >= 512 else {FLOAT32}))
     program, is_last = whole_program(reduction), axis == layout.ndim - 1
     width = max(1, vector_bits // widest_bits(reduction))
     width = min(width, reduction.lanes) if is_last else width
@@ -167,7 +171,7 @@ def generate_walk(
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
     builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
     nest = WalkNest(program, layout, builder, arguments)
-    nest.tail = "masked" if vector_bits >= 512 else "scalar"
+    nest.tail, nest.moves_around = "masked" if vector_bits >= 512 else "scalar", True
     nest.write()
     heading = f"; {program.name} along rows, for layout {layout.key}" + ("" if fp == "strict" else f", fp {fp}")
     source = "\n".join([heading, *declarations, _function(name, nest, vector_bits), "!0 = !{i32 1}", ""])
