@@ -20,6 +20,7 @@ from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
 from fusec.codegen.llvm.reduction import whole_program, widest_bits
 from fusec.codegen.llvm.row import RowNest
+from fusec.codegen.llvm.scaling import scaled
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.codegen.llvm.walking import WalkNest, is_walk
@@ -65,6 +66,7 @@ def generate(
     only) or 0. fp: the floating-point mode the passes ran in.
     """
     assert not program.block, "block programs have a function of their own"
+    program = replace(program, functions=scaled(program.functions, permutes))
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
     if grouped:
         lanes = GROUP
@@ -124,6 +126,7 @@ def generate_reduction(
     the axis is a slot beside the others; of arrays that are stored after a chunk, the axis counts chunks. Other
     arguments are those of `generate`.
     """
+    reduction = replace(reduction, functions=scaled(reduction.functions, permutes))
     # Registers of fewer bits have no comparison or shift of 64-bit integers that pays.
     reduction = order_bits(reduction, frozenset({FLOAT32, FLOAT64} if vector_bits >= 512 else {FLOAT32}))
     program, is_last = whole_program(reduction), axis == layout.ndim - 1
@@ -166,6 +169,7 @@ def generate_walk(
         return generate(
             program, layout, vector_bits=vector_bits, symbol=symbol, half_casts=half_casts, permutes=permutes, fp=fp
         )
+    program = replace(program, functions=scaled(program.functions, permutes))
     width = max(1, vector_bits // hot_bits(program))
     name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from fusec.codegen.llvm import convert
 from fusec.codegen.llvm.divide import divide, modulo
+from fusec.codegen.llvm.scaling import SCALE, scale
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, integer_literal
 from fusec.dtypes import DType, real_type
 
@@ -289,7 +290,7 @@ _RULES: dict[str, Rule] = {
     "fma": _intrinsic("fma"), "sqrt": _intrinsic("sqrt"), "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
     "trunc": _intrinsic("trunc"), "rint": _intrinsic("roundeven"), "multiply_high": _multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
-    "left_shift": _left_shift, "right_shift": _right_shift,
+    "left_shift": _left_shift, "right_shift": _right_shift, SCALE: scale,
     "count_ones": _count_ones, "count_leading_zeros": _count_leading_zeros,
     "logical_and": _logical("and"), "logical_or": _logical("or"), "logical_not": _not,
     **{name: _comparison(name) for name in _INTEGER_COMPARE},

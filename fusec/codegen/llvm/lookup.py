@@ -56,12 +56,12 @@ def _permuted(b: Builder, entries: Sequence[int], dtype: DType, index: Value) ->
     llvm, length = register_type(dtype), b.permutes // dtype.bits
     if len(entries) < length:
         entries = list(entries) * (length // len(entries))
-    parts = _parts(b, index.text, index.type, length)
+    parts = registers(b, index.text, index.type, length)
     found = [_register(b, entries, llvm, part, length) for part in parts]
-    return Value(llvm, _joined(b, found, llvm, length), varying=True)
+    return Value(llvm, joined(b, found, llvm, length), varying=True)
 
 
-def _parts(b: Builder, text: str, llvm: str, length: int) -> list[str]:
+def registers(b: Builder, text: str, llvm: str, length: int) -> list[str]:
     """A vector as registers of `length` lanes; a shorter one is repeated."""
     if b.lanes == length:
         return [text]
@@ -75,7 +75,7 @@ def _parts(b: Builder, text: str, llvm: str, length: int) -> list[str]:
     ]
 
 
-def _joined(b: Builder, found: list[str], llvm: str, length: int) -> str:
+def joined(b: Builder, found: list[str], llvm: str, length: int) -> str:
     """The registers as one vector of all lanes."""
     width = length
     while len(found) > 1:
