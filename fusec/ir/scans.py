@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fusec.dtypes import BOOL
+from fusec.dtypes import BOOL, INT64
 from fusec.ir.expr import Pointer, Struct, Type, apply
 from fusec.ir.loops import (
     GROUP,
@@ -57,10 +57,14 @@ SHORT = 32  # elements of a last axis that are not worth sharing
 GIVEN = "_given"  # and a number: an array of one part of the totals of chunks, as input
 PARTIAL = "_partial"  # the same as output
 PREFIX = "_prefix"  # an array of one part of the scanned totals: element c belongs to chunk c + 1
+STATE = "_state"  # and a number: an array of one part of what a group of totals leaves to the next, see `states`
+NUMBER, COUNT = "_number", "_count"
+"""Scalar parameters (int64) of a kernel that advances: which group of totals it is, and how many totals it has."""
 
 
-Role = Literal["whole", "totals", "results"]
-"""What a kernel does: all; the totals of chunks; or the results, from scanned totals."""
+Role = Literal["whole", "totals", "results", "advance"]
+"""What a kernel does: all; the totals of chunks; the results, from scanned totals; or a group of a scan along the last
+axis, from what the groups before it have left."""
 
 
 @dataclass(frozen=True)
@@ -154,18 +158,41 @@ def prefixes(total: Accumulator) -> tuple[ArrayParam, ...]:
     return tuple(ArrayParam(f"{PREFIX}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
 
 
-def params_of(scan: Scan, role: Role) -> tuple[Param, ...]:
-    """The parameters of a kernel in that role."""
+def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[Param, ...]:
+    """The parameters of a kernel in that role. levels: how often totals of chunks are scanned as they come."""
     params = scan.reduction.params
     match role:
         case "whole":
             return params
         case "results":
             return (*params, *prefixes(scan.total))
+        case "advance":
+            held = (param for _, arrays in states(scan.total, levels) for param in arrays)
+            return (*params, *held, ScalarParam(NUMBER, INT64), ScalarParam(COUNT, INT64))
         case "totals":
             used = addressed(scan.stage.body, (scan.running.value,))
             inputs = tuple(param for param in params if isinstance(param, ScalarParam) or param.name in used)
             return (*inputs, *partials(scan.total)[0])
+
+
+def states(total: Accumulator, levels: int) -> tuple[tuple[str, tuple[ArrayParam, ...]], ...]:
+    """The variables that a group leaves to the next, and the arrays that hold their parts, an element for each member.
+
+    They are the carry of the chunk and, for each level of totals, what `fusec.passes.scan_rows` holds between groups.
+    """
+    names = ["_carry0_"]
+    for level in range(1, levels + 1):
+        names += [f"_held{level}_", f"_carry{level}_", f"_prefix{level}_"]
+    parts = [dtype for _, dtype in total.parts]
+    return tuple(
+        (
+            name,
+            tuple(
+                ArrayParam(f"{STATE}{at * len(parts) + part}", dtype, written=True) for part, dtype in enumerate(parts)
+            ),
+        )
+        for at, name in enumerate(names)
+    )
 
 
 def _place(param: ArrayParam, const: bool = False) -> Element:

@@ -14,6 +14,7 @@ from fusec.ir.loops import (
     FIRST,
     GROUP,
     LAST,
+    ArrayParam,
     Assign,
     Declare,
     Element,
@@ -30,7 +31,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.reductions import AXIS, parts_of
-from fusec.ir.scans import GROUPS, Role, Scan, chunk_of, params_of, partials, prefixes
+from fusec.ir.scans import COUNT, GROUPS, NUMBER, Role, Scan, chunk_of, params_of, partials, prefixes, states
 from fusec.ir.walk import Body
 from fusec.passes.counting import Running, int64, least, minus, over, plus, relocated, rest, test, times
 
@@ -50,6 +51,16 @@ def scan_rows(scan: Scan, axis: int, role: Role, levels: int = 0, batch: int = 1
     axis.
     """
     return _Rows(scan, axis, role, levels, batch).program()
+
+
+def advance_row(scan: Scan, levels: int) -> Program:
+    """The program of one group of a scan along the last axis, of which GROUP positions are one element each.
+
+    What the groups before it have left comes from arrays, and goes there again: `fusec.ir.scans.states`, which need not
+    be initialised before the first group of a row. NUMBER says which group of its row it is, COUNT how many elements it
+    has; only the last group of a row may have fewer than GROUP. levels: of the whole scan.
+    """
+    return _Rows(scan, 0, "advance", levels, 1).advance()
 
 
 class _Rows:
@@ -82,6 +93,40 @@ class _Rows:
         else:
             body += self._one_chunk()
         params = (*params_of(self.scan, self.role), ScalarParam(AXIS, INT64))
+        return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+
+    def advance(self) -> Program:
+        """The program of one group; `number` counts those of a row."""
+        scan, run, carry, mine, last = self.scan, self.run, "_carry0_", "_mine", "_last"
+        number, inside = Local(NUMBER, INT64), test("less", self.member, Local(COUNT, INT64))
+        held = states(scan.total, self.levels)
+        body: list[Stmt] = [Declare(MEMBER, INT64, self.here), Declare(CHUNK, INT64, over(number, GROUPS))]
+        for name, arrays in held:
+            body += run.declare(name, [Load(Element(each.name, _global(each)), each.dtype) for each in arrays])
+        loads, total = scan.stage.body, parts_of(scan.running.value)
+        body += [*run.declare(mine), If(inside, (*loads, *run.assign(mine, total)))]
+        body += self._doubling(mine, "_theirs", lambda far: test("greater_equal", self.member, far))
+        body += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
+        both = (
+            *run.join(mine, run.variable(carry), run.variable(mine)),
+            *run.join(carry, run.variable(carry), run.variable(last)),
+        )
+        place = rest(number, GROUPS)
+        body.append(If(test("greater", place, 0), both, tuple(run.assign(carry, run.variable(last)))))
+        if self.levels:
+            joined = run.join(mine, run.variable("_prefix1_"), run.variable(mine))
+            body.append(If(test("greater", self.chunk, 0), tuple(joined)))
+        pairs = zip(scan.total.parts, run.variable(mine), strict=True)
+        totals = tuple(Declare(name, dtype, value) for (name, dtype), value in pairs)
+        body.append(If(inside, (*totals, *scan.reduction.finish)))
+        if self.levels:
+            ends = test("equal", place, GROUPS - 1)
+            body.append(If(ends, tuple(self._level(1, self.chunk, run.variable(carry)))))
+        for name, arrays in held:
+            pairs_of = zip(arrays, run.variable(name), strict=True)
+            body += [Store(Element(each.name, _global(each)), value) for each, value in pairs_of]
+        reduction = scan.reduction
+        params = params_of(scan, "advance", self.levels)
         return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
     # --- chunks --------------------------------------------------------------------------------------------------
@@ -264,3 +309,7 @@ class _Rows:
             ends = test("equal", group, GROUPS - 1)
             full.append(If(ends, tuple(self._level(level + 1, up, run.variable(last)))))
         return [*code, If(test("equal", place, GROUP - 1), tuple(full))]
+
+
+def _global(param: ArrayParam) -> Pointer:
+    return Pointer(param.dtype, "global")

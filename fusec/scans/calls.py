@@ -15,6 +15,7 @@ from fusec.errors.reductions import AxisOutOfBounds
 from fusec.errors.scans import AxisNeeded, SegmentsNotBool
 from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
+from fusec.ir.scans import COUNT, NUMBER
 from fusec.layouts import Shape, View
 from fusec.operands import Array, dtype_of, host_array, view_of, wrapper_of
 from fusec.records import dataclass, replace
@@ -23,16 +24,19 @@ from fusec.reductions.calls import Call
 from fusec.reductions.pipeline import Request
 from fusec.reductions.plans import Arguments, Operand, arrange, dense
 from fusec.scans import pipeline
-from fusec.scans.plans import Machine, Step, Walk, steps_of, walk_of
+from fusec.scans.plans import Machine, Step, Walk, chain_of, steps_of, walk_of
 from fusec.signature import Parameter
 
 if TYPE_CHECKING:
+    from fusec.generated import Kernel
     from fusec.runtime.cpu.engine import Executable
     from fusec.scans.kernels import Scanning
 
-ROWS_PER_THREAD = 4  # rows, or vectors of columns, that let threads end together
-COLUMNS_PER_ROW = 128  # positions of these vectors
-TOGETHER = 1024  # columns that a thread takes side by side
+ROWS_PER_THREAD = 4  # rows that let threads end together
+COLUMNS_PER_THREAD = 64  # columns that are worth a thread of their own
+TOGETHER = 1024  # columns that a thread takes side by side, at most about
+UNIT = 16  # columns that a vector takes, or a part of it
+LEAST_BLOCKS = 2  # of a chain
 LEAST = 1 << 16  # elements that one thread scans sooner than others wake up
 
 
@@ -41,7 +45,8 @@ class Bound:
     """What is known of a call before anything is compiled.
 
     types: of all parameters. shape: of inputs and outputs. steps: the kernels in order. read: outputs whose elements
-    are read, so that those to allocate start as zeros. walk: over all elements, None if there are none.
+    are read, so that those to allocate start as zeros. walk: over all elements, None if there are none. chain: the
+    kernels that a CPU runs block by block in place of the steps, none if it does not.
     """
 
     types: Mapping[str, DType]
@@ -51,14 +56,19 @@ class Bound:
     request: Request
     read: frozenset[str]
     walk: Walk | None
+    chain: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled scan for one combination of dtypes, shapes, strides and axis: its kernels in order."""
+    """A compiled scan for one combination of dtypes, shapes, strides and axis.
+
+    steps: what runs, in order. kernels: of these, or of the chain that is the only step.
+    """
 
     bound: Bound
     steps: tuple[tuple[Step, Executable, Arguments], ...]
+    kernels: tuple[Kernel, ...]
 
 
 def run(
@@ -144,7 +154,6 @@ def _run_steps(kernel: Scanning, plan: Plan, call: Call, outputs: Sequence[Array
 def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     """Bind types, order the walk, compile every kernel."""
     with forking.lock:
-        from fusec.runtime.cpu import engine
         from fusec.runtime.cpu.machine import thread_count
 
     def view(array: Array, param: str) -> View:
@@ -157,19 +166,56 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
     inputs = {name: view(each, name) for name, each in call.inputs.items()}
     machine = machine_of(thread_count())
     bound = bind(kernel, inputs, frozenset(call.values), outputs, call.axis, reverse, machine)
-    steps = []
-    for step in bound.steps:
+    if bound.chain:
+        from fusec.scans import chains
+
+        compiled = _compiled(kernel, bound, around_caches(kernel, bound, bound.chain))
+        numbers = {name: bound.types[name] for name in call.values}
+        if chained := chains.join(kernel.name, compiled, numbers):
+            return Plan(bound, (chained,), tuple(executable.kernel for _, executable, _ in compiled))
+        bound = replace(bound, chain=())
+    steps = _compiled(kernel, bound, around_caches(kernel, bound, bound.steps))
+    return Plan(bound, steps, tuple(executable.kernel for _, executable, _ in steps))
+
+
+def _compiled(kernel: Scanning, bound: Bound, steps: Sequence[Step]) -> tuple[tuple[Step, Executable, Arguments], ...]:
+    """Kernels with what no call changes filled in."""
+    with forking.lock:
+        from fusec.runtime.cpu import engine
+        from fusec.runtime.cpu.machine import thread_count
+
+    found = []
+    for step in steps:
         executable = pipeline.executable(kernel.scan, bound.request, step.form)
-        executable = engine.with_grain(executable, step.elements, 1 if step.form.is_last else TOGETHER)
-        known = {AXIS: step.extent}
-        steps.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
-    return Plan(bound, tuple(steps))
+        together = 1 if step.form.is_last else side_by_side(step.positions, thread_count())
+        executable = engine.with_grain(executable, step.elements, together)
+        known = {AXIS: step.extent, NUMBER: 0, COUNT: 0}
+        found.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
+    return tuple(found)
+
+
+def around_caches(kernel: Scanning, bound: Bound, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The same kernels, of which the last one stores results around the caches if they exceed the last one."""
+    from fusec.runtime.cpu.machine import last_level_cache_bytes
+
+    nbytes = sum(prod(bound.shape) * bound.types[param.name].nbytes for param in kernel.out_params)
+    if nbytes <= last_level_cache_bytes():
+        return steps
+    last = replace(steps[-1], form=replace(steps[-1].form, layout=replace(steps[-1].form.layout, streaming=True)))
+    return (*steps[:-1], last)
 
 
 def machine_of(threads: int) -> Machine:
     """What keeps so many threads busy; one is busy with whatever there is."""
-    rows = threads * ROWS_PER_THREAD if threads > 1 else 1
-    return Machine(rows, rows * COLUMNS_PER_ROW if threads > 1 else 1, LEAST)
+    if threads == 1:
+        return Machine(1, 1, LEAST)
+    return Machine(threads * ROWS_PER_THREAD, threads * COLUMNS_PER_THREAD, LEAST, chain=LEAST_BLOCKS)
+
+
+def side_by_side(positions: int, threads: int) -> int:
+    """How many columns a thread should take at a time: whole lines of bytes, so that all threads end together."""
+    rounds = -(-positions // (threads * TOGETHER))
+    return -(-positions // (rounds * threads * UNIT)) * UNIT
 
 
 def bind(
@@ -207,7 +253,10 @@ def bind(
     walk = walk_of(shape, number, operands, backwards=reverse)
     read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
     totals = [dtype for _, dtype in scan.running.parts]
-    return Bound(types, shape, steps_of(walk, list(raw.items()), totals, read, machine), raw, request, loaded, walk)
+    steps = steps_of(walk, list(raw.items()), totals, read, machine)
+    nbytes = [each.view.dtype.nbytes for each in operands]
+    chain = chain_of(steps, totals, nbytes, machine)
+    return Bound(types, shape, steps, raw, request, loaded, walk, chain)
 
 
 def axis_of(kernel: Scanning, axis: object, shape: Shape) -> int:

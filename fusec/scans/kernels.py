@@ -106,7 +106,7 @@ class Scanning(Reducing):
             there = self.device_scan_plan(reducing.read(self, args, (), axis, False, True, None), reverse)
             return there.bound, [step.module.kernel for step in there.steps.order]
         here = self.scan_plan(read(self, args, None, axis, False, True), reverse)
-        return here.bound, [executable.kernel for _, executable, _ in here.steps]
+        return here.bound, list(here.kernels)
 
 
 class ScanKernel(Scanning):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 BATCH_ON_DEVICE = 8  # groups, or elements of a column, of which a thread has the loads under way at once
-BATCH_OF_ROWS = 4  # elements of a column for each time that its running total is read and written
+BATCH_OF_ROWS = 4  # elements of a column for each time that its running total is read and written; not where results go
+# around the caches, since rows begin their lines at different columns
 LIGHT = 32  # expressions up to which the statements for an element are written several times
 
 
@@ -99,7 +100,7 @@ def program_of(
     scan = lower(definition, request)
     batch = 1
     if _is_light(scan):
-        batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last else BATCH_OF_ROWS
+        batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last or form.layout.streaming else BATCH_OF_ROWS
     program = _kernel(scan, form, batch)
     program = program if number == 1 else replace(program, name=f"{program.name}{number}")
     return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
@@ -117,11 +118,13 @@ def _is_light(scan: Scan) -> bool:
 def _kernel(scan: Scan, form: Form, batch: int) -> Program:
     from fusec.ir.scans import between
     from fusec.passes.scan_columns import scan_columns
-    from fusec.passes.scan_rows import scan_rows
+    from fusec.passes.scan_rows import advance_row, scan_rows
 
     scan = between(scan) if form.of_totals else scan
     name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
     scan = replace(scan, reduction=replace(scan.reduction, name=name))
+    if form.role == "advance":
+        return advance_row(scan, form.levels)
     write = scan_rows if form.is_last else scan_columns
     return write(scan, form.axis, form.role, form.levels, batch)
 

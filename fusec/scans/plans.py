@@ -13,7 +13,7 @@ from fusec import layouts
 from fusec.dtypes import DType
 from fusec.generated import Layout
 from fusec.ir.loops import GROUP
-from fusec.ir.scans import GIVEN, PARTIAL, PREFIX, SHORT, Role, chunk_of, levels_of
+from fusec.ir.scans import GIVEN, PARTIAL, PREFIX, SHORT, STATE, Role, chunk_of, levels_of
 from fusec.layouts import WIDE, Nest, Shape, View
 from fusec.records import dataclass, replace
 from fusec.reductions.plans import Operand, dense
@@ -24,16 +24,21 @@ class Machine:
     """From when on one kernel keeps a machine busy.
 
     groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
-    which more than one kernel pays.
+    which more than one kernel pays. chain: blocks of a chain that keep it busy, 0 where there are no chains.
     """
 
     groups: int
     columns: int
     least: int
+    chain: int = 0
 
 
 MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13)
 """Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
+
+
+MOST_BLOCK_BYTES = 1 << 21
+"""Of what a block of a chain reads and writes: a second cache, about."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,43 @@ def steps_of(
 ) -> tuple[Step, ...]:
     """The kernels in order. totals: dtypes of the parts of a total. inputs: what a kernel that makes totals reads."""
     return tuple(_steps(walk, raw, totals, inputs, machine, 0))
+
+
+def chain_of(
+    steps: Sequence[Step], totals: Sequence[DType], nbytes: Sequence[int], machine: Machine
+) -> tuple[Step, ...]:
+    """The kernels of a chain in place of several steps: totals, a group of their scan, results; none if there is none.
+
+    A block is a group of chunks, see Note [Chains] in `fusec.runtime.cpu.chain_text`. nbytes: of one element of each
+    input and output.
+    """
+    if len(steps) < 2 or not machine.chain or not steps[0].form.is_last:
+        return ()
+    first, last = steps[0], steps[-1]
+    chunks, axis = last.space[-1] // GROUP, last.form.axis
+    blocks = prod(last.space[:-1]) * -(-chunks // GROUP)
+    if blocks < machine.chain or GROUP * chunk_of(True) * sum(nbytes) > MOST_BLOCK_BYTES:
+        return ()
+    levels = levels_of(chunks - 1, True)
+    pairs = list(enumerate(totals))
+    dense_ones = [(f"{GIVEN}{at}", f"totals1.{at}", dtype) for at, dtype in pairs]
+    dense_ones += [(f"{PARTIAL}{at}", f"scanned1.{at}", dtype) for at, dtype in pairs]
+    held = [(f"{STATE}{at}", f"state.{at}", dtype) for at, dtype in enumerate([*totals] * (1 + 3 * levels))]
+    arrays = [(name, dense((GROUP,), dtype)) for name, _, dtype in (*dense_ones, *held)]
+    nest = Nest((GROUP,), tuple(view.strides for _, view in arrays), (0,) * len(arrays))
+    layout = layouts.make_layout(nest, arrays, (), c_order=False)
+    few = (*last.space[:-1], chunks - 1)
+    made = [(f"scanned1.{at}", few, dtype) for at, dtype in pairs]
+    made += [(known, (GROUP,), dtype) for _, known, dtype in held]
+    advance = Step(
+        Form("advance", levels, True, 0, layout),
+        (GROUP,),
+        chunks - 1,
+        tuple((name, view.strides, 0) for name, view in arrays),
+        tuple((name, known) for name, known, _ in (*dense_ones, *held)),
+        tuple(made),
+    )
+    return (first, advance, last) if axis == first.form.axis else ()
 
 
 def _steps(

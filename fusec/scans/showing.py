@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from fusec.scans.kernels import Scanning
 
 ALONE = Machine(1, 1, 1)  # the shortest texts: one kernel whatever comes
-WHAT = {"whole": "scans", "totals": "makes the totals of chunks of", "results": "makes results from scanned totals and"}
+WHAT = {
+    "whole": "scans", "totals": "makes the totals of chunks of", "results": "makes results from scanned totals and",
+    "advance": f"scans, {GROUP} at a time, block after block,",
+}  # fmt: skip
 
 
 def canonical(
@@ -88,7 +91,8 @@ def kernels_of(kernel: Scanning, bound: Bound, target: Target) -> list[Kernel]:
     """The kernels of all steps in order, equal ones once, each with a name of its own."""
     counts: dict[str, int] = {}
     found = []
-    for form in dict.fromkeys(step.form for step in bound.steps):
+    steps = bound.chain if bound.chain and target == "llvm" else bound.steps
+    for form in dict.fromkeys(step.form for step in steps):
         made = stages.generate(kernel.scan, bound.request, form, target)
         counts[made.name] = counts.get(made.name, 0) + 1
         number = counts[made.name]
@@ -120,7 +124,7 @@ def explain(kernel: Scanning, bound: Bound, compiled: Sequence[Kernel]) -> Expla
         lines.append(("scans", f"{extents[walk.axis]:,} elements {place}, {rows:,} times"))
         how = f"groups of {GROUP} by doubling distances" if is_last else "one after the other"
         lines.append(("order", f"chunks of {chunk_of(is_last):,} elements, {how}; then their totals by the same rules"))
-        pairs = zip(bound.steps, compiled, strict=True)
+        pairs = zip(bound.chain or bound.steps, compiled, strict=True)
         lines += [(f"kernel {at}", _step(step, each)) for at, (step, each) in enumerate(pairs, 1)]
     lines += [("bytes moved", f"{moved:,}, if everything is read and written once"), ("fp", FP[kernel.fp])]
     return Explanation(str(kernel.signature), tuple(lines), moved)

@@ -23,7 +23,8 @@ class Executable:
     """A kernel in memory, for as long as the process lives.
 
     address: of ``void (i64 lo, i64 hi, ptr slots)``. object_bytes: what `load` takes. store: where code that serves
-    all kernels (threads, calls) is kept.
+    all kernels (threads, calls) is kept. runner: address of what runs it by the pool in place of the pool's own
+    ``void (ptr pool, ptr function, ptr slots, i64 size, ptr grain)``, 0 for that.
     """
 
     kernel: Kernel
@@ -31,6 +32,7 @@ class Executable:
     object_bytes: bytes = field(repr=False)
     grain: Grain = field(repr=False)
     store: Store | None = field(default=None, repr=False)
+    runner: int = 0
 
     def run(self, slots: int, size: int) -> None:
         """Run all positions 0 to `size`, without the interpreter lock; returns when they are done.
@@ -40,7 +42,7 @@ class Executable:
         if size > self.grain.serial_below:
             pool = threads.pool(self.store)
             if pool is not None:
-                pool.run(self.address, slots, size, self.grain)
+                pool.run(self.address, slots, size, self.grain, self.runner)
                 return
         self._alone(0, size, slots)
 

@@ -38,9 +38,13 @@ class Pool:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget_workers)
 
-    def run(self, address: int, slots: int, size: int, grain: Grain) -> None:
-        """Run ``void (lo, hi, slots)`` over 0 to `size` in chunks; alone if the pool is busy with another caller's."""
-        self._run(self.state_address, address, slots, size, grain.address)
+    def run(self, address: int, slots: int, size: int, grain: Grain, runner: int = 0) -> None:
+        """Run ``void (lo, hi, slots)`` over 0 to `size` in chunks; alone if the pool is busy with another caller's.
+
+        runner: address of another function than the pool's own, with its arguments.
+        """
+        run = _RUN(runner) if runner else self._run
+        run(self.state_address, address, slots, size, grain.address)
 
     def _word(self, offset: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self.state_address + offset)

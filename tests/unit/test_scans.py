@@ -50,9 +50,12 @@ def test_columns_have_the_bits_of_the_order():
             assert fusec.cumsum(x, axis=0).tobytes() == expected(x, 0, False).tobytes(), (count, columns)
 
 
-@pytest.fixture(params=[Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)], ids=["alone", "parted"])
+MACHINES = {"alone": Machine(1, 1, 1), "parted": Machine(1 << 62, 1 << 62, 1), "chain": Machine(1 << 62, 1 << 62, 1, 1)}
+
+
+@pytest.fixture(params=MACHINES.values(), ids=MACHINES)
 def forced(request, monkeypatch):
-    """Calls in one kernel each, or in as many as there can be."""
+    """Calls in one kernel each, in as many as there can be, or in chains."""
     monkeypatch.setattr(calls, "machine_of", lambda _: request.param)
 
 
@@ -101,13 +104,13 @@ def test_several_kernels_give_the_bits_of_one(monkeypatch):
         assert results[0] == results[1], (shape, axis, reverse)
 
 
-@pytest.mark.parametrize(("threads", "kernels"), [(1, 1), (2, 3)])
-def test_one_thread_reads_everything_once(threads, kernels, monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_thread_reads_everything_once_and_several_wide_rows(threads, monkeypatch):
     monkeypatch.setattr("fusec.runtime.cpu.machine.thread_count", lambda: threads)
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
-    for shape in ((70 * 2048,), (400, 300)):
+    for shape, kernels in (((70 * 2048,), 3), ((2000, 40), 3), ((400, 300), 1)):
         report = str(kernel.explain(np.zeros(shape, "f4"), axis=0))
-        assert report.count("kernel ") == kernels, report
+        assert report.count("kernel ") == (1 if threads == 1 else kernels), report
 
 
 def test_outputs_in_repeated_calls():

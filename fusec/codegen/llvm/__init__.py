@@ -68,8 +68,7 @@ def generate(
     assert not program.block, "block programs have a function of their own"
     program = replace(program, functions=scaled(program.functions, permutes))
     grouped = any(isinstance(stmt, Shuffle) for stmt in statements(program.body))
-    if grouped:
-        lanes = GROUP
+    lanes = GROUP if grouped else lanes
     parts = parts_of(program, layout.ndim, vector_bits)
     width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
@@ -86,7 +85,6 @@ def generate(
     nest = SplitNest(parts, program, layout, plain, arguments) if parts else Nest(program, layout, plain, arguments)
     cost = nest.costs.of_body((parts.split.interior if parts else program).body)
     nest.tail = _tail(cost, vector_bits, layout, grouped, parts)
-    nest.moves_around = grouped
     if grouped:
         cost = Costs(program.functions, 1).of_body(program.body)  # for each element that a position takes
     nest.write()
@@ -175,7 +173,7 @@ def generate_walk(
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
     builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
     nest = WalkNest(program, layout, builder, arguments)
-    nest.tail, nest.moves_around = "masked" if vector_bits >= 512 else "scalar", True
+    nest.tail = "masked" if vector_bits >= 512 else "scalar"
     nest.write()
     heading = f"; {program.name} along rows, for layout {layout.key}" + ("" if fp == "strict" else f", fp {fp}")
     source = "\n".join([heading, *declarations, _function(name, nest, vector_bits), "!0 = !{i32 1}", ""])

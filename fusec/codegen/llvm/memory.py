@@ -22,13 +22,18 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """How a contiguous store is made: around the caches, at a known alignment in bytes, where `when` holds."""
+    """How a contiguous store is made: around the caches, at a known alignment in bytes, where `when` holds.
+
+    tests: where the address is found to be aligned, so far as that allows.
+    """
 
     align: int = 0
     when: Value | None = None
+    tests: bool = False
 
 
 PLAIN = Hint()
+AROUND = (64, 16)  # alignments that are tested for: of a cache line, and of the least vector that goes around caches
 
 
 def load(b: Builder, pointer: Value, dtype: DType, lanes: Lanes) -> Operand:
@@ -180,7 +185,10 @@ def _store_consecutive(
         order = ", ".join(f"i32 {at // 2 + (at % 2) * b.lanes}" for at in range(count))
         text = b.let(f"shufflevector {half} {texts[0]}, {half} {texts[1]}, <{count} x i32> <{order}>")
     if lanes.mask is None:
-        _store_vector(b, f"{vector} {text}, ptr {base}", part, hint)
+        if hint.tests:
+            _store_tested(b, f"{vector} {text}, ptr {base}", base, part)
+        else:
+            _store_vector(b, f"{vector} {text}, ptr {base}", part, hint)
         return
     mask = _reversed(b, "i1", lanes.mask.text) if backwards else lanes.mask.text
     mask = _doubled(b, mask) if dtype.is_complex else mask
@@ -200,6 +208,22 @@ def _store_vector(b: Builder, given: str, part: DType, hint: Hint) -> None:
     b.line(f"store {given}, align {hint.align}, !nontemporal !0")
     b.jump(done)
     b.place(plain)
+    b.line(f"store {given}, align {part.nbytes}")
+    b.jump(done)
+    b.place(done)
+
+
+def _store_tested(b: Builder, given: str, base: str, part: DType) -> None:
+    """A store around the caches as far as the address allows, found at run time."""
+    address, done = Value("i64", b.let(f"ptrtoint ptr {base} to i64")), b.label("stored")
+    for align in AROUND:
+        around, other = b.label("around"), b.label("other")
+        low = b.binary("and", address, integer(align - 1))
+        b.fork(b.compare("icmp eq", low, integer(0)), around, other)
+        b.place(around)
+        b.line(f"store {given}, align {align}, !nontemporal !0")
+        b.jump(done)
+        b.place(other)
     b.line(f"store {given}, align {part.nbytes}")
     b.jump(done)
     b.place(done)

@@ -128,6 +128,8 @@ class Site:
 
     def hint(self, param: str, moved: bool) -> Hint:
         """Outputs of a streaming loop go around the caches."""
+        if moved and self.nest.tail == "none" and self.nest.layout.streaming:  # groups store at a distance
+            return Hint(tests=True)
         if moved or not self.streaming or self.row.streams is None or self.nest.inner[param] is not Step.UNIT:
             return PLAIN
         return Hint(align=LINE, when=self.row.streams)
