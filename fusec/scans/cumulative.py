@@ -11,7 +11,7 @@ from functools import lru_cache
 from fusec import forking
 from fusec.dtypes import BOOL, FLOAT64, DType, compute_type
 from fusec.errors.scans import AxisNeeded
-from fusec.operands import Array
+from fusec.operands import Array, wrapper_of
 from fusec.planned import briefly
 from fusec.reductions.arguments import Dtype, array_of, dtype_of, named
 from fusec.reductions.binding import normalised
@@ -112,7 +112,8 @@ def _along_one(given: object, array: Array) -> object:
     if hasattr(given, "reshape"):
         return given.reshape(-1)
     if not is_on_device((given,), None, True):
-        return array.reshape(-1)
+        wrap = wrapper_of((given,))
+        return array.reshape(-1) if wrap is None else wrap(array.reshape(-1))
     with forking.lock:
         from fusec.scans import device_calls
 
@@ -152,7 +153,10 @@ def _standard(
     lead = (slice(None),) * along
     kernel(given, axis=along, out=made[(*lead, slice(1, None))])
     made[(*lead, slice(0, 1))] = start  # last: the output may be where the elements are
-    return made if out is None else out
+    if out is not None:
+        return out
+    wrap = wrapper_of((given,))
+    return made if wrap is None else wrap(made)
 
 
 # --- kernels -------------------------------------------------------------------------------------------------------

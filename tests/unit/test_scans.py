@@ -3,7 +3,9 @@
 import math
 import pickle
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
@@ -220,6 +222,24 @@ def test_initial_results_come_first():
     assert sums.tolist() == [[0, 1, 3, 6], [0, 4, 9, 15]]
     assert fusec.cumulative_prod(x, axis=0, include_initial=True).tolist() == [[1, 1, 1], [1, 2, 3], [4, 10, 18]]
     assert fusec.cumulative_sum(np.zeros(0), include_initial=True).tolist() == [0]
+
+
+def test_results_of_another_library_s_array_are_of_that_library(monkeypatch):
+    class Tensor:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    monkeypatch.setattr(Tensor, "__module__", "other")
+    monkeypatch.setitem(sys.modules, "other", SimpleNamespace(from_dlpack=Tensor))
+    x = Tensor(np.arange(6).reshape(2, 3))
+    assert fusec.cumsum(x).array.tolist() == [0, 1, 3, 6, 10, 15]
+    assert fusec.cumulative_sum(x, axis=1, include_initial=True).array.tolist() == [[0, 0, 1, 3], [0, 3, 7, 12]]
 
 
 def test_empty_arrays_and_numbers():
