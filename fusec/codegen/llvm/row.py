@@ -42,6 +42,7 @@ from fusec.passes.phases import PARTIAL
 from fusec.records import replace
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
+_TOGETHER = 64  # operations of the vectors that follow each other in one turn of a loop over the lanes in memory
 _HALVES = 96  # the same of the halves that meet
 _KEPT = 1 << 16  # bytes of the stack for rows that are kept between walks
 _SETTLED = 1 << 10  # bytes of a row by whose end the stores of its beginning have reached the cache
@@ -304,21 +305,25 @@ class RowNest(ReductionNest):
         rounds: Value,
         values: Callable[[Site, Lanes], Operand],
     ) -> None:
-        """Whole rounds of a long body: one copy of it, the lanes in memory."""
+        """Whole rounds of a long body: one copy of it or a few, the lanes in memory."""
         b, held = self.b, self.held[accumulator.name]
+        copies = max(1, _TOGETHER // self._stage_cost(stage))
+        group = min(1 << copies.bit_length() - 1, self.lanes // self.width)
 
         def one_round(number: str) -> None:
             begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
             is_first = b.compare("icmp eq", Value("i64", number), integer(0))
             self._fetch(stage, Value("i64", number), rounds)
 
-            def one_vector(lane: str) -> None:
-                at = b.binary("add", begin, Value("i64", lane))
-                value = values(Site(self, row, at.text), Lanes())
-                merged = self._combined(Site(self, row, "0"), accumulator, held.read(lane), value, Lanes())
-                held.write(lane, b.select_parts(is_first, value, merged))
+            def some_vectors(lane: str) -> None:
+                lanes = [b.binary("add", Value("i64", lane), integer(more * self.width)).text for more in range(group)]
+                for each in lanes:
+                    at = b.binary("add", begin, Value("i64", each))
+                    value = values(Site(self, row, at.text), Lanes())
+                    merged = self._combined(Site(self, row, "0"), accumulator, held.read(each), value, Lanes())
+                    held.write(each, b.select_parts(is_first, value, merged))
 
-            self._loop("0", self.width, one_vector, str(self.lanes))
+            self._loop("0", group * self.width, some_vectors, str(self.lanes))
 
         self._repeat(integer(0), 1, rounds, one_round)
 
