@@ -20,7 +20,7 @@ from fusec.generated import Fp
 from fusec.planned import briefly
 from fusec.records import dataclass, replace
 from fusec.reductions.binding import Axis
-from fusec.reductions.kernels import Reducing
+from fusec.reductions.kernels import Reducing, outputs_of
 from fusec.reductions.roles import RESERVED, check, inputs_of
 from fusec.signature import Parameter, Signature
 
@@ -136,11 +136,11 @@ class Reduction:
         Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
         """
         short = self.short.get(len(args))
-        if short is not None and kwargs.keys() <= {"axis", "keepdims"}:
-            axis, keepdims = kwargs.get("axis"), kwargs.get("keepdims", False)
-            quick = short[0].get((axis, keepdims, False)) if type(axis) in (int, NoneType) else None
+        if short is not None and kwargs.keys() <= {"axis", "keepdims", "out"}:
+            axis, keepdims, out = kwargs.get("axis"), kwargs.get("keepdims", False), kwargs.get("out")
+            quick = short[0].get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
             if quick is not None:
-                return quick(*args)
+                return quick(*args) if out is None else quick(*args, *outputs_of(out))
         return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
 
     @briefly

@@ -339,3 +339,15 @@ def test_repeated_built_in_functions_look_at_type_and_shape_anew(make):
             assert (back(found), back(found).dtype) == (x.sum(), fusec.sum(x).dtype)
             if x.dtype == np.float32:
                 np.testing.assert_array_equal(back(fusec.cumsum(make(x))), np.cumsum(x))
+
+
+@pytest.mark.parametrize("make", LIBRARIES)
+def test_repeated_reductions_of_functions_fill_the_outputs_given(make):
+    total = fusec.reduction("def total(a, b):\n    return a + b\n")
+    for number in range(4):
+        x = np.arange(210, dtype="f4").reshape(7, 30) + number
+        out = make(np.zeros(7, "f4"))
+        assert total(make(x), axis=1, out=out) is out
+        np.testing.assert_array_equal(back(out), x.sum(1))
+    with pytest.raises(ValueError, match="shape"):
+        total(make(x), axis=1, out=make(np.zeros(6, "f4")))

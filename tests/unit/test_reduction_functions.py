@@ -313,3 +313,21 @@ def test_places_of_totals_are_those_in_the_result_however_many_kernels_there_are
     for kernel in (text, function):
         found = kernel(x, axis=axis)
         assert np.array_equal(found, 10 * np.indices(found.shape)[0] + np.indices(found.shape)[1])
+
+
+def test_repeated_calls_look_at_the_type_and_shape_of_a_given_output():
+    total = fusec.reduction("def total(a, b):\n    return a + b\n")
+    x = np.arange(1000, dtype="f4").reshape(10, 100)
+    for _ in range(3):
+        for dtype in ("f4", "f8"):
+            out = np.zeros(10, dtype)
+            assert total(x, axis=1, out=out) is out
+            assert out.tolist() == x.sum(1).tolist()
+    with pytest.raises(TypeError, match="int32"):
+        total(x, axis=1, out=np.zeros(10, "i4"))
+    with pytest.raises(ValueError, match="shape"):
+        total(x, axis=1, out=np.zeros(9, "f4"))
+    with pytest.raises(ValueError, match="1 outputs"):
+        total(x, axis=1, out=(out, out))
+    expected = x.sum(1)
+    assert total(x, axis=1, out=x[:, 0]).tolist() == expected.tolist()
