@@ -1,4 +1,4 @@
-"""Order bits: the least or the greatest float of a walk is found among integers, whose comparison is one instruction.
+"""Order bits: the least and the greatest float of a walk are found among integers, whose comparison is one instruction.
 
 Note [Keys]. `maximum` of floats wants nan to win and 0.0 to be greater than -0.0, which takes three comparisons. The
 bits of a float as a signed integer, the lower ones inverted where it is negative, are ordered as floats are, -0.0 just
@@ -9,51 +9,82 @@ one end: that which wins.
 from __future__ import annotations
 
 from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType
-from fusec.ir.expr import Expr, apply, const, scalar_type
+from fusec.ir.expr import Expr, Struct, Type, apply, const, scalar_type
 from fusec.ir.loops import Call, Declare, Function, Local, Return
-from fusec.ir.reductions import Accumulator, Reduction, Stage
+from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of, whole_of
 from fusec.records import replace
 
 _KEYS = {FLOAT32: INT32, FLOAT64: INT64}
 _NANS = {FLOAT32: (1 << 23) - 1, FLOAT64: (1 << 52) - 1}  # of one sign
+_CALLS = {f"fusec_{op}_{dtype.name}": op for op in ("minimum", "maximum") for dtype in _KEYS}
 
 
 def order_bits(reduction: Reduction, dtypes: frozenset[DType]) -> Reduction:
-    """The reduction with the walks that find one extreme of one of these dtypes accumulating keys.
+    """The reduction with the walks that find nothing but extremes of one or more of these dtypes accumulating keys.
 
     Requires: expanded functions. Ensures: the same results, but for the payload and sign of nan.
     """
     functions, stages = {each.name: each for each in reduction.functions}, []
     for stage in reduction.stages:
-        op = "" if stage.accumulator is None else _extreme(functions[stage.accumulator.combine])
-        if stage.accumulator is None or not op or stage.accumulator.type not in dtypes:
+        running = stage.accumulator
+        ops = [] if running is None else _extremes(functions[running.combine])
+        if running is None or not ops or not {dtype for _, dtype in running.parts} <= dtypes:
             stages.append(stage)
             continue
-        keyed = _keyed(stage, stage.accumulator, op)
-        function = _function(f"{stage.accumulator.combine}_keys", op, _KEYS[stage.accumulator.type])
-        functions[function.name] = function
+        keyed = _keyed(stage, running, ops)
         stages.append(keyed)
+        assert keyed.accumulator is not None, "the walk still accumulates"
+        function = _function(keyed.accumulator, ops)
+        functions[function.name] = function
     return replace(reduction, stages=tuple(stages), functions=tuple(functions.values()))
 
 
-def _extreme(combine: Function) -> str:
-    """The op that a combination of two floats is, if it is one of the extremes; else empty."""
+def _extremes(combine: Function) -> list[str]:
+    """The ops of the parts of a combination, if each is an extreme of two floats; else none."""
+    left, right = (parts_of(Local(name, kind)) for name, kind in combine.params)
     match combine.body:
-        case (Return(value=Call(function=name, args=(Local(name=left), Local(name=right)))),):
-            ops = {f"fusec_{op}_{dtype.name}": op for op in ("minimum", "maximum") for dtype in _KEYS}
-            return ops.get(name, "") if [left, right] == [name for name, _ in combine.params] else ""
+        case (Return(value=whole),) if whole is not None:
+            ops = [_extreme(*each) for each in zip(parts_of(whole), left, right, strict=True)]
+            return ops if all(ops) else []
+    return []
+
+
+def _extreme(part: Expr, left: Expr, right: Expr) -> str:
+    match part:
+        case Call(function=name, args=(first, second)) if first is left and second is right:
+            return _CALLS.get(name, "")
     return ""
 
 
-def _keyed(stage: Stage, accumulator: Accumulator, op: str) -> Stage:
-    dtype = accumulator.type
-    assert isinstance(dtype, DType), "the extreme is a scalar"
-    name, key = f"{accumulator.name}_key", _KEYS[dtype]
-    shift = const(_NANS[dtype] if op == "minimum" else -_NANS[dtype], key)
-    value = apply("add", _turned(apply("bitcast", accumulator.value, target=key)), shift)
-    back = apply("bitcast", _turned(apply("subtract", Local(name, key), shift)), target=dtype)
-    running = Accumulator(name, key, value, f"{accumulator.combine}_keys")
-    return Stage(stage.body, running, (Declare(accumulator.name, dtype, back), *stage.then))
+def _keyed(stage: Stage, accumulator: Accumulator, ops: list[str]) -> Stage:
+    """The walk over keys, after which the locals of its results are floats again."""
+    running = f"{accumulator.name}_key"
+    shifts = [_shift(op, dtype) for op, (_, dtype) in zip(ops, accumulator.parts, strict=True)]
+    values = zip(parts_of(accumulator.value), shifts, strict=True)
+    keys = tuple(
+        apply("add", _turned(apply("bitcast", value, target=scalar_type(shift))), shift) for value, shift in values
+    )
+    kind = _key_type(accumulator.type)
+    keyed = Accumulator(running, kind, whole_of(keys, kind), f"{accumulator.combine}_keys")
+    results = zip(accumulator.parts, keyed.parts, shifts, strict=True)
+    floats = [
+        Declare(name, dtype, apply("bitcast", _turned(apply("subtract", Local(key, held), shift)), target=dtype))
+        for (name, dtype), (key, held), shift in results
+    ]
+    return Stage(stage.body, keyed, (*floats, *stage.then))
+
+
+def _shift(op: str, dtype: DType) -> Expr:
+    """What moves all nans to the end that wins."""
+    return const(_NANS[dtype] if op == "minimum" else -_NANS[dtype], _KEYS[dtype])
+
+
+def _key_type(kind: Type) -> Type:
+    if isinstance(kind, Struct):
+        fields = tuple((name, _KEYS[dtype]) for name, dtype in kind.fields if isinstance(dtype, DType))
+        return Struct(f"{kind.name}_keys", fields)
+    assert isinstance(kind, DType), "an accumulator is a scalar or a struct"
+    return _KEYS[kind]
 
 
 def _turned(bits: Expr) -> Expr:
@@ -63,8 +94,12 @@ def _turned(bits: Expr) -> Expr:
     return apply("bitwise_xor", bits, apply("bitwise_and", sign, const((1 << key.bits - 1) - 1, key)))
 
 
-def _function(name: str, op: str, key: DType) -> Function:
-    """The lesser or greater of two keys."""
-    a, b = Local("a", key), Local("b", key)
-    wins = apply("less" if op == "minimum" else "greater", b, a)
-    return Function(name, (("a", key), ("b", key)), key, (Return(apply("where", wins, b, a)),))
+def _function(accumulator: Accumulator, ops: list[str]) -> Function:
+    """The lesser or greater of two keys, part by part."""
+    kind = accumulator.type
+    parts = []
+    for op, a, b in zip(ops, parts_of(Local("a", kind)), parts_of(Local("b", kind)), strict=True):
+        wins = apply("less" if op == "minimum" else "greater", b, a)
+        parts.append(apply("where", wins, b, a))
+    body = (Return(whole_of(tuple(parts), kind)),)
+    return Function(accumulator.combine, (("a", kind), ("b", kind)), kind, body)
