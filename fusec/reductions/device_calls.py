@@ -108,7 +108,7 @@ def run(
     outputs = _reduce(kernel, call, like)
     plan = kernel.device_plan(call)
     reads = bool(plan.bound.read)  # then outputs start as zeros, which the short way leaves out
-    if not reads and call.mask is None and stream is None:
+    if not reads and call.mask is None and stream is None and cuda.source_of(like) is not None:
         choice = (call.axis, call.keepdims, bool(given))
         pairs = zip(plan.bound.shapes, kernel.out_params, strict=True)
         typed = [(shape, plan.bound.types[param.name]) for shape, param in pairs]

@@ -69,7 +69,7 @@ def run(
             device_calls.run(Planned.copier(), (source, target), -1, call.stream, None)
         return given
     outputs = _scan(kernel, call, like, reverse)
-    if stream is None and (axis is None or type(axis) is int):
+    if stream is None and (axis is None or type(axis) is int) and cuda.source_of(like) is not None:
         _remember(kernel, (*args[: kernel.nin], *given), call, (axis, reverse, bool(given)))
     return given or tuple(cuda.deliver(like, each) for each in outputs)
 
