@@ -248,6 +248,14 @@ def test_memory_is_asked_for_where_a_processor_does_not_see_what_is_next(role, a
             assert asks == (step == 1 and (name == "spread" and role == "first" if axis else bits > 0))
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_next_row_is_asked_for_before_stores_around_the_caches(streaming):
+    x = np.ones((3, 700), "f4")
+    layout = layout_of(examples.softmax(), {"x": x, "y": np.zeros_like(x)}, x.shape, streaming=streaming)
+    source = kernel_of(examples.softmax(), layout, 512).source
+    assert source.count("call void @llvm.prefetch") == (8 if streaming else 0)  # a round's lines, in one walk of two
+
+
 def test_a_wide_total_does_not_narrow_the_vectors_of_its_elements():
     arrays = {"x": np.ones((3, 50), "f4"), "z": np.zeros((3, 1))}
     usual = examples.simple("add", FLOAT32)

@@ -44,6 +44,7 @@ from fusec.records import replace
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _TOGETHER = 64  # operations of the vectors that follow each other in one turn of a loop over the lanes in memory
 _HALVES = 96  # the same of the halves that meet
+_LONG = 4  # rounds of rows that are asked for ahead
 _KEPT = 1 << 16  # bytes of the stack for rows that are kept between walks
 _SETTLED = 1 << 10  # bytes of a row by whose end the stores of its beginning have reached the cache
 
@@ -67,8 +68,7 @@ class RowNest(ReductionNest):
         self.count = self.chunks = integer(0)
         self.walks = [stage for stage in self.reduction.stages if stage.accumulator is not None]
         leaves_chunks = any(param.name.startswith(PARTIAL) for param in reduction.arrays)
-        ahead = self.inputs if leaves_chunks and len(self.walks) > 1 else set[str]()
-        self.fetched = sorted(name for name, step in self.inner.items() if name in ahead and step is Step.UNIT)
+        self.fetched = self._to_fetch(leaves_chunks) if len(self.walks) > 1 else []
         self.following: dict[str, Value] = {}  # where the elements of the next chunk begin
         assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
 
@@ -190,30 +190,49 @@ class RowNest(ReductionNest):
 
     # --- what comes next -----------------------------------------------------------------------------------------
 
+    def _to_fetch(self, leaves_chunks: bool) -> list[str]:
+        """Inputs that memory is asked for ahead, by kernels of several walks."""
+        names = [name for name in sorted(self.inputs & self.inner.keys()) if self.inner[name] is Step.UNIT]
+        if self.chunk or not self.layout.streaming or self.layout.ndim == 1:
+            return names if leaves_chunks else []
+        return [each for each in names if not self.arrays[each].written and self.layout.step(each)[-2] is Step.ANY]
+
     def _look_ahead(self, row: Row, chunk: Value, base: Value) -> None:
         """Find where the next chunk of this call begins; after the last one, where this one does.
 
         Rows of one chunk are left to the processor: by the time that it sees where a walk is going, they are over, but
-        the walks of a row overlap with those of the next one. So is a single walk.
+        the walks of a row overlap with those of the next one. Not so before a walk that writes around the caches: then
+        the next row is asked for, if rows are long. A single walk is left to the processor, too.
         """
         b = self.b
+        if not self.chunk:
+            is_long = b.compare("icmp sge", self.count, integer(_LONG * self.lanes))
+            is_ours = b.compare("icmp slt", b.binary("add", row.first, integer(1)), Value("i64", "%hi"))
+            for name in self.fetched:
+                stride = self.arguments.number("stride", name, self.layout.ndim - 2)
+                self._follow(row, name, b.select(b.binary("and", is_long, is_ours), stride, integer(0)))
+            return
         following = b.binary("add", chunk, integer(1))
         is_inside = b.compare("icmp slt", following, self.chunks)
         is_ours = b.compare("icmp slt", b.binary("add", row.first, following), Value("i64", "%hi"))
         ahead = b.select(b.binary("and", is_inside, is_ours), integer(self.chunk), integer(0))
         first = b.binary("add", base, ahead)
         for name in self.fetched:
-            offset = b.binary("mul", first, integer(self.arrays[name].dtype.nbytes))
-            at = b.let(f"getelementptr i8, ptr {row.addresses[name].text}, i64 {offset.text}")
-            self.following[name] = Value("ptr", at)
+            self._follow(row, name, b.binary("mul", first, integer(self.arrays[name].dtype.nbytes)))
+
+    def _follow(self, row: Row, name: str, offset: Value) -> None:
+        text = self.b.let(f"getelementptr i8, ptr {row.addresses[name].text}, i64 {offset.text}")
+        self.following[name] = Value("ptr", text)
 
     def _fetch(self, stage: Stage, number: Value, rounds: Value) -> None:
-        """Ask for lines of the next chunk, in each round of every walk a part, so that memory is never idle."""
-        b, walks = self.b, len(self.walks)
-        walk = self.walks.index(stage)
-        for name, start in self.following.items():
-            lines = -(-self.lanes * self.arrays[name].dtype.nbytes // (LINE * walks))
-            first = b.binary("add", b.binary("mul", rounds, integer(walk)), number)
+        """Ask for lines of what comes next: in each round of every walk a part, so that memory is never idle.
+
+        The last walk over a row that is one chunk asks for all of the next row: the first one reads memory itself.
+        """
+        b, walks = self.b, self.walks if self.chunk else self.walks[-1:]
+        for name, start in self.following.items() if stage in walks else ():
+            lines = -(-self.lanes * self.arrays[name].dtype.nbytes // (LINE * len(walks)))
+            first = b.binary("add", b.binary("mul", rounds, integer(walks.index(stage))), number)
             offset = b.binary("mul", first, integer(lines * LINE))
             begin = b.let(f"getelementptr i8, ptr {start.text}, i64 {offset.text}")
             for line in range(lines):
