@@ -68,7 +68,7 @@ class RowNest(ReductionNest):
         self.count = self.chunks = integer(0)
         self.walks = [stage for stage in self.reduction.stages if stage.accumulator is not None]
         leaves_chunks = any(param.name.startswith(PARTIAL) for param in reduction.arrays)
-        self.fetched = self._to_fetch(leaves_chunks) if len(self.walks) > 1 else []
+        self.fetched = self._to_fetch(leaves_chunks)
         self.following: dict[str, Value] = {}  # where the elements of the next chunk begin
         assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
 
@@ -191,10 +191,10 @@ class RowNest(ReductionNest):
     # --- what comes next -----------------------------------------------------------------------------------------
 
     def _to_fetch(self, leaves_chunks: bool) -> list[str]:
-        """Inputs that memory is asked for ahead, by kernels of several walks."""
+        """Inputs whose memory is asked for ahead."""
         names = [name for name in sorted(self.inputs & self.inner.keys()) if self.inner[name] is Step.UNIT]
         if self.chunk or not self.layout.streaming or self.layout.ndim == 1:
-            return names if leaves_chunks else []
+            return names if leaves_chunks and len(self.walks) > 1 else []
         return [each for each in names if not self.arrays[each].written and self.layout.step(each)[-2] is Step.ANY]
 
     def _look_ahead(self, row: Row, chunk: Value, base: Value) -> None:
@@ -202,7 +202,7 @@ class RowNest(ReductionNest):
 
         Rows of one chunk are left to the processor: by the time that it sees where a walk is going, they are over, but
         the walks of a row overlap with those of the next one. Not so before a walk that writes around the caches: then
-        the next row is asked for, if rows are long. A single walk is left to the processor, too.
+        the next row is asked for, if rows are long. A single walk over chunks is left to the processor, too.
         """
         b = self.b
         if not self.chunk:
