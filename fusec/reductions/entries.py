@@ -12,6 +12,7 @@ import numpy as np
 from fusec import layouts
 from fusec.layouts import Shape
 from fusec.operands import view_of
+from fusec.reductions import sequences
 from fusec.reductions.calls import Key, key_of
 from fusec.reductions.plans import dense
 from fusec.runtime.cpu import memory
@@ -29,24 +30,31 @@ MAX_ENTRIES = 8  # one behind the other for a choice of axes, each a few ns for 
 
 
 def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> Callee:
-    """What answers calls of one kernel like this one and leaves others to what follows it; that itself if none can.
+    """What answers calls like this one natively and leaves others to what follows it; that itself if nothing can.
 
     Outputs that are given follow the inputs.
     """
     from fusec.runtime.cpu import fastcall
 
     bound = plan.bound
-    if len(plan.steps) != 1 or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
+    if not plan.steps or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
         return following
-    (step,) = plan.steps
-    offsets = {name: offset for name, _, offset in step.phase.operands}
     given = call.outputs is not None
+    if len(plan.steps) == 1:
+        (step,) = plan.steps
+        offsets = {name: offset for name, _, offset in step.phase.operands}
+        executable, arguments, positions = step.executable, step.arguments, step.phase.positions
+    else:
+        joined = sequences.join(kernel, plan)
+        if joined is None:
+            return following
+        offsets, (executable, arguments), positions = {}, joined, 1
     places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
     if given and _may_be_one(kernel, plan, places):
         return following
     orders = {} if given else {param.name: tuple(range(len(bound.shapes[0]))) for param in kernel.out_params}
-    known = fastcall.Known(step.arguments.template, step.phase.positions, bound.shapes[0], places, orders)
-    return fastcall.make(step.executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given)
+    known = fastcall.Known(arguments.template, positions, bound.shapes[0], places, orders)
+    return fastcall.make(executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given)
 
 
 def _may_be_one(kernel: Reducing, plan: Plan, places: Sequence[Place | None]) -> bool:

@@ -140,15 +140,16 @@ class Reducing:
             self._settled.add(call.key)
             choice = (call.axis, call.keepdims, call.outputs is not None)
             before = self.quick.get(choice) or partial(self._outputs, *choice)
-            several = entries.repeat_of(self, plan, call)
-            if several is not None and len(self._several) < MAX_PLANS:
-                self._several[several[0]] = several[1]
-                self.quick[choice] = before
-            elif len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
+            if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
                 entry = entries.put_before(self, plan, call, before)
                 if entry is not before:
                     self._entries[choice] = self._entries.get(choice, 0) + 1
                     self.quick[choice] = entry
+                    return
+            several = entries.repeat_of(self, plan, call)
+            if several is not None and len(self._several) < MAX_PLANS:
+                self._several[several[0]] = several[1]
+                self.quick[choice] = before
 
     def following(self, axis: Axis, keepdims: bool, given: bool) -> Callable[..., object]:
         """What answers calls along some axes where nothing faster does; given: the outputs follow the inputs."""

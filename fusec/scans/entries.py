@@ -1,4 +1,4 @@
-"""Short ways for repeated calls: native entries where one kernel answers; several mean work that hides a call."""
+"""Short ways for repeated calls: native entries, which take several kernels for one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusec.operands import view_of
 from fusec.reductions.plans import dense
 from fusec.runtime.cpu import fastcall
 from fusec.runtime.cpu.fastcall import ArgSpec, Place
-from fusec.scans import pipeline
+from fusec.scans import chains, pipeline
 
 if TYPE_CHECKING:
     from fusec.reductions.calls import Call
@@ -28,9 +28,9 @@ def put_before(kernel: Scanning, plan: Plan, call: Call, following: Callee) -> C
 
     Outputs that are given follow the inputs.
     """
-    if len(plan.steps) != 1 or plan.bound.read:
+    if not plan.steps or plan.bound.read:
         return following
-    ((step, executable, arguments),) = plan.steps
+    step, executable, arguments = plan.steps[0] if len(plan.steps) == 1 else chains.line_up(kernel, plan)
     offsets = {name: offset for name, _, offset in step.operands}
     places = [_place(kernel, plan, call, param.name, offsets) for param in kernel.params]
     given = call.outputs is not None

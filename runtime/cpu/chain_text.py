@@ -6,25 +6,21 @@ the state on, and makes the results of its block, which is still in its cache. B
 one waited for is always in the hands of a running thread. Only the scan of the totals of a block, a vector or two of
 values, happens one block after the other: 0.2 us, where a block takes 25.
 
-A thread that waits longer than a block takes sleeps meanwhile: the one it waits for has lost its processor, and gets
-the one that sleeping leaves idle.
+A thread that sees no block handed on for much longer than one takes sleeps: whoever has the turn has lost its
+processor, and gets the one that sleeping leaves idle. All that sleep soon see that blocks are handed on again, and stay
+awake then; were they to sleep after any long wait, each block would find the next thread asleep, and calls would take
+20 times as long from then on.
 
-A call has an *area* of its own: whose turn it is, a job (`WORDS`, then `ENTRY` for each pointer that moves from block
-to block), the slots of three kernels, and arrays of totals and state. Slot 0 of a chain is the address of its
-description: `HEAD`, an image of the area up to the arrays, and patches (`PATCH`) of words that calls differ in.
+The area of a call, see Note [Areas], begins with the number of blocks that have handed on; then comes a job: `WORDS`,
+and `ENTRY` for each pointer that moves from block to block.
 """
 
 from __future__ import annotations
 
-from fusec.runtime.cpu.pool_text import PAUSES
+from fusec.runtime.cpu.area_text import HEAD, LINE, area_text, filled_in, paused, words_of
 
-SPINS = 1000  # pauses before a thread that waits sleeps, 10 to 50 us
+SPINS = 10_000  # pauses without a block handed on before a thread that waits sleeps, 0.1 to 0.5 ms
 NAP = 30  # us
-LINE = 64  # bytes of a cache line, of which the first of an area says whose turn it is
-HEAD = ("bytes", "words", "patches", "blocks", "run")
-"""Bytes of the area; words of the image; patches; blocks of all rows; address of what runs a function by the pool."""
-PATCH = ("word", "source", "added")
-"""A word of the area; the slot that it is a copy of, -1 for the address of the area; what is added."""
 WORDS = (
     "blocks",  # of a row
     "span",  # positions of a block
@@ -40,29 +36,20 @@ ENTRY = ("slot", "base", "block", "row")
 
 _TEXT = """\
 declare i32 @usleep(i32)
-declare ptr @malloc(i64)
-declare void @free(ptr)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @llvm.trap()
-declare i64 @llvm.smin.i64(i64, i64)
-PAUSE_DECLARATION
-
-define internal i64 @word(ptr %from, i64 %number) nounwind alwaysinline {
-  %at = getelementptr i64, ptr %from, i64 %number
-  %value = load i64, ptr %at
-  ret i64 %value
-}
 
 define internal void @wait(ptr %turn, i64 %block) nounwind {
 entry:
   br label %look
 look:
   %spins = phi i64 [ 0, %entry ], [ %more, %spin ], [ %more, %sleep ]
+  %before = phi i64 [ -1, %entry ], [ %now, %spin ], [ %now, %sleep ]
   %now = load atomic i64, ptr %turn acquire, align 8
   %ours = icmp eq i64 %now, %block
   br i1 %ours, label %out, label %patient
 patient:
-  %more = add i64 %spins, 1
+  %stands = icmp eq i64 %now, %before
+  %passed = select i1 %stands, i64 %spins, i64 0
+  %more = add i64 %passed, 1
   %soon = icmp slt i64 %more, SPINS
   br i1 %soon, label %spin, label %sleep
 spin:
@@ -154,50 +141,13 @@ out:
 
 ; all blocks by the pool; slot 0 is the address of the description
 define void @chain(ptr %pool, ptr %unused, ptr %slots, i64 %one, ptr %grain) nounwind {
-entry:
+  %area = call ptr @take(ptr %slots)
   %description = load ptr, ptr %slots
-HEADS
-  %room = add i64 %bytes, LINE
-  %held = call ptr @malloc(i64 %room)
-  %none = icmp eq ptr %held, null
-  br i1 %none, label %fail, label %fill
-fail:
-  call void @llvm.trap()
-  unreachable
-fill:
-  %held.at = ptrtoint ptr %held to i64
-  %up = add i64 %held.at, 63
-  %start = and i64 %up, -64
-  %area = inttoptr i64 %start to ptr
-  %image = getelementptr i64, ptr %description, i64 HEAD_WORDS
-  %image.bytes = mul i64 %words, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr %area, ptr %image, i64 %image.bytes, i1 false)
-  %first = getelementptr i64, ptr %image, i64 %words
-  br label %patch
-patch:
-  %p = phi i64 [ 0, %fill ], [ %p.next, %patched ]
-  %p.offset = mul i64 %p, 3
-  %patch.at = getelementptr i64, ptr %first, i64 %p.offset
-  %word = load i64, ptr %patch.at
-  %source = call i64 @word(ptr %patch.at, i64 1)
-  %added = call i64 @word(ptr %patch.at, i64 2)
-  %is.area = icmp slt i64 %source, 0
-  br i1 %is.area, label %patched, label %copy
-copy:
-  %given = call i64 @word(ptr %slots, i64 %source)
-  br label %patched
-patched:
-  %from = phi i64 [ %start, %patch ], [ %given, %copy ]
-  %value = add i64 %from, %added
-  %word.at = getelementptr i64, ptr %area, i64 %word
-  store i64 %value, ptr %word.at
-  %p.next = add i64 %p, 1
-  %p.more = icmp slt i64 %p.next, %patches
-  br i1 %p.more, label %patch, label %go
-go:
+  %run = call i64 @word(ptr %description, i64 RUN)
+  %size = call i64 @word(ptr %description, i64 SIZE)
   %run.at = inttoptr i64 %run to ptr
-  call void %run.at(ptr %pool, ptr @blocks, ptr %area, i64 %blocks, ptr %grain)
-  call void @free(ptr %held)
+  call void %run.at(ptr %pool, ptr @blocks, ptr %area, i64 %size, ptr %grain)
+  call void @give(ptr %slots, ptr %area)
   ret void
 }
 """
@@ -205,11 +155,7 @@ go:
 
 def chain_text(architecture: str) -> str:
     """The module; its entry is ``void @chain(pool, ignored, slots, ignored, grain)``, as that of the pool."""
-    declaration, call = PAUSES.get(architecture, ("", ""))
-    loads = [f"  %{name} = call i64 @word(ptr %job, i64 {at})" for at, name in enumerate(WORDS)]
-    heads = [f"  %{name} = call i64 @word(ptr %description, i64 {at})" for at, name in enumerate(HEAD)]
-    text = _TEXT.replace("LOADS", "\n".join(loads)).replace("HEADS", "\n".join(heads))
-    numbers = {"FIRST_ENTRY": len(WORDS), "HEAD_WORDS": len(HEAD), "SPINS": SPINS, "NAP": NAP, "LINE": LINE}
-    for name, number in numbers.items():
-        text = text.replace(name, str(number))
-    return text.replace("PAUSE_DECLARATION", declaration).replace("PAUSE_CALL", call)
+    values = {"LOADS": words_of("job", WORDS), "FIRST_ENTRY": len(WORDS), "SPINS": SPINS, "NAP": NAP, "LINE": LINE}
+    values |= {"RUN": HEAD.index("run"), "SIZE": HEAD.index("size")}
+    text = filled_in(_TEXT, {name: str(value) for name, value in values.items()})
+    return area_text(architecture) + paused(text, architecture)

@@ -41,8 +41,11 @@ class Executable:
         """
         if size > self.grain.serial_below:
             pool = threads.pool(self.store)
+            if self.runner:
+                threads.RUN(self.runner)(pool and pool.state_address, self.address, slots, size, self.grain.address)
+                return
             if pool is not None:
-                pool.run(self.address, slots, size, self.grain, self.runner)
+                pool.run(self.address, slots, size, self.grain)
                 return
         self._alone(0, size, slots)
 

@@ -179,7 +179,7 @@ def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) 
     words[Header.ALLOCATE_LIMIT] = words[Header.LIMIT]
     words[Header.SMALL_LIMIT] = (memory.LARGE - 1) // largest  # from there on they are recycled
     words[Header.ALONE_BELOW] = executable.grain.serial_below
-    words[Header.POOL_RUN] = 0 if pool is None else executable.runner or pool.run_address
+    words[Header.POOL_RUN] = executable.runner or (0 if pool is None else pool.run_address)
     words[Header.POOL_STATE] = 0 if pool is None else pool.state_address
     words[Header.GRAIN] = executable.grain.address
     words[Header.INPUTS], words[Header.OUTPUTS] = len(args) - len(outputs), len(outputs)

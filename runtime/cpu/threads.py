@@ -21,7 +21,8 @@ from fusec.runtime.cpu.processor import processor
 LINE = 64  # bytes of a cache line
 SPINS = 10_000  # pauses before an idle worker sleeps, 0.1 to 0.5 ms
 
-_RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)
+RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p)
+"""What runs a kernel by the pool: the pool's state, the kernel, its slots, positions, grain."""
 
 
 class Pool:
@@ -34,17 +35,13 @@ class Pool:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))  # workers look at it until the process is gone
         self._word(WORKERS).value = workers
         self._word(SPIN).value = SPINS
-        self._run = _RUN(run_address)
+        self._run = RUN(run_address)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forget_workers)
 
-    def run(self, address: int, slots: int, size: int, grain: Grain, runner: int = 0) -> None:
-        """Run ``void (lo, hi, slots)`` over 0 to `size` in chunks; alone if the pool is busy with another caller's.
-
-        runner: address of another function than the pool's own, with its arguments.
-        """
-        run = _RUN(runner) if runner else self._run
-        run(self.state_address, address, slots, size, grain.address)
+    def run(self, address: int, slots: int, size: int, grain: Grain) -> None:
+        """Run ``void (lo, hi, slots)`` over 0 to `size` in chunks; alone if the pool is busy with another caller's."""
+        self._run(self.state_address, address, slots, size, grain.address)
 
     def _word(self, offset: int) -> ctypes.c_int64:
         return ctypes.c_int64.from_address(self.state_address + offset)

@@ -73,6 +73,24 @@ def test_chains_of_other_dtypes(dtype, monkeypatch):
     assert found[0].tobytes() == found[1].tobytes()
 
 
+@pytest.mark.parametrize("machine", [CHAINED, PARTED], ids=["chain", "parted"])
+def test_results_in_place_or_beside_their_elements(machine, monkeypatch):
+    """In calls that come again, too, which a native entry answers."""
+    monkeypatch.setattr(calls, "machine_of", lambda _: machine)
+    for inclusive in (True, False):
+        kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add", inclusive=inclusive)
+        for shape, axis in (((3 * BLOCK + 5,), 0), ((300, 50), 0)):
+            x = np.random.default_rng(0).integers(-9, 9, shape).astype("f4")
+            wanted = np.cumsum(x, axis) - (0 if inclusive else x)
+            for _ in range(4):
+                memory = np.zeros(2 * x.size + 3, "f4")
+                for start, end in ((0, 0), (0, 3), (3, 0), (3, x.size + 3)):
+                    source, target = (memory[at : at + x.size].reshape(shape) for at in (start, end))
+                    source[...] = x
+                    kernel(source, axis=axis, out=target)
+                    np.testing.assert_array_equal(target, wanted)
+
+
 def test_threads_of_python_share_the_pool(chained):
     """One call has the pool, the others run alone; all give the same bits."""
     x = uniform(5 * BLOCK + 1)

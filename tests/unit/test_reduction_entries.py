@@ -1,11 +1,13 @@
 """Native entries of reductions: calls that come again store what the first one did, and nowhere else."""
 
+import gc
 import threading
 
 import numpy as np
 import pytest
 
 import fusec
+from fusec.reductions import sequences
 
 FLIPS = [np.s_[..., ::-1], np.s_[::-1], np.s_[:, ::-1, ::-1], np.s_[::-1, ::2, ::-1]]
 
@@ -86,3 +88,42 @@ def test_addresses_are_what_numpy_says():
 
     for x in (np.ones(3), np.arange(5)[::-2], np.zeros(()), np.zeros((0, 3)), np.ones(4, ">i2")[1:]):
         assert fastcall.address_reader()(x) == x.ctypes.data == fastcall._slow_address(x)
+
+
+@pytest.mark.parametrize("most", [0, sequences.MOST_BYTES])
+def test_several_kernels_as_one_give_the_bits_of_kernels_one_after_the_other(most, monkeypatch):
+    """With several outputs and parts, a number, given outputs; areas are used again by later calls of other sizes."""
+    monkeypatch.setattr(sequences, "MOST_BYTES", most)  # 0: none are joined
+    texts = (
+        "T x, T k", "T y, int64 n", "Two{x * k, 1}", "Two{a.s + b.s, a.n + b.n}", "y = a.s; n = a.n", "Two{0, 0}",
+        "two", "Two", True, "struct Two { float s; long long n; };",
+    )  # fmt: skip
+    kernel = fusec.ReductionKernel(*texts)
+    rng = np.random.default_rng(5)
+    for shape, axis in (((300, 50), 0), ((9000,), None), ((300, 50), 0), ((5, 20_000), 1), ((9000,), None)):
+        x = rng.normal(size=shape).astype("f4")
+        wanted = fusec.ReductionKernel(*texts)(x, 2.5, axis=axis)  # its first call: kernel by kernel
+        given = tuple(np.empty_like(each) for each in wanted)
+        for _ in range(4):
+            found = kernel(x, 2.5, axis=axis)
+            kernel(x, 2.5, axis=axis, out=given)
+            for each in (found, given):
+                assert [part.tobytes() for part in each] == [part.tobytes() for part in wanted]
+
+
+def test_kernels_that_are_joined_are_freed_with_what_they_keep():
+    resource = pytest.importorskip("resource")
+    x = np.ones((3000, 300), "f4")
+
+    def use():
+        kernel = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "freed")
+        return [kernel(x, axis=0) for _ in range(4)]  # 56 KB between the kernels
+
+    for _ in range(20):
+        use()
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(200):
+        use()
+    gc.collect()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 6000  # of KB; 11 MB if nothing were freed

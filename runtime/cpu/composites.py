@@ -1,0 +1,192 @@
+"""Several kernels as one executable: chains, see Note [Chains] in `fusec.runtime.cpu.chain_text`, and sequences.
+
+A composite has one position. Native entries take it for a kernel, so that a repeated call needs no Python between
+kernels.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from fusec.dtypes import INT64
+from fusec.generated import Kernel, Layout, Slot
+from fusec.records import dataclass, field, replace
+from fusec.runtime.cpu import jit, threads
+from fusec.runtime.cpu.area_text import HEAD, LINE
+from fusec.runtime.cpu.chain_text import ENTRY, WORDS, chain_text
+from fusec.runtime.cpu.engine import Executable
+from fusec.runtime.cpu.grain import Grain
+from fusec.runtime.cpu.processor import processor
+from fusec.runtime.cpu.sequence_text import STEP, sequence_text
+
+AREA = -1  # the source of a patch that is an address in the area
+_ONE_BY_ONE = Grain(serial_below=0, least=1, most=1, share=1, unit=1)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One of the kernels.
+
+    template: its slots. copies: a slot, the slot of the composite that it is a copy of, what is added. places: a slot,
+    the name of an array of the area, bytes from its start. positions: how many it has.
+    """
+
+    executable: Executable
+    template: array[int]
+    copies: Sequence[tuple[int, int, int]]
+    places: Sequence[tuple[int, str, int]]
+    positions: int = 0
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a composite looks like to its callers.
+
+    slots: its arguments, after the description. layout: of the arrays among them. arrays: bytes of what lies between
+    kernels, by name.
+    """
+
+    name: str
+    slots: Sequence[Slot]
+    layout: Layout
+    arrays: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sizes of a chained scan.
+
+    rows: scanned one after the other. blocks: of a row. span: positions of a block. sums, results: positions of a row
+    for the kernels of totals and of results. group: positions of the kernel that advances. number, count: its slots of
+    the number of a block and of the totals of the block.
+    """
+
+    rows: int
+    blocks: int
+    span: int
+    sums: int
+    results: int
+    group: int
+    number: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A pointer of the kernel that advances: its slot, and bytes from block to block and from row to row."""
+
+    slot: int
+    block: int
+    row: int
+
+
+class Description:
+    """The words of a description, and the area that they keep, for as long as somebody may call."""
+
+    def __init__(self, words: array[int]) -> None:
+        self.words = words
+        self._free = ctypes.CDLL(None).free
+        self._free.argtypes, self._free.restype = [ctypes.c_void_p], None
+
+    @property
+    def address(self) -> int:
+        """Where the words are."""
+        return self.words.buffer_info()[0]
+
+    def __del__(self) -> None:
+        spare = self.words[HEAD.index("spare")]
+        if spare:
+            self._free(ctypes.c_int64.from_address(spare - 8).value)
+
+
+@dataclass(frozen=True, eq=False)
+class Composite(Executable):
+    """Several kernels as an executable of one position; slot 0 is the address of the description."""
+
+    description: Description | None = field(default=None, repr=False)
+    pieces: tuple[Executable, ...] = ()
+
+
+def chain(outside: Outside, job: Job, pieces: Sequence[Piece], moving: Sequence[Moving]) -> Composite | None:
+    """A scan of long rows. pieces: kernels of totals, advance, results. None where there is no pool of threads."""
+    pool = threads.pool(pieces[0].executable.store)
+    if pool is None:
+        return None
+    words = len(WORDS) + len(ENTRY) * len(moving)
+    area = _Area(words, pieces, outside.arrays)
+    known = {
+        "blocks": job.blocks, "span": job.span, "sums": job.sums, "results": job.results, "group": job.group,
+        "number": 8 * job.number, "count": 8 * job.count, "entries": len(moving),
+    }  # fmt: skip
+    for name, each, start in zip(("sum", "advance", "result"), pieces, area.starts, strict=True):
+        known[f"{name}_function"] = each.executable.address
+        area.patch(area.words + WORDS.index(f"{name}_slots"), AREA, 8 * start)
+    for name, value in known.items():
+        area.image[area.words + WORDS.index(name)] = value
+    places = {slot: (array_name, offset) for slot, array_name, offset in pieces[1].places}
+    for number, pointer in enumerate(moving):
+        entry = area.words + len(WORDS) + len(ENTRY) * number
+        array_name, offset = places[pointer.slot]
+        area.image[entry : entry + len(ENTRY)] = array("q", (8 * pointer.slot, 0, pointer.block, pointer.row))
+        area.patch(entry + 1, AREA, area.places[array_name] + offset)
+    return _composite("chain", outside, area, pieces, job.rows * job.blocks, pool)
+
+
+def sequence(outside: Outside, pieces: Sequence[Piece]) -> Composite:
+    """Kernels one after the other."""
+    area = _Area(len(STEP) * len(pieces), pieces, outside.arrays)
+    for number, (each, start) in enumerate(zip(pieces, area.starts, strict=True)):
+        step = area.words + len(STEP) * number
+        words = (each.executable.address, 0, each.positions, each.executable.grain.address)
+        area.image[step : step + len(STEP)] = array("q", words)
+        area.patch(step + STEP.index("slots"), AREA, 8 * start)
+    return _composite("sequence", outside, area, pieces, len(pieces), threads.pool(pieces[0].executable.store))
+
+
+def _composite(
+    driver: Literal["chain", "sequence"],
+    outside: Outside,
+    area: _Area,
+    pieces: Sequence[Piece],
+    size: int,
+    pool: threads.Pool | None,
+) -> Composite:
+    store = pieces[0].executable.store
+    write = {"chain": chain_text, "sequence": sequence_text}[driver]
+    code = jit.compile_text(driver, write(processor().architecture), store, "short")
+    head = (0, area.nbytes, len(area.image), len(area.patches) // 3, pool.run_address if pool else 0, size)
+    description = Description(array("q", (*head, *area.image, *area.patches)))
+    here = Slot("extent", "", 0, INT64)
+    layout = replace(outside.layout, aligned=1)
+    kernel = Kernel(outside.name, "llvm", (here, *outside.slots), "", layout)
+    executables = tuple(each.executable for each in pieces)
+    return Composite(kernel, code.address, b"", _ONE_BY_ONE, store, code.address, description, executables)
+
+
+class _Area:
+    """The image of an area and its patches. words: the number of the driver's first word. starts: those of slots."""
+
+    def __init__(self, words: int, pieces: Sequence[Piece], arrays: Mapping[str, int]) -> None:
+        self.image, self.patches = array("q", bytes(LINE)), array("q")
+        self.words, self.starts = len(self.image), list[int]()
+        self.image.extend([0] * words)
+        for each in pieces:
+            self.starts.append(len(self.image))
+            self.image.extend(each.template)
+        self.places, end = dict[str, int](), 8 * len(self.image)
+        for name, nbytes in arrays.items():
+            self.places[name] = end = -(-end // LINE) * LINE
+            end += nbytes
+        self.nbytes = end
+        for each, start in zip(pieces, self.starts, strict=True):
+            for slot, source, added in each.copies:
+                self.patch(start + slot, source, added)
+            for slot, name, offset in each.places:
+                self.patch(start + slot, AREA, self.places[name] + offset)
+
+    def patch(self, word: int, source: int, added: int) -> None:
+        """A word that calls differ in, see `fusec.runtime.cpu.area_text.PATCH`."""
+        self.patches.extend((word, source, added))
