@@ -82,6 +82,7 @@ LINE = (
     "float32 p, float32 q", "float32 y, bool high", "Line{p, q}", "Line{a.p * b.p, a.q * b.p + b.q}",
     "y = a.q; high = a.q > 1", None, "line", "Line", "struct Line { float p; float q; };",
 )  # fmt: skip
+TWO = ("T x", "T y, U z", "x", "a + b", "y = a; z = U(a * 3)", 0, "two")
 PARTS = ("T x, bool starts", "T y", "x", "a + b", "y = a", 0, "parts")
 
 
@@ -104,6 +105,33 @@ def test_several_kernels_give_the_bits_of_one(monkeypatch):
             assert ("kernel 3 " in str(kernel.explain(*args, axis=axis, reverse=reverse))) is several
             results.append([each.tobytes() for each in (found if isinstance(found, tuple) else (found,))])
         assert results[0] == results[1], (shape, axis, reverse)
+
+
+def test_columns_around_the_caches_give_the_bits_of_those_in_caches(monkeypatch):
+    """Rows that begin anywhere in a line, of one or two outputs, backwards, exclusive, in segments; nothing beside."""
+    rng = np.random.default_rng(1)
+    starts = rng.random((70, 229)) < 0.05
+    kernels = [
+        (lambda: fusec.ScanKernel(*PARTS, segments="starts", inclusive=False), ["f4"], True),
+        (lambda: fusec.ScanKernel(*PARTS, segments="starts"), ["c8"], False),
+        (lambda: fusec.ScanKernel(*TWO), ["f4", "f4"], False),
+        (lambda: fusec.ScanKernel(*TWO), ["f8", "i1"], True),
+    ]
+    for make, dtypes, reverse in kernels:
+        x = (rng.normal(size=(70, 229)) * 9).astype(dtypes[0])
+        for shift in (0, 1):
+            found = []
+            for cache in (0, 1 << 40):
+                monkeypatch.setattr("fusec.runtime.cpu.machine.last_level_cache_bytes", lambda cache=cache: cache)
+                memory = [np.full(x.size + 80, 7, dtype) for dtype in dtypes]
+                firsts = [(-each.ctypes.data % 64 // each.itemsize) + shift for each in memory]
+                outs = [each[at : at + x.size].reshape(x.shape) for each, at in zip(memory, firsts, strict=True)]
+                args = (x, starts) if len(dtypes) == 1 else (x,)
+                make()(*args, out=outs[0] if len(outs) == 1 else tuple(outs), axis=0, reverse=reverse)
+                found.append([each.tobytes() for each in outs])
+                assert all((each[:at] == 7).all() for each, at in zip(memory, firsts, strict=True))
+                assert all((each[at + x.size :] == 7).all() for each, at in zip(memory, firsts, strict=True))
+            assert found[0] == found[1], (dtypes, shift)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -208,7 +208,7 @@ def regrouped(accumulator: Accumulator, parts: Operand) -> list[Operand]:
     return found
 
 
-def fetch(b: Builder, address: str) -> None:
-    """Ask for a line of memory that is to be read soon; it goes to the second-level cache. Any address will do."""
+def fetch(b: Builder, address: str, *, to_write: bool = False) -> None:
+    """Ask for a line of memory that is soon to be read or written; it goes to the second cache. Any address will do."""
     b.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    b.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
+    b.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 {int(to_write)}, i32 2, i32 1)")

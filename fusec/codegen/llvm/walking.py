@@ -13,29 +13,64 @@ from collections.abc import Iterable, Iterator
 
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.column import CellSite
-from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import Row
-from fusec.codegen.llvm.reduction import Held, Known, PartNest
+from fusec.codegen.llvm.memory import Hint, Lanes
+from fusec.codegen.llvm.nest import LINE, Row, Site
+from fusec.codegen.llvm.reduction import Held, Known, PartNest, fetch
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.dtypes import DType
-from fusec.generated import Layout
+from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Struct, Type
 from fusec.ir.loops import (
     Assign,
     Declare,
     DeclareArray,
+    Element,
     Local,
+    Moved,
     Program,
     Return,
     ScalarParam,
     SetField,
     Stmt,
+    Store,
     While,
 )
+from fusec.ir.reductions import AXIS
 from fusec.ir.walk import Body, blocks, expressions, operands, statements
+from fusec.records import dataclass, replace
 
 _TILE = 1 << 16  # bytes of the variables of a tile, in the second cache: long stretches of rows please prefetchers
 _MOST_COLUMNS = 4096
+_AHEAD = 4  # rows that are asked for before they come: a group of rows asks for the next one
+_FAR_AHEAD = 8  # where results go around the caches, which leaves more room in them
+_MUCH = 24 << 20  # bytes of a walk from which rows are asked for; if second caches hold them, asking costs a tenth
+
+Place = Element | Moved
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A row that comes later: the address of its first element, their size in bytes, and whether it is written."""
+
+    address: str
+    nbytes: int
+    to_write: bool
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Statements on their way over the columns of a tile.
+
+    start: the first column. known: what is the same for all. read, kept: variables that come from before, and that are
+    used afterwards. ahead: what is asked for.
+    """
+
+    body: Body
+    start: str
+    known: Known
+    read: tuple[str, ...]
+    kept: tuple[str, ...]
+    ahead: tuple[Ahead, ...]
 
 
 def is_walk(program: Program, layout: Layout) -> bool:
@@ -43,6 +78,14 @@ def is_walk(program: Program, layout: Layout) -> bool:
     everything = list(statements(program.body))
     loops = any(isinstance(stmt, While) for stmt in program.body)
     return loops and layout.ndim > 1 and not any(isinstance(stmt, Return | DeclareArray) for stmt in everything)
+
+
+class ColumnSite(CellSite):
+    """Columns of a tile: `WalkNest` looks for the lines of all places that it stores at, moved ones or not."""
+
+    def hint(self, param: str, moved: bool) -> Hint:
+        """Around the caches where all places begin their lines together."""
+        return super().hint(param, moved and not (self.streaming and self.row.streams is not None))
 
 
 class WalkNest(PartNest):
@@ -57,16 +100,22 @@ class WalkNest(PartNest):
         self.shared = {name for name in self.types if seen.count(name) > 1} - self.control
         self.slots: dict[str, list[str]] = {}
         self.held: dict[str, Held] = {}
+        self.asks: Value | None = None  # whether rows that come later are asked for, None for always
         self.tile = 0
+        self.spare = 0  # columns that variables have room for before and after a tile, where vectors begin anywhere
+        self.stretch = Stretch((), "", {}, (), (), ())
 
     def write(self) -> None:
         """All text from the end of the entry block to the return."""
         nbytes = sum(_nbytes(self.types[name]) for name in self.shared)
         self.tile = max(self.width, min(_MOST_COLUMNS, _TILE // max(nbytes, 1)) // self.width * self.width)
+        self.spare = self.width if self.layout.streaming else 0
         for name in sorted(self.shared):
-            self.held[name] = Held(self.b, self.types[name], self.tile, zeroed=False)
+            self.held[name] = Held(self.b, self.types[name], self.tile + 2 * self.spare, zeroed=False)
         for name in sorted(self.control):
             self.slots[name] = [self.b.alloca(llvm) for llvm in part_types(self.types[name])]
+        if not self.layout.streaming:
+            self.asks = self._moves_much()
         super().write()
 
     # --- what is the same for all columns --------------------------------------------------------------------------
@@ -182,25 +231,132 @@ class WalkNest(PartNest):
             known[name] = (kind, tuple(self.b.read_slot(slot, llvm, varying=False) for slot, llvm in pairs))
         return known
 
+    # --- columns -----------------------------------------------------------------------------------------------------
+
     def _columns(self, run: Body, row: Row, start: str, end: Value) -> None:
         """A stretch of statements over the columns of a tile."""
         if not run:
             return
-        wanted, written = names_in(run), _written(run)
-        fresh = {stmt.name for stmt in run if isinstance(stmt, Declare)}
-        read = sorted((self.shared & wanted) - fresh)
-        kept = sorted(self.shared & written)
-        uniform = self._uniform(wanted)
+        wanted, fresh = names_in(run), {stmt.name for stmt in run if isinstance(stmt, Declare)}
+        read, kept = (self.shared & wanted) - fresh, self.shared & _written(run)
+        ahead = tuple(self._ahead(run, row))
+        if self.layout.streaming:
+            self._fetch_ends([each for each in ahead if each.to_write], start, end)
+            ahead = tuple(each for each in ahead if not each.to_write)
+        self.stretch = Stretch(run, start, self._uniform(wanted), tuple(sorted(read)), tuple(sorted(kept)), ahead)
+        super()._row(row, start, end.text)
 
-        def at(position: str, lanes: Lanes) -> None:
-            lane = self.b.let(f"sub i64 {position}, {start}")
-            known = {**uniform, **{name: (self.types[name], self.held[name].read(lane)) for name in read}}
-            values = [Local(name, self.types[name]) for name in kept]
-            found = self._part(CellSite(self, row, position), lanes, run, known, values)
-            for name, value in zip(kept, found, strict=True):
-                self.held[name].write(lane, value)
+    def _body(self, site: Site, lanes: Lanes, part: Program | None = None) -> None:
+        """One vector of columns."""
+        assert part is None, "walks have no parts"
+        b, stretch = self.b, self.stretch
+        lane = b.let(f"sub i64 {site.position}, {stretch.start}")
+        if self.spare:
+            lane = b.let(f"add i64 {lane}, {self.spare}")
+        known = {name: (self.types[name], self.held[name].read(lane)) for name in stretch.read}
+        here = ColumnSite(self, site.row, site.position, site.streaming)
+        values = [Local(name, self.types[name]) for name in stretch.kept]
+        found = self._part(here, lanes, stretch.body, {**stretch.known, **known}, values)
+        if b.lanes == self.width:
+            self._fetch(site.position)
+        for name, value in zip(stretch.kept, found, strict=True):
+            self.held[name].write(lane, value)
 
-        self._in_vectors(Value("i64", start), end, at)
+    # --- what comes next ---------------------------------------------------------------------------------------------
+
+    def _ahead(self, run: Body, row: Row) -> Iterator[Ahead]:
+        """The rows to ask for: the columns of a tile are often too few for processors to see that a row goes on."""
+        b, far = self.b, _FAR_AHEAD if self.layout.streaming else _AHEAD
+        for place, to_write in self._again(run).items():
+            (axis,), nbytes = place.axes, self.arrays[place.param].dtype.nbytes
+            rows = b.binary("mul", self.arguments.number("stride", place.param, axis), integer(far))
+            address = self._once(row, "0", place)
+            yield Ahead(b.let(f"getelementptr i8, ptr {address.text}, i64 {rows.text}"), nbytes, to_write)
+
+    def _moves_much(self) -> Value:
+        """Whether the places of a walk, from the first row to the last, are more than caches near a processor hold."""
+        b, total = self.b, integer(0)
+        axes = {place.param: place.axes[0] for place in self._again(self.program.body)}
+        _, (count,) = self._scalars()[AXIS]
+        for name, axis in sorted(axes.items()):
+            nbytes = b.binary("mul", self.arguments.number("stride", name, axis), count)
+            total = b.binary("add", total, b.intrinsic("smax", nbytes, b.binary("sub", integer(0), nbytes)))
+        return b.compare("icmp sgt", total, integer(_MUCH))
+
+    def _again(self, body: Body) -> dict[Moved, bool]:
+        """Places that loops move to other rows, and whether they are written."""
+        places = _places(body).items()
+        return {each: stored for each, stored in places if isinstance(each, Moved) and self._comes_again(each)}
+
+    def _comes_again(self, place: Moved) -> bool:
+        """Whether a loop moves the place to other rows, and a vector of it is at least half a line."""
+        wide = self.width * self.arrays[place.param].dtype.nbytes >= LINE // 2
+        apart = len(place.axes) == 1 and self.layout.step(place.param)[place.axes[0]] is Step.ANY
+        moves = bool(names_of(place.distances)) and self._is_uniform(place)
+        return wide and apart and moves and self.inner[place.param] is Step.UNIT
+
+    def _is_uniform(self, place: Place) -> bool:
+        """Whether all columns are equally far from their places."""
+        return names_of([place]) <= self.control | self._scalars().keys()
+
+    def _fetch(self, position: str) -> None:
+        """Ask for a vector of each of the rows."""
+        b, ask, asked = self.b, self.b.label("ask"), self.b.label("asked")
+        if not self.stretch.ahead:
+            return
+        if self.asks is not None:
+            b.fork(self.asks, ask, asked)
+            b.place(ask)
+        for each in self.stretch.ahead:
+            at = b.let(f"getelementptr [{each.nbytes} x i8], ptr {each.address}, i64 {position}")
+            for line in range(0, self.width * each.nbytes, LINE):
+                fetch(b, b.let(f"getelementptr i8, ptr {at}, i64 {line}"), to_write=each.to_write)
+        if self.asks is not None:
+            b.jump(asked)
+            b.place(asked)
+
+    def _fetch_ends(self, rows: Iterable[Ahead], start: str, end: Value) -> None:
+        """Ask for the lines that are shared with other tiles, the only ones that do not go around the caches."""
+        b = self.b
+        for each in rows:
+            for column in (start, b.binary("sub", end, integer(1)).text):
+                at = b.let(f"getelementptr [{each.nbytes} x i8], ptr {each.address}, i64 {column}")
+                fetch(b, at, to_write=True)
+
+    # --- around the caches -------------------------------------------------------------------------------------------
+
+    def _outputs(self) -> list[tuple[str, DType]]:
+        """Those that the current stretch stores."""
+        return [(place.param, self.arrays[place.param].dtype) for place in self._stored()]
+
+    def _stored(self) -> list[Place]:
+        return [place for place, is_stored in _places(self.stretch.body).items() if is_stored]
+
+    def _streaming(self, row: Row, start: str, end: str) -> tuple[Row, Value] | None:
+        """As for elements in place, if the stretch stores one row of each output."""
+        stored = self._stored()
+        names = {place.param for place in stored}
+        if len(names) < len(stored) or not all(map(self._is_uniform, stored)):
+            return None
+        addresses = {place.param: self._once(row, "0", place) for place in stored}
+        found = super()._streaming(replace(row, addresses={**row.addresses, **addresses}), start, end)
+        return found and (replace(row, streams=found[0].streams), found[1])
+
+    def _partial(self, row: Row, slot: str, count_slot: str) -> None:
+        """Before the first line of outputs, the last lanes of a vector: its store then touches no line of the next."""
+        if not self.spare or self.tail != "masked":
+            super()._partial(row, slot, count_slot)
+            return
+        b = self.b
+        position, count = (b.read_slot(each, "i64", varying=False) for each in (slot, count_slot))
+        end, before = b.binary("add", position, count), b.binary("sub", integer(self.width), count)
+        is_first = b.compare("icmp eq", position, Value("i64", self.stretch.start))
+        skipped = b.cast("trunc", b.select(is_first, before, integer(0)), "i32")
+        lane = b.binary("sub", Value("i32", b.iota("i32"), varying=True), skipped)
+        mask = b.compare("icmp ult", lane, b.cast("trunc", count, "i32"))
+        first = b.select(is_first, b.binary("sub", position, before), position)
+        self._body(Site(self, row, first.text), Lanes(mask, occupied=True))
+        b.write_slot(slot, end, varying=False)
 
 
 def names_of(roots: Iterable[Expr]) -> set[str]:
@@ -215,6 +371,18 @@ def names_in(body: Body) -> set[str]:
 
 def _written(body: Body) -> set[str]:
     return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | Assign | SetField)}
+
+
+def _places(body: Body) -> dict[Place, bool]:
+    """Elements that statements load or store, and whether they store them."""
+    found: dict[Place, bool] = {}
+    for stmt in statements(body):
+        for expr in expressions(operands(stmt)):
+            if isinstance(expr, Place):
+                found.setdefault(expr, False)
+        if isinstance(stmt, Store) and isinstance(stmt.pointer, Place):
+            found[stmt.pointer] = True
+    return found
 
 
 def _types(body: Body) -> Iterator[tuple[str, Type]]:
