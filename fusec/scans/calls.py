@@ -36,6 +36,7 @@ ROWS_PER_THREAD = 4  # rows that let threads end together
 COLUMNS_PER_THREAD = 64  # columns that are worth a thread of their own
 TOGETHER = 1024  # columns that a thread takes side by side, at most about
 UNIT = 16  # columns that a vector takes, or a part of it
+LEAST_STRIPES = 1 << 18  # elements in columns that threads share
 LEAST_BLOCKS = 2  # of a chain
 LEAST = 1 << 16  # elements that one thread scans sooner than others wake up
 
@@ -188,7 +189,7 @@ def _compiled(kernel: Scanning, bound: Bound, steps: Sequence[Step]) -> tuple[tu
     found = []
     for step in steps:
         executable = pipeline.executable(kernel.scan, bound.request, step.form)
-        together = 1 if step.form.is_last else side_by_side(step.positions, thread_count())
+        together = 1 if step.form.is_last else side_by_side(step, thread_count())
         executable = engine.with_grain(executable, step.elements, together)
         known = {AXIS: step.extent, NUMBER: 0, COUNT: 0}
         found.append((step, executable, arrange(executable.kernel, step, step.space, bound.raw, known)))
@@ -213,8 +214,14 @@ def machine_of(threads: int) -> Machine:
     return Machine(threads * ROWS_PER_THREAD, threads * COLUMNS_PER_THREAD, LEAST, chain=LEAST_BLOCKS)
 
 
-def side_by_side(positions: int, threads: int) -> int:
-    """How many columns a thread should take at a time: whole lines of bytes, so that all threads end together."""
+def side_by_side(step: Step, threads: int) -> int:
+    """How many columns a thread should take at a time: whole lines of bytes, so that all threads end together.
+
+    All of them where a cache holds everything: rows that do not begin their lines share some at the edges of stripes.
+    """
+    positions = step.positions
+    if positions * step.elements < LEAST_STRIPES:
+        return positions
     rounds = -(-positions // (threads * TOGETHER))
     return -(-positions // (rounds * threads * UNIT)) * UNIT
 

@@ -7,8 +7,9 @@ kernels.
 from __future__ import annotations
 
 import ctypes
+import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from fusec.dtypes import INT64
@@ -96,10 +97,14 @@ class Description:
         """Where the words are."""
         return self.words.buffer_info()[0]
 
-    def __del__(self) -> None:
-        spare = self.words[HEAD.index("spare")]
-        if spare:
-            self._free(ctypes.c_int64.from_address(spare - 8).value)
+    def __del__(
+        self,
+        is_finalizing: Callable[[], bool] = sys.is_finalizing,
+        word: type[ctypes.c_int64] = ctypes.c_int64,
+        at: int = HEAD.index("spare"),
+    ) -> None:
+        if not is_finalizing() and self.words[at]:  # by then, this module's own names may be gone
+            self._free(word.from_address(self.words[at] - 8).value)
 
 
 @dataclass(frozen=True, eq=False)
