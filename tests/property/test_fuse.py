@@ -11,6 +11,7 @@ import fusec
 from tests.property.array_programs import arrays, copies, programs, run
 
 CALM = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+EXTREMES = {id(each) for each in (np.maximum, np.minimum, np.fmax, np.fmin, np.clip, np.max, np.min)}
 arguments = st.lists(arrays(), min_size=1, max_size=3)
 
 
@@ -25,6 +26,8 @@ def check(program: Any, given_arrays: Any) -> None:
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
         numbers = ~np.isnan(theirs)
+        if any(EXTREMES.intersection(map(id, step)) for step in program):
+            numbers &= theirs != 0  # NumPy leaves open which of 0.0 and -0.0 is the greater, and machines differ
         if theirs.dtype.kind == "f":
             np.testing.assert_array_equal(np.signbit(ours)[numbers], np.signbit(theirs)[numbers])
 
