@@ -81,8 +81,9 @@ class Calls(Overloads):
             match self.lookup(callee.value):
                 case RawArray() as array:
                     return self._array_method(array.name, callee, node, ("size", "shape", "strides"))
-                case Indexer():
-                    return self._array_method("", callee, node, ("size", "shape", "get"))
+                case Indexer(size=size):
+                    found = self._array_method("", callee, node, ("size", "shape", "get"))
+                    return found if size is None else size
         if callee.name in ("real", "imag") and len(node.args) == 1:
             self._set_part(callee, node)
             return None

@@ -301,8 +301,8 @@ class Expressions(Calls):
             match self.lookup(node.value):
                 case RawArray(name=name) if node.name == "ndim":
                     return Query(name, "ndim", None, INT64)
-                case Indexer() if node.name == "ndim":
-                    return Query("", "ndim", None, INT64)
+                case Indexer(axes=axes) if node.name == "ndim":
+                    return Query("", "ndim", None, INT64) if axes is None else const(len(axes), INT64)
                 case RawArray() | Indexer():
                     raise NotAValue(f"'.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(node.span)
         if node.arrow:

@@ -33,7 +33,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of, whole_of
+from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, Reduction, Stage, parts_of, whole_of
 from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
 
@@ -114,7 +114,7 @@ def parse(
     for tree, takes, gives, further in (
         ((_returned(mapped),), inputs, (), INDEX_NAMES),
         ((_returned(reduced),), (), (), {"a", "b"}),
-        (post, (), outputs, {"a", "_out_ind", *(param.name for param in inputs)}),
+        (post, (), outputs, {"a", "_in_ind", "_out_ind", *(param.name for param in inputs)}),
         (() if start is None else (_returned(start),), (), (), ()),
     ):
         review(takes, gives, declarations, ((), tree, ()), frozenset(further), frozenset())
@@ -258,7 +258,9 @@ class _Lowering:
         stages = (Stage(stage.body, Accumulator(PART, self.type, stage.accumulator.value, combine.name)),)
         empty = self._empty(finish)
         functions = (*self.unit.emitted, combine)
-        params = tuple(self._param(param, raw) for param in self.text.params)
+        named = used((*stage.body, Return(stage.accumulator.value), *finish))
+        sizes = (ScalarParam(name, INT64) for name in (REDUCED, TOTALS) if name in named)
+        params = (*(self._param(param, raw) for param in self.text.params), *sizes)
         outputs = tuple(
             param
             for param in params
@@ -271,7 +273,8 @@ class _Lowering:
         """What happens for one element."""
         frame, raw = self._frame(), dict[str, RawArray]()
         symbols = frame.symbols[0]
-        symbols.update({"_in_ind": Indexer(), "_out_ind": Indexer(self.kept), "_J": Value(self._position())})
+        results = Indexer(self.kept, Local(TOTALS, INT64))
+        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": Value(self._position())})
         for param in self.text.inputs:
             dtype, reason = self.types[param.name], f"input '{param.name}'"
             if param.raw:
@@ -321,7 +324,9 @@ class _Lowering:
         frame = self._frame()
         head: list[Stmt] = [Declare(WHOLE, self.type, whole_of(_locals(TOTAL, self.type), self.type))]
         frame.symbols[0]["a"] = Variable(WHOLE, self.type)
-        frame.symbols[0]["_out_ind"] = Indexer(self.kept)
+        totals, covered = Local(TOTALS, INT64), Local(REDUCED, INT64)
+        frame.symbols[0]["_out_ind"] = Indexer(self.kept, totals)
+        frame.symbols[0]["_in_ind"] = Indexer((), apply("multiply", totals, covered))
         for param in self.text.inputs:
             if param.name in self.scalars and param.name != "a":  # which is the total here
                 frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
@@ -351,7 +356,7 @@ class _Lowering:
         except FusecError as problem:
             arrays = {param.name for param in self.text.inputs} - self.scalars
             if isinstance(problem.error, UnknownName) and problem.error.name in arrays:
-                sees = "the total a, inputs that are numbers, the outputs and _out_ind"
+                sees = "the total a, inputs that are numbers, the outputs, _out_ind and _in_ind.size()"
                 cure = f"post_map_expr sees {sees}; use elements of arrays in map_expr"
                 raise UnknownName(problem.error.name, cure).at(problem.span) from None
             raise

@@ -90,9 +90,10 @@ class RawArray:
 
 @dataclass(frozen=True)
 class Indexer:
-    """``_ind``, the iteration space. axes: those that it has; None for all."""
+    """``_ind``, the iteration space. axes: those that it has; None for all. size: its elements, if not the space's."""
 
     axes: tuple[int, ...] | None = None
+    size: Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,9 @@ COVERED = "_covered"
 REDUCED = "_reduced"
 """A scalar parameter (int64): the number of elements that make one total, over all axes that are reduced."""
 
+TOTALS = "_totals"
+"""A scalar parameter (int64): the number of totals."""
+
 
 # --- parts of a reduction as programs --------------------------------------------------------------------------
 #

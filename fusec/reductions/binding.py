@@ -14,7 +14,7 @@ from fusec.dtypes import DType
 from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
 from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, NothingToReduce, RowsTooLong
 from fusec.ir.loops import Query, Stmt
-from fusec.ir.reductions import chunk_of
+from fusec.ir.reductions import REDUCED, TOTALS, chunk_of
 from fusec.ir.walk import expressions, operands, statements
 from fusec.layouts import Shape, View
 from fusec.records import dataclass
@@ -68,6 +68,11 @@ class Bound:
     request: Request
     is_empty: bool
     read: frozenset[str]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers that kernels may ask for: elements of a total, and totals."""
+        return {REDUCED: self.count, TOTALS: prod(self.kept)}
 
 
 def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = None) -> Bound:

@@ -19,7 +19,6 @@ from fusec.errors.arguments import (
 from fusec.errors.reductions import WhereNotBool
 from fusec.forking import forks_wait
 from fusec.ir.loops import ScalarParam
-from fusec.ir.reductions import REDUCED
 from fusec.layouts import Shape, View
 from fusec.modes import usual
 from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
@@ -226,7 +225,7 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase) -> Step:
     elements = max(1, phase.extents[phase.axis] // phase.chunks)
     together = 1 if phase.is_last else TOGETHER if phase.role in ("whole", "first") else TOGETHER_AGAIN
     executable = engine.with_grain(executable, elements, together)
-    arguments = arrange(executable.kernel, phase, phase.extents, bound.raw, {REDUCED: bound.count})
+    arguments = arrange(executable.kernel, phase, phase.extents, bound.raw, bound.sizes)
     return Step(phase, executable, arguments)
 
 
@@ -307,7 +306,7 @@ def empty_totals(
     arrays = {param.name: np.zeros(shape, bound.types[param.name].numpy) for param in kernel.out_params}
     for array, each in zip(arrays.values(), held or (), strict=False):
         array[...] = each.reshape(shape)
-    numbers = {**values, REDUCED: bound.count}
+    numbers = {**values, **bound.sizes}
     scalars = {param.name: numbers[param.name] for param in empty.params if isinstance(param, ScalarParam)}
     interpret(expand(empty), arrays, scalars, shape)
     return [each.reshape(bound.kept) if each.shape else each for each in arrays.values()]

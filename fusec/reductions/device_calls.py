@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fusec import cache, debug, device_calls, forking, layouts, pipeline
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
-from fusec.ir.reductions import AXIS, REDUCED
+from fusec.ir.reductions import AXIS
 from fusec.layouts import View
 from fusec.modes import usual
 from fusec.operands import is_number, may_overlap
@@ -245,7 +245,7 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Se
     arch = cuda.device(device).arch
     with forking.lock, usual():  # one thread compiles, the others wait
         module = _module(kernel.definition, bound.request, phase.kind, arch)
-    known = {AXIS: phase.extents[phase.axis], REDUCED: bound.count}
+    known = {AXIS: phase.extents[phase.axis], **bound.sizes}
     arguments = arrange(module.kernel, phase, phase.threads, bound.raw, known)
     threads = prod(phase.threads)
     return Step(module, arguments, cuda.Launcher(module, threads, device), threads, tuple(between))

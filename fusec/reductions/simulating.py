@@ -14,7 +14,7 @@ from fusec.errors.arguments import CannotSimulate
 from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam, Element, Load, Query
-from fusec.ir.reductions import REDUCED, Reduction, Stage, chunk_of
+from fusec.ir.reductions import Reduction, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
 from fusec.modes import usual
 from fusec.operands import dtype_of, is_foreign, view_of
@@ -83,7 +83,7 @@ def _run(kernel: Reducing, bound: Bound, call: Call, outputs: Sequence[Array]) -
             for stored, given, dtype in bound.partials:
                 memory[stored] = made[given] = np.zeros(phase.space, dtype.numpy)
         reduction = pipeline.prepared(kernel.definition, bound.request, phase)
-        scalars = {**call.values, REDUCED: bound.count}
+        scalars = {**call.values, **bound.sizes}
         _run_phase(_placed(reduction, phase.extents), phase, memory, scalars)
         memory |= made
 

@@ -80,3 +80,25 @@ def test_explain_counts_kernels_and_bytes(kernel):
 def test_options_are_a_tuple_of_texts(make):
     with pytest.raises(fusec.FusecTypeError, match="must be a tuple of texts, not str"):
         make("T x", "T y", "x", "a + b", "y = a", "0", options="-DN=3")
+
+
+def test_sizes_of_indexers_are_those_of_the_arguments_and_of_the_result():
+    """In map_expr and in post_map_expr, in reductions of one kernel and of several."""
+    mean = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a / (_in_ind.size() / _out_ind.size())", "0", "mean")
+    sizes = fusec.ReductionKernel(
+        "T x", "int64 y, int64 z, int32 n, int32 m", "_in_ind.size() * 1000000 + _out_ind.size()", "max(a, b)",
+        "y = a; z = _out_ind.size(); n = _out_ind.ndim; m = _in_ind.size()", "0", "sizes", "long long",
+    )  # fmt: skip
+    for shape, axis in (((3, 4), 0), ((300, 4), 0), ((4, 9000), 1), ((5, 6, 7), (0, 2)), ((5, 6, 7), None)):
+        x = np.random.default_rng(0).normal(size=shape).astype("f4")
+        expected = x.mean(axis=axis, dtype="f8")
+        for _ in range(3):
+            np.testing.assert_allclose(mean(x, axis=axis), expected, rtol=1e-4, atol=1e-6)
+            y, z, n, m = sizes(x, axis=axis, keepdims=True)
+            assert (y == x.size * 1000000 + expected.size).all()
+            assert (z == expected.size).all()
+            assert (n == expected.ndim).all()
+            assert (m == x.size).all()
+    np.testing.assert_array_equal(mean(np.zeros((0, 2), "f4"), axis=0), [np.nan, np.nan])
+    with pytest.raises(FusecError, match="_in_ind"):
+        fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = _in_ind.get()[0]", "0")(np.ones(3))
