@@ -52,12 +52,11 @@ class Signature:
     def bind(self, dtypes: Sequence[DType | None]) -> dict[str, DType]:
         """Parameter name -> dtype, from the dtypes of the arguments (None: a number, or an output not given).
 
-        Outputs are looked at first, then inputs, as CuPy does; numbers take the type of their parameter.
-        Raises TypeMismatch if two disagree, PlaceholderUnbound if nothing fixes a placeholder.
+        Inputs are looked at first, so that an output which they do not fit is what is wrong; numbers take the type of
+        their parameter. Raises TypeMismatch if two disagree, PlaceholderUnbound if nothing fixes a placeholder.
         """
         bound: dict[str, tuple[DType, str]] = {}
-        given = list(zip(self.params, dtypes, strict=True))
-        for param, dtype in given[len(self.inputs) :] + given[: len(self.inputs)]:
+        for param, dtype in zip(self.params, dtypes, strict=True):
             if dtype is not None:
                 self._bind_one(param, dtype, bound)
         for param in self.params:
@@ -76,6 +75,8 @@ class Signature:
         if known != dtype:
             reason = f"'{by}' has made {param.type_name} {known}"
             cure = self._cure(param, known)
+            if param in self.outputs and any(each.name == by for each in self.inputs):
+                cure += f", or convert the inputs first, e.g. {by}.astype('{dtype}')"
             raise TypeMismatch(self.name, param.name, dtype.name, known.name, reason, cure, f" {param.type_name}").at()
 
     def _cure(self, param: Parameter, expected: DType) -> str:

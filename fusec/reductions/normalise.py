@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from fusec import dtypes
-from fusec.dtypes import FLOAT64, INT64, DType, compute_type
-from fusec.errors.arguments import UnsupportedDtype
+from fusec.dtypes import FLOAT64, INT64, DType, compute_type, promote
+from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.math.value import Value, sqrt, unary
-from fusec.operands import cure_for
+from fusec.operands import cure_for, is_number
 from fusec.planned import briefly
 from fusec.reductions.arguments import array_of
 from fusec.reductions.binding import Axis
 from fusec.reductions.graph_kernels import GraphKernel
 
 __all__ = ["layer_norm", "log_softmax", "softmax"]
+
+Scale = np.dtype[Any] | Literal["number"] | None  # of weight or bias: of an array, a number, or nothing
 
 
 @briefly
@@ -49,10 +51,11 @@ def layer_norm(
 ) -> object:
     """Each row with mean 0 and variance 1, times weight, plus bias: (x - mean) / sqrt(var + eps) * weight + bias.
 
-    weight, bias: arrays of the dtype of x that broadcast against it, or None. axis: what makes a row.
+    weight, bias: arrays that broadcast against x, numbers, or None; of dtypes that the one computed in holds, float32
+    for x of float32 and narrower floats, else float64. axis: what makes a row. Raises TypeMismatch for wider ones.
     """
     given, array = array_of(x, "layer_norm")
-    kernel = layer_norm_kernel(array.dtype, scales=weight is not None, shifts=bias is not None)
+    kernel = layer_norm_kernel(array.dtype, _scale_of(weight, "weight"), _scale_of(bias, "bias"))
     further = tuple(each for each in (weight, bias) if each is not None)
     return kernel(given, *further, eps, axis=axis, out=out)
 
@@ -78,8 +81,8 @@ def log_softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
     return GraphKernel(Graph("log_softmax", (source,), (("y", result.to(kind).expr),)))
 
 
-@lru_cache(64)
-def layer_norm_kernel(given: np.dtype[Any], *, scales: bool, shifts: bool) -> GraphKernel:
+@lru_cache(256)
+def layer_norm_kernel(given: np.dtype[Any], weight: Scale = None, bias: Scale = None) -> GraphKernel:
     """The kernel of layer_norm; its inputs are x, weight and bias if there are, and eps."""
     source, x, kind = _input(given, "layer_norm")
     count = Value(Count(INT64)).to(x.dtype)
@@ -87,9 +90,9 @@ def layer_norm_kernel(given: np.dtype[Any], *, scales: bool, shifts: bool) -> Gr
     eps = Input("eps", x.dtype)
     result = far * (1.0 / sqrt(_total("add", far * far) / count + Value(eps)))
     inputs = [source]
-    for name, wanted in (("weight", scales), ("bias", shifts)):
-        if wanted:
-            inputs.append(Input(name, source.type))
+    for name, scale in (("weight", weight), ("bias", bias)):
+        if scale is not None:
+            inputs.append(Input(name, _held(scale, name, source.type, x.dtype)))
             value = Value(inputs[-1]).to(x.dtype)
             result = result * value if name == "weight" else result + value
     return GraphKernel(Graph("layer_norm", (*inputs, eps), (("y", result.to(kind).expr),)))
@@ -105,6 +108,35 @@ def _input(given: np.dtype[Any], name: str) -> tuple[Input, Value, DType]:
     kind = row if row.is_float else FLOAT64
     source = Input("x", row)
     return source, Value(source).to(compute_type(kind)), kind
+
+
+def _scale_of(value: object, name: str) -> Scale:
+    """What the kernel needs to know of weight or bias. Raises UnsupportedArgument."""
+    if value is None:
+        return None
+    if is_number(value):
+        return "number"
+    if isinstance(value, tuple):
+        raise UnsupportedArgument("layer_norm", name, "tuple", "axis is the keyword axis=, not an argument here").at()
+    if isinstance(value, list):
+        raise UnsupportedArgument("layer_norm", name, "list").at()
+    return array_of(value, "layer_norm", name)[1].dtype
+
+
+def _held(scale: np.dtype[Any] | Literal["number"], name: str, row: DType, computed: DType) -> DType:
+    """The dtype of weight or bias. Raises UnsupportedDtype, NotReducible, and TypeMismatch for one that is too wide."""
+    if scale == "number":
+        return computed
+    found = dtypes.from_numpy(scale)
+    if found is None:
+        raise UnsupportedDtype("layer_norm", name, str(scale), cure_for(scale)).at()
+    if found.is_complex:
+        raise NotReducible("layer_norm", found.name, f"{name} must be real; pass {name}.real").at()
+    if promote(found, computed) != computed:
+        reason = f"x of {row} is computed in {computed}, which does not hold it"
+        cure = f"convert it first, e.g. {name}.astype('{computed}')"
+        raise TypeMismatch("layer_norm", name, found.name, computed.name, reason, cure).at()
+    return found
 
 
 def _total(op: str, value: Value) -> Value:

@@ -141,11 +141,56 @@ def test_layer_norm_scales_and_shifts():
     np.testing.assert_allclose(fusec.layer_norm(x), plain, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(fusec.layer_norm(x, weight), plain * weight, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(fusec.layer_norm(x, weight, bias), plain * weight + bias, rtol=1e-4, atol=1e-4)
-    assert len(layer_norm_kernel(F32, scales=True, shifts=True).graph.inputs) == 4
+    assert len(layer_norm_kernel(F32, F32, F32).graph.inputs) == 4
     half = x.astype("f2")
     np.testing.assert_allclose(fusec.layer_norm(half), plain, rtol=1e-2, atol=1e-2)
     np.testing.assert_allclose(np.exp(fusec.log_softmax(x)), special.softmax(wide, 1), rtol=1e-5)
     assert fusec.softmax(np.arange(4)).dtype == np.float64
+
+
+@pytest.mark.parametrize(("given", "computed", "scale"), [
+    ("f2", "f4", "f4"), ("f2", "f4", "f2"), ("f4", "f4", "i2"), ("f4", "f4", "?"), ("u1", "f8", "f8"),
+    ("i8", "f8", "u8"), ("f8", "f8", "f4"),
+])  # fmt: skip
+def test_weight_and_bias_are_converted_to_what_is_computed_in(given, computed, scale):
+    x, weight, bias = (
+        abs(8 * rows(*shape)).astype(dtype) for shape, dtype in [((3, 40), given), ((40,), scale), ((40,), scale)]
+    )
+    found = fusec.layer_norm(x, weight, bias)
+    wanted = fusec.layer_norm(x.astype(computed), weight.astype(computed), bias.astype(computed))
+    assert found.dtype == (given if given[0] == "f" else "f8")
+    assert found.tobytes() == wanted.astype(found.dtype).tobytes()
+
+
+def test_weight_may_be_wider_than_rows_of_several_chunks():
+    x, weight = rows(2, 9000).astype("f2"), rows(9000)
+    wide = x.astype("f8")
+    plain = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(fusec.layer_norm(x, weight), plain * weight, rtol=1e-3, atol=1e-5)
+
+
+def test_weight_and_bias_beyond_what_is_computed_in_are_refused():
+    x, weight = rows(3, 4), np.ones(4)
+    for dtype in ("f2", "f4"):
+        with pytest.raises(TypeError, match=r"has dtype float64.*\n.*bias\.astype\('float32'\)"):
+            fusec.layer_norm(x.astype(dtype), None, weight)
+    with pytest.raises(TypeError, match=r"parameter 'weight' .* has dtype int32.*\n.*weight\.astype\('float32'\)"):
+        fusec.layer_norm(x, weight.astype("i4"))
+    with pytest.raises(TypeError, match=r"weight\.real"):
+        fusec.layer_norm(x, weight.astype("c8"))
+    with pytest.raises(TypeError, match=r"byte order is foreign"):
+        fusec.layer_norm(x, weight.astype(">f4"))
+
+
+def test_numbers_scale_and_shift_whatever_the_dtype():
+    x = np.arange(12, dtype="u1").reshape(3, 4)
+    expected = fusec.layer_norm(x, np.full(4, 2.5), np.full(4, -0.5))
+    assert fusec.layer_norm(x, 2.5, -0.5).tobytes() == expected.tobytes()
+
+
+def test_an_axis_in_the_place_of_weight_is_told():
+    with pytest.raises(TypeError, match="axis is the keyword axis="):
+        fusec.layer_norm(rows(2, 3, 4), (1, 2))
 
 
 def test_repeated_calls_give_what_the_first_gave():

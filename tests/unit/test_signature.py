@@ -1,4 +1,4 @@
-"""Laws of type binding: outputs first, placeholders agree, numbers take no part."""
+"""Laws of type binding: inputs first, placeholders agree, numbers take no part."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SIGNATURE = Signature(
 )
 
 
-def test_outputs_bind_before_inputs():
+def test_outputs_bind_what_inputs_leave_open():
     bound = SIGNATURE.bind([None, None, None, FLOAT32, FLOAT64])
     assert bound == {"a": FLOAT32, "x": FLOAT32, "k": INT32, "z": FLOAT32, "w": FLOAT64}
 
@@ -26,6 +26,21 @@ def test_a_mismatch_names_parameter_dtypes_and_reason():
     assert "'a' has made T float32" in str(caught.value)
     with pytest.raises(TypeError, match=r"Type is mismatched\. k float64 int32"):
         SIGNATURE.bind([FLOAT32, FLOAT32, FLOAT64, None, FLOAT32])
+
+
+def test_an_output_that_the_inputs_do_not_fit_is_what_is_wrong():
+    with pytest.raises(FusecTypeError, match=r"Type is mismatched. z float64 float32 T") as caught:
+        SIGNATURE.bind([None, FLOAT32, None, FLOAT64, FLOAT32])
+    cure = "hint: pass an array of float32, or convert the inputs first, e.g. x.astype('float64')"
+    assert str(caught.value).endswith(cure)
+    assert "'x' has made T float32" in str(caught.value)
+
+
+def test_outputs_that_disagree_are_not_cured_by_a_conversion():
+    twice = Signature("twice", (), (Parameter("y", "T", None), Parameter("z", "T", None)))
+    with pytest.raises(FusecTypeError, match=r"Type is mismatched. z float64 float32 T") as caught:
+        twice.bind([FLOAT32, FLOAT64])
+    assert str(caught.value).endswith("hint: pass an array of float32")
 
 
 def test_a_placeholder_only_in_outputs_needs_the_output():
