@@ -25,7 +25,7 @@ from typing import Any
 from fusec import pipeline
 from fusec.diagnostics import did_you_mean
 from fusec.errors.base import FusecError, UserError
-from fusec.errors.files import BadKernelTable, NoKernels, NotToml
+from fusec.errors.files import BadKernelTable, NoKernels, NotToml, UnknownTable
 from fusec.records import dataclass
 from fusec.source import SourceFile, Span
 
@@ -65,16 +65,33 @@ class KernelEntry:
 
 
 def read(path: Path) -> tuple[SourceFile, list[KernelEntry]]:
-    """The file and its kernels in order. Raises NotToml, NoKernels or BadKernelTable, and OSError."""
+    """The file and its kernels in order. Raises NotToml, UnknownTable, NoKernels or BadKernelTable, and
+    OSError.
+    """
     file = SourceFile(str(path), path.read_text())
     try:
         document = tomllib.loads(file.text)
     except tomllib.TOMLDecodeError as error:
         raise NotToml(str(error)).at(_span_of_decode_error(file, str(error))) from error
-    groups = [(kind, tables) for kind, tables in document.items() if kind in KEYS and isinstance(tables, dict)]
-    if not any(tables for _, tables in groups):
+    for kind, tables in document.items():
+        _check_table(file, kind, tables)
+    if not any(document.values()):
         raise NoKernels(str(path)).at(Span(file, 0, 0))
-    return file, [_entry(file, kind, name, table) for kind, tables in groups for name, table in tables.items()]
+    return file, [
+        _entry(file, kind, name, table) for kind, tables in document.items() for name, table in tables.items()
+    ]
+
+
+def _check_table(file: SourceFile, kind: str, tables: object) -> None:
+    """Raise UnknownTable for what is no table of kernels."""
+    problem = ""
+    if kind not in KEYS:
+        cure = did_you_mean(kind, KEYS)
+        problem = f"unknown {'table' if isinstance(tables, dict) else 'key'} '{kind}'{', ' + cure if cure else ''}"
+    elif not isinstance(tables, dict):
+        problem = f"'{kind}' is not a table of kernels by their names"
+    if problem:
+        raise UnknownTable(problem).at(_span_of_top(file, kind))
 
 
 def _entry(file: SourceFile, kind: str, name: str, table: object) -> KernelEntry:
@@ -128,6 +145,13 @@ def _are_integers(value: object, *, or_one: bool = False) -> bool:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _span_of_top(file: SourceFile, name: str) -> Span:
+    """A name of the top level where a table of it starts, or it is assigned; else its first mention."""
+    head = re.search(rf"""^[ \t]*(?:\[+[ \t]*)?["']?({re.escape(name)})["']?[ \t]*[].=]""", file.text, re.MULTILINE)
+    start = head.start(1) if head else max(0, file.text.find(name))
+    return Span(file, start, start + len(name))
 
 
 def _span_of_key(file: SourceFile, name: str, key: str) -> Span:

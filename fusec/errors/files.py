@@ -61,3 +61,12 @@ class BadDecorator(UserError):
     hint: ClassVar[str] = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
     kernel: str
     problem: str
+
+
+class UnknownTable(UserError):
+    """Something at the top level of a kernel file that is no table of kernels."""
+
+    code: ClassVar[str] = "F405"
+    message: ClassVar[str] = "{problem}"
+    hint: ClassVar[str] = "a kernel file holds tables [kernel.NAME], [reduction.NAME] and [scan.NAME], and nothing else"
+    problem: str

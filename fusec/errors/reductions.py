@@ -37,10 +37,12 @@ class AxisNotInteger(UserError):
     """An axis that is no integer."""
 
     code: ClassVar[str] = "F242"
-    message: ClassVar[str] = "axis must be None, an integer or a tuple of integers, not {given}"
-    hint: ClassVar[str] = "axis=None reduces all axes, axis=() none of them"
+    message: ClassVar[str] = "axis must be {wanted}, not {given}"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     given: str
+    wanted: str = "None, an integer or a tuple of integers"
+    cure: str = "axis=None reduces all axes, axis=() none of them"
 
 
 class NothingToReduce(UserError):
@@ -188,3 +190,26 @@ class ContractedAxis(UserError):
     axis: int
     problem: str
     cure: str
+
+
+class CorrectionTwice(UserError):
+    """A variance's correction by both of its names."""
+
+    code: ClassVar[str] = "F259"
+    message: ClassVar[str] = "'{name}' got correction= and ddof=, which are two names of one thing"
+    hint: ClassVar[str] = "pass one of them; ddof is NumPy's older name"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+
+
+class UnknownOrder(UserError):
+    """An order of a norm that is no number."""
+
+    code: ClassVar[str] = "F247"
+    message: ClassVar[str] = "ord= of 'norm' must be a real number, inf or -inf, not {given}"
+    hint: ClassVar[str] = (
+        "0 counts elements that are not zero, 1 sums absolute values, 2 is the root of the sum of squares ('fro' of a"
+        " matrix), inf and -inf are the greatest and the least absolute value, any other p the p-th root of a sum"
+    )
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    given: str

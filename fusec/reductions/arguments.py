@@ -16,6 +16,7 @@ from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
     AxisOutOfBounds,
     ContractedAxis,
+    CorrectionTwice,
     KeepdimsNotBool,
     NoPosition,
     NotOneAxis,
@@ -118,14 +119,14 @@ def _number(value: Given, name: str, keyword: str, *, needed: bool = False) -> G
 
 
 def corrected(name: str, correction: float, ddof: float | None, unknown: Mapping[str, object]) -> float:
-    """What the number of elements is reduced by, under either name. Raises UnknownKeyword for both, and for others."""
+    """What the number of elements is reduced by, under either name. Raises CorrectionTwice, and UnknownKeyword."""
     for keyword in unknown:
         takes = "a call takes axis=, dtype=, out=, correction=, ddof=, keepdims= and where="
         raise UnknownKeyword(name, keyword, takes).at()
     if ddof is None:
         return correction
     if correction != 0:
-        raise UnknownKeyword(name, "ddof", "it is the older name of correction=: pass one of them").at()
+        raise CorrectionTwice(name).at()
     return ddof
 
 

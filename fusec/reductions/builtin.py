@@ -7,6 +7,8 @@ of functions named nan...; these give nan where no number is left.
 
 from __future__ import annotations
 
+from fusec.errors.reductions import UnknownOrder
+from fusec.operands import is_number
 from fusec.planned import briefly
 from fusec.reductions import arguments, choosing
 from fusec.reductions.arguments import Dtype, Number
@@ -384,8 +386,10 @@ def norm(
     """A vector's norm: the `ord`-th root of the sum of absolute values to the power `ord`.
 
     ord: inf for the greatest absolute value, -inf for the least, 0 to count elements that are not zero. Squares are
-    summed as they are: they overflow beyond the root of the largest number.
+    summed as they are: they overflow beyond the root of the largest number. Raises UnknownOrder.
     """
+    if isinstance(ord, complex) or not is_number(ord):
+        raise UnknownOrder(repr(ord)).at()
     given, array = arguments.array_of(x, "norm")
     kernel = choosing.norm(ord, array.dtype, arguments.named(dtype), arguments.dtype_of(out))
     numbers = () if ord in choosing.NORMS else (ord,)

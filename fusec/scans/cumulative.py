@@ -10,11 +10,13 @@ from functools import lru_cache
 
 from fusec import forking
 from fusec.dtypes import BOOL, FLOAT64, DType, compute_type
+from fusec.errors import FusecError
+from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
 from fusec.operands import Array, wrapper_of
 from fusec.planned import briefly
 from fusec.reductions.arguments import Dtype, array_of, dtype_of, named
-from fusec.reductions.binding import normalised
+from fusec.reductions.binding import normalised, plain_axis
 from fusec.reductions.choosing import WIDE, Asked, Given, asked, ordered, row_of
 from fusec.reductions.kernels import is_on_device
 from fusec.scans import calls
@@ -79,21 +81,21 @@ def cumulative_prod(
 def cummax(x: object, axis: int | None = None, out: object = None) -> object:
     """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``; axis as for `cumsum`."""
     given, array = _flat(x, axis, "cummax")
-    return _extreme("cummax", array.dtype)(given, axis=-1 if axis is None else axis, out=out)
+    return _extreme("cummax", array.dtype)(given, axis=_along(axis), out=out)
 
 
 @briefly
 def cummin(x: object, axis: int | None = None, out: object = None) -> object:
     """The least of all elements up to each one; arguments as for `cummax`."""
     given, array = _flat(x, axis, "cummin")
-    return _extreme("cummin", array.dtype)(given, axis=-1 if axis is None else axis, out=out)
+    return _extreme("cummin", array.dtype)(given, axis=_along(axis), out=out)
 
 
 @briefly
 def logcumsumexp(x: object, axis: int | None = None, out: object = None) -> object:
     """The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."""
     given, array = _flat(x, axis, "logcumsumexp")
-    return _powers(array.dtype)(given, axis=-1 if axis is None else axis, out=out)
+    return _powers(array.dtype)(given, axis=_along(axis), out=out)
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
@@ -105,6 +107,16 @@ def _flat(x: object, axis: int | None, name: str) -> tuple[object, Array]:
     if axis is None and array.ndim != 1:
         given = _along_one(given, array)
     return given, array
+
+
+def _along(axis: object) -> int | None:
+    """The axis as the kernel takes it; a tuple is left for it to refuse. Raises AxisNotInteger."""
+    if axis is None or type(axis) is int:
+        return -1 if axis is None else axis
+    try:
+        return plain_axis(axis)  # type: ignore[return-value]
+    except FusecError as problem:
+        raise AxisNotInteger(repr(axis), "None or one integer", "a scan runs along one axis").at() from problem
 
 
 def _along_one(given: object, array: Array) -> object:
@@ -123,7 +135,7 @@ def _along_one(given: object, array: Array) -> object:
 def _total(name: str, op: str, start: int, x: object, axis: int | None, dtype: Dtype, out: object) -> object:
     given, array = _flat(x, axis, name)
     kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
-    return kernel(given, axis=-1 if axis is None else axis, out=out)
+    return kernel(given, axis=_along(axis), out=out)
 
 
 def _standard(
@@ -141,8 +153,8 @@ def _standard(
         raise AxisNeeded(name, "None", array.ndim).at()
     kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
     if not include_initial:
-        return kernel(given, axis=-1 if axis is None else axis, out=out)
-    (along,) = normalised(name, -1 if axis is None else axis, array.shape)
+        return kernel(given, axis=_along(axis), out=out)
+    (along,) = normalised(name, _along(axis), array.shape)
     if is_on_device((given,), out, True):
         with forking.lock:
             from fusec.scans import device_calls

@@ -248,7 +248,11 @@ def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture
     ("text", "code", "line"),
     [
         ("[kernel.a]\nin_params = \n", "F400", 2),
-        ("title = 'nothing'\n", "F401", 1),
+        ("", "F401", 1),
+        ("[kernel]\n", "F401", 1),
+        ("title = 'nothing'\n", "F405", 1),
+        ("kernel = 3\n", "F405", 1),
+        ("# kernels\n[[kernel]]\n", "F405", 2),
         ("[kernel.a]\nin_params = ''\nout_params = 'float32 z'\n", "F402", 1),
         ("[kernel.a]\noperations = ''\n", "F402", 2),
         ("[kernel.a]\nin_params = 3\nout_params = ''\noperation = ''\n", "F402", 2),
@@ -270,6 +274,18 @@ def test_a_malformed_file_is_the_users_error(
     said = capsys.readouterr().err.splitlines()[0]
     assert f"[{code}]" in said
     assert said.startswith(f"{path}:{line}:")
+
+
+@pytest.mark.parametrize(("name", "meant"), [("scans", "scan"), ("reduce", ""), ("reductions", "reduction")])
+def test_a_misspelt_table_is_not_passed_over(
+    name: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(f"{REDUCTION}\n{SCAN.replace('[scan.', f'[{name}.')}")
+    assert cli.main(["compile", str(path)]) == 1
+    said, line = capsys.readouterr().err.splitlines()[0], path.read_text().splitlines().index(f"[{name}.before]") + 1
+    cure = f", did you mean '{meant}'?" if meant else ""
+    assert said == f"{path}:{line}:2: error: unknown table '{name}'{cure} [F405]"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,13 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: fusec.max(np.zeros(0)), "pass initial="),
     (lambda: fusec.mean_var(X, out=np.zeros(())), "'mean_var' has 2 outputs, but out= holds 1"),
     (lambda: fusec.sum(X, axis=0, initial=X[0]), "initial= of 'sum' must be one number, not an array of shape"),
-    (lambda: fusec.var(X, ddof=1, correction=1), "it is the older name of correction=: pass one of them"),
+    (lambda: fusec.var(X, ddof=1, correction=1), "'var' got correction= and ddof=, which are two names of one thing"),
+    (lambda: fusec.norm(X, ord="fro"), "2 is the root of the sum of squares ('fro' of a matrix), inf and -inf"),
+    (lambda: fusec.norm(X, ord=None), "must be a real number, inf or -inf, not None"),
+    (lambda: fusec.norm(X, ord=2j), "must be a real number, inf or -inf, not 2j"),
+    (lambda: fusec.cumsum(X, axis="0"), "axis must be None or one integer, not '0'"),
+    (lambda: fusec.logcumsumexp(X, axis=1.0), "axis must be None or one integer, not 1.0"),
+    (lambda: fusec.cumulative_sum(X, axis="0", include_initial=True), "None or one integer, not '0'"),
     (lambda: fusec.mean_var(X, dof=1), "a call takes axis=, dtype=, out=, correction="),
 ]
 
