@@ -211,7 +211,8 @@ def machine_of(threads: int) -> Machine:
     """What keeps so many threads busy; one is busy with whatever there is."""
     if threads == 1:
         return Machine(1, 1, LEAST)
-    return Machine(threads * ROWS_PER_THREAD, threads * COLUMNS_PER_THREAD, LEAST, chain=LEAST_BLOCKS)
+    rows, columns = threads * ROWS_PER_THREAD, threads * COLUMNS_PER_THREAD
+    return Machine(rows, columns, LEAST, chain=LEAST_BLOCKS, twice=threads > 2)
 
 
 def side_by_side(step: Step, threads: int) -> int:
@@ -259,12 +260,19 @@ def bind(
     for param, each in zip(kernel.out_params, views, strict=True):
         operands.append(Operand(param.name, each, layouts.broadcast_strides(each, shape), True))
     walk = walk_of(shape, number, operands, backwards=reverse)
+    return planned(kernel, Bound(types, shape, (), raw, request, loaded, walk), machine)
+
+
+def planned(kernel: Scanning, bound: Bound, machine: Machine) -> Bound:
+    """The same with the kernels for a machine; there is something to scan."""
+    assert bound.walk is not None, "there are elements"
+    scan = pipeline.lower(kernel.scan, bound.request)
     read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
     totals = [dtype for _, dtype in scan.running.parts]
-    steps = steps_of(walk, list(raw.items()), totals, read, machine)
-    nbytes = [each.view.dtype.nbytes for each in operands]
-    chain = chain_of(steps, totals, nbytes, machine)
-    return Bound(types, shape, steps, raw, request, loaded, walk, chain)
+    is_dear = pipeline.is_dear(scan)
+    steps = steps_of(bound.walk, list(bound.raw.items()), totals, read, machine, is_dear=is_dear)
+    nbytes = [view.dtype.nbytes for _, view, _, _ in bound.walk.operands]
+    return replace(bound, steps=steps, chain=chain_of(steps, totals, nbytes, machine))
 
 
 def axis_of(kernel: Scanning, axis: object, shape: Shape) -> int:

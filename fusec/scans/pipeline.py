@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +11,7 @@ from fusec import cache, debug, pipeline
 from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
 from fusec.generated import Kernel
+from fusec.ir.expr import Apply, Expr
 from fusec.ir.walk import expressions, operands, statements
 from fusec.modes import usual
 from fusec.records import dataclass, replace
@@ -108,11 +110,24 @@ def program_of(
 
 def _is_light(scan: Scan) -> bool:
     """Whether copies of what happens for an element cost little to compile."""
+    return sum(1 for _ in _expressions(scan)) <= LIGHT
+
+
+def is_dear(scan: Scan) -> bool:
+    """Whether an element takes longer to compute than to read: there are elementary functions, or much else."""
+    from fusec.ops import TABLE
+
+    calls = (each for each in _expressions(scan) if isinstance(each, Apply) and not TABLE[each.op].primitive)
+    return any(True for _ in calls) or not _is_light(scan)
+
+
+def _expressions(scan: Scan) -> Iterator[Expr]:
+    """All of a scan's."""
     bodies = [*scan.stage.body, *scan.reduction.finish]
     for function in scan.reduction.functions:
         bodies += function.body
     roots = [scan.running.value, *(root for stmt in statements(tuple(bodies)) for root in operands(stmt))]
-    return sum(1 for _ in expressions(roots)) <= LIGHT
+    return iter(expressions(roots))
 
 
 def _kernel(scan: Scan, form: Form, batch: int) -> Program:

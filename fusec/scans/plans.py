@@ -24,13 +24,15 @@ class Machine:
     """From when on one kernel keeps a machine busy.
 
     groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
-    which more than one kernel pays. chain: blocks of a chain that keep it busy, 0 where there are no chains.
+    which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
+    to do what is dear twice, on all threads, takes less time than once on one.
     """
 
     groups: int
     columns: int
     least: int
     chain: int = 0
+    twice: bool = True
 
 
 MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13)
@@ -157,9 +159,20 @@ def _joined(order: Sequence[int], shape: Shape, axis: int, rows: Mapping[str, Se
 
 
 def steps_of(
-    walk: Walk, raw: Sequence[tuple[str, View]], totals: Sequence[DType], inputs: frozenset[str], machine: Machine
+    walk: Walk,
+    raw: Sequence[tuple[str, View]],
+    totals: Sequence[DType],
+    inputs: frozenset[str],
+    machine: Machine,
+    *,
+    is_dear: bool = False,
 ) -> tuple[Step, ...]:
-    """The kernels in order. totals: dtypes of the parts of a total. inputs: what a kernel that makes totals reads."""
+    """The kernels in order. totals: dtypes of the parts of a total. inputs: what a kernel that makes totals reads.
+
+    is_dear: elements take longer to compute than to read.
+    """
+    if is_dear and not machine.twice:
+        machine = replace(machine, groups=1, columns=1)
     return tuple(_steps(walk, raw, totals, inputs, machine, 0))
 
 

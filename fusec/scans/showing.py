@@ -17,16 +17,17 @@ from fusec.records import replace
 from fusec.reductions.plans import dense
 from fusec.reductions.showing import COMMENT, STEPS, Target
 from fusec.scans import pipeline as stages
-from fusec.scans.calls import Bound, bind
+from fusec.scans.calls import Bound, bind, planned
 from fusec.scans.plans import MANY_THREADS, Machine, Step
 
 if TYPE_CHECKING:
     from fusec.scans.kernels import Scanning
 
+ON_DEVICE = ("cuda", "metal", "ir")
 ALONE = Machine(1, 1, 1)  # the shortest texts: one kernel whatever comes
 WHAT = {
     "whole": "scans", "totals": "makes the totals of chunks of", "results": "makes results from scanned totals and",
-    "advance": f"scans, {GROUP} at a time, block after block,",
+    "advance": "scans",
 }  # fmt: skip
 
 
@@ -56,12 +57,17 @@ def canonical(
         if param.name not in scalars
     }
     outputs = [dense(shape, bound[param.name]) for param in kernel.out_params]
-    machine = MANY_THREADS if target in ("cuda", "metal", "ir") else ALONE
+    machine = MANY_THREADS if target in ON_DEVICE else ALONE
     return bind(kernel, inputs, frozenset(scalars), outputs, axis, reverse, machine)
 
 
 def text_of(kernel: Scanning, bound: Bound, target: str) -> str:
-    """The text of all kernels of a call: one file for CUDA and Metal, else one text after the other."""
+    """The text of all kernels of a call: one file for CUDA and Metal, else one text after the other.
+
+    Those for a GPU are what many threads would run, whatever the call ran on.
+    """
+    if target in ON_DEVICE and bound.walk is not None:
+        bound = planned(kernel, bound, MANY_THREADS)
     match target:
         case "cuda" | "metal":
             from fusec.codegen.c_family.file import join_kernels
@@ -121,9 +127,13 @@ def explain(kernel: Scanning, bound: Bound, compiled: Sequence[Kernel]) -> Expla
             moved += view.dtype.nbytes * prod(extent for extent, step in zip(extents, row, strict=True) if step)
         place = "along the innermost axis" if is_last else f"along axis {walk.axis} of {len(extents)}"
         rows = prod(extents) // extents[walk.axis]
-        lines.append(("scans", f"{extents[walk.axis]:,} elements {place}, {rows:,} times"))
+        times = "once" if rows == 1 else f"{rows:,} times"
+        lines.append(("scans", f"{extents[walk.axis]:,} elements {place}, {times}"))
         how = f"groups of {GROUP} by doubling distances" if is_last else "one after the other"
         lines.append(("order", f"chunks of {chunk_of(is_last):,} elements, {how}; then their totals by the same rules"))
+        if bound.chain:
+            block = f"{GROUP * chunk_of(True):,} elements"
+            lines.append(("a chain", f"threads run the kernels block by block, {block} that stay in a cache meanwhile"))
         pairs = zip(bound.chain or bound.steps, compiled, strict=True)
         lines += [(f"kernel {at}", _step(step, each)) for at, (step, each) in enumerate(pairs, 1)]
     lines += [("bytes moved", f"{moved:,}, if everything is read and written once"), ("fp", FP[kernel.fp])]
@@ -132,7 +142,8 @@ def explain(kernel: Scanning, bound: Bound, compiled: Sequence[Kernel]) -> Expla
 
 def _step(step: Step, kernel: Kernel) -> str:
     """What one kernel does."""
-    walks = "; ".join(f"'{name}' {STEPS[row[-1]]}" for name, row in step.form.layout.steps)
+    arrays = [(name, row) for name, row in step.form.layout.steps if not name.startswith("_")]
+    walks = "; ".join(f"'{name}' {STEPS[row[-1]]}" for name, row in arrays) or "between the others"
     extents = "totals" if step.form.of_totals else "elements"
     threads = f"; {step.positions:,} threads" if kernel.target != "llvm" else ""
     return f"{WHAT[step.form.role]} {step.extent:,} {extents}; {walks}{threads}"

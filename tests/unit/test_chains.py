@@ -1,5 +1,6 @@
 """Scans in chains: the bits of the order with any number of levels, blocks, threads and rows; what reports say."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -113,16 +114,40 @@ def test_reports_and_texts_show_the_kernels_of_a_chain(chained):
     x = uniform(2 * BLOCK)
     report = str(kernel.explain(x))
     assert report.count("kernel ") == 3
-    assert "block after block" in report
+    assert "block by block" in report
+    assert "_state" not in report
     kernel(x)
     assert kernel.source("llvm").count("define void") == 3
     assert kernel.source("cuda").count("__global__") == 3  # of which none waits for another
     assert "_advance" not in kernel.source("cuda")
 
 
+def test_texts_for_a_gpu_do_not_depend_on_what_the_processor_ran(monkeypatch):
+    texts = set()
+    for machine in (Machine(1, 1, 1), CHAINED, PARTED):
+        monkeypatch.setattr(calls, "machine_of", lambda _, machine=machine: machine)
+        kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+        kernel(uniform(2 * BLOCK))
+        texts.add(kernel.source("cuda"))
+    assert len(texts) == 1
+
+
+def test_what_is_dear_is_not_done_twice_by_two_threads(monkeypatch):
+    dear = fusec.ScanKernel(*AFFINE[:4], "y = exp(sin(a.q)) + log(tanh(a.p)); high = 1", *AFFINE[5:])
+    light = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
+    x, starts = uniform(2 * BLOCK), np.zeros(2 * BLOCK, bool)
+    for threads, expected in ((2, (1, 3)), (3, (3, 3))):
+        machine = calls.machine_of(threads)
+        monkeypatch.setattr(calls, "machine_of", lambda _, machine=machine: machine)
+        reports = dear.explain(x, x.astype("f8"), starts), light.explain(x)
+        assert tuple(str(each).count("kernel ") for each in reports) == expected
+        monkeypatch.undo()
+        dear, light = pickle.loads(pickle.dumps((dear, light)))  # without plans
+
+
 def test_a_process_without_a_pool_takes_several_kernels(chained, monkeypatch):
     monkeypatch.setattr("fusec.runtime.cpu.threads.pool", lambda _=None: None)
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
     x = uniform(2 * BLOCK)
-    assert "block after block" not in str(kernel.explain(x))
+    assert "block by block" not in str(kernel.explain(x))
     assert kernel(x).tobytes() == scanned(x, lambda a, b: a + b, is_last=True).tobytes()
