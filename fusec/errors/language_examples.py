@@ -102,10 +102,12 @@ Names are parameters, locals, i (the index of the element), n (their number) and
     ElementwiseKernel("float64 x, float64 alpha", "float64 z", "z = alpha * x")  # right
     ElementwiseKernel("float64 x", "float64 z", "z = sin(x) * M_PI")             # right""",
     "F136": """\
-Types are C's, NumPy's by name, and the placeholders that the parameters declare.
+Types are C's, NumPy's by name, the placeholders that the parameters declare, and structs of the preamble.
 
     ElementwiseKernel("float64 x", "float64 z", "flaot a = x; z = a")  # wrong
-    ElementwiseKernel("float64 x", "float64 z", "float a = x; z = a")  # right""",
+    ElementwiseKernel("float64 x", "float64 z", "float a = x; z = a")  # right
+    ElementwiseKernel("float64 x", "float64 z", "z = Pair{x, 2}.a")            # wrong
+    ElementwiseKernel("float64 x", "float64 z", "z = Pair{x, 2}.a", preamble="struct Pair { double a; int b; };")""",
     "F137": """\
 Functions are those of C's math, some of CUDA's and the Array API's, and those of the preamble.
 

@@ -61,6 +61,8 @@ class Misparse:
             return self._unknown_type(before)
         if token.type == "NAME" and "NAME" not in error.expected and TYPES & error.expected:
             return self._unknown_type(token)
+        if before is not None and self._is_braced_value(at):
+            return self._unknown_type(before)
         expected = "expected a name" if before and before.type in TYPES and "NAME" in error.expected else ""
         expected = expected or _expected(error.expected)
         return self._unexpected(token, expected, self._cure(at, error.expected))
@@ -110,6 +112,13 @@ class Misparse:
             for place, each in enumerate(self.tokens[:at])
         )
 
+    def _is_braced_value(self, at: int) -> bool:
+        """True for ``{`` of ``P{x, y}`` where P is no value: braces with statements are something else."""
+        if self.tokens[at].text != "{" or self.tokens[at - 1].type != "NAME" or self._is_value(at - 1):
+            return False
+        inside = next((each.text for each in self.tokens[at:] if each.text in ("}", ";")), "")
+        return inside == "}"
+
     def _unknown_type(self, token: Token) -> FusecError:
         span = Span(self.file, token.start, token.end)
         refused = refusal(token.text)
@@ -117,9 +126,12 @@ class Misparse:
             return NotElementwise(token.text, refused).at(span)
         words = {word for word, terminal in self.words.items() if terminal in ("CTYPE", "QUALIFIER", "RETURN")}
         cure = did_you_mean(token.text, self.types | words)
-        if not cure and len(token.text) == 1:
-            cure = "one-letter placeholders are types only if a parameter declares them"
-        return UnknownType(token.text, cure or "C's types, NumPy's names and the placeholders are known").at(span)
+        if not cure:
+            known = "C's types, NumPy's names and the placeholders are known"
+            if len(token.text) == 1:
+                known = "one-letter placeholders are types only if a parameter declares them"
+            cure = f"{known}; a struct is defined in preamble=: struct {token.text} {{ ... }};"
+        return UnknownType(token.text, cure).at(span)
 
     # --- Python ---
 
