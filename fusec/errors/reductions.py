@@ -89,6 +89,20 @@ class RowsTooLong(UserError):
     count: int
 
 
+class IdentityLost(UserError):
+    """An identity, given as a number, that is no value of the totals."""
+
+    code: ClassVar[str] = "F248"
+    message: ClassVar[str] = "identity {given} of '{name}' is no value of {held}, the type of its totals"
+    hint: ClassVar[str] = (
+        "pass a number that {held} holds, or a wider reduce_type=; identity='...' is converted as C converts"
+    )
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    given: str
+    held: str
+
+
 class WhereWithoutInitial(UserError):
     """Elements left out of a least or greatest element, so that there may be none."""
 

@@ -18,7 +18,7 @@ from fusec.errors.arguments import (
 from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
 from fusec.modes import usual
-from fusec.operands import is_foreign
+from fusec.operands import is_foreign, is_number
 from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions import calls
 from fusec.reductions.binding import Axis, plain_axis
@@ -205,10 +205,10 @@ class ReductionKernel(Reducing):
             "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
         }  # fmt: skip
         check_texts(name, texts, options)
-        start = None if identity is None or not str(identity).strip() else str(identity)
+        start = identity_text(identity)
         definition = ReductionDefinition(
             in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
-            tuple(options),
+            tuple(options), number=identity if is_number(identity) and not isinstance(identity, str) else None,
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         check_names(signature)
@@ -306,10 +306,19 @@ class ReductionKernel(Reducing):
     def __reduce__(self) -> tuple[object, ...]:
         d = self.texts
         args = (
-            d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr, d.identity, d.name, d.reduce_type,
-            self.reduce_dims, d.preamble, d.options,
+            d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr,
+            d.identity if d.number is None else d.number, d.name, d.reduce_type, self.reduce_dims, d.preamble,
+            d.options,
         )  # fmt: skip
         return _restore, (type(self), args, self.fp)
+
+
+def identity_text(identity: object) -> str | None:
+    """The text of an identity, None for none; a number is written as the kernel language writes it."""
+    text = "" if identity is None else str(identity)
+    if is_number(identity):
+        text = {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY", "True": "true", "False": "false"}.get(text, text)
+    return text if text.strip() else None
 
 
 def outputs_of(out: object) -> tuple[object, ...]:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fusec import cache, debug, pipeline
 from fusec.dtypes import BOOL, DType
-from fusec.errors.reductions import WhereWithoutIdentity
+from fusec.errors import FusecError
+from fusec.errors.reductions import IdentityLost, WhereWithoutIdentity
 from fusec.forking import forks_wait
 from fusec.generated import Fp, Kernel
 from fusec.modes import usual
 from fusec.records import dataclass, replace
 from fusec.reductions.plans import Phase
+from fusec.scalars import encode
 
 if TYPE_CHECKING:
     from fusec.frontends.reductions import ReductionText
@@ -47,7 +49,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ReductionDefinition:
-    """The texts of a reduction, exactly as the user gave them. combined: what messages call `reduce_expr`."""
+    """The texts of a reduction, exactly as the user gave them. combined: what messages call `reduce_expr`. number: the
+    identity if it was given as a number, which totals must hold.
+    """
 
     in_params: str
     out_params: str
@@ -60,24 +64,34 @@ class ReductionDefinition:
     preamble: str = ""
     options: tuple[str, ...] = ()
     combined: str = "reduce_expr"
+    number: object = None
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name."""
-        return dict(vars(self))
+        """Everything by its name; a number is among them as the text of `identity`."""
+        return {name: value for name, value in vars(self).items() if name != "number"}
 
     def read(self) -> ReductionText:
         """The parsed texts."""
         return _parse(self)
 
     def lower(self, request: Request) -> tuple[Reduction, Program]:
-        """The typed reduction, and what totals of no elements are."""
+        """The typed reduction, and what totals of no elements are. Raises the front end's errors, IdentityLost."""
         from fusec.frontends import reductions
 
-        return reductions.lower(
+        reduction, empty = reductions.lower(
             self.read(), dict(request.types), ndim=request.ndim, reduced=request.reduced, ndims=dict(request.ndims),
             scalars=request.scalars,
         )  # fmt: skip
+        if self.number is not None and reduction.total is not None and isinstance(reduction.total.type, DType):
+            self._check_number(reduction.total.type)
+        return reduction, empty
+
+    def _check_number(self, held: DType) -> None:
+        try:
+            encode(self.number, held, "identity", self.name)
+        except FusecError as problem:
+            raise IdentityLost(self.name, repr(self.number), held.name).at() from problem
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable
 
@@ -65,6 +66,23 @@ def test_a_mistake_is_told_with_its_cure(mistake: Callable[[], object], said: st
     with pytest.raises(FusecError) as caught:
         mistake()
     assert said in str(caught.value)
+
+
+def test_an_identity_that_is_a_number_is_a_value_of_the_totals() -> None:
+    def kernel(identity: object, kind: str = "T") -> fusec.ReductionKernel:
+        return fusec.ReductionKernel("T x", f"{kind} y", "x", "a + b", "y = a", identity, "tally")
+
+    none = X[0, :0].astype("u1")
+    for identity in (0.5, -1, 256, np.nan, -np.inf):
+        for made in (kernel(identity), pickle.loads(pickle.dumps(kernel(identity)))):
+            with pytest.raises(TypeError, match=rf"identity {identity!r} of 'tally' is no value of uint8.*\n.*uint8"):
+                made(none)
+    assert kernel("0.5")(none) == 0  # a text is converted as C converts
+    assert kernel(3.0)(none) == 3
+    assert kernel(0.1, "float32")(none) == np.float32(0.1)
+    assert kernel(-np.inf, "float32")(none) == -np.inf
+    assert np.isnan(kernel(np.nan, "float32")(none))
+    assert kernel(True)(none) == 1
 
 
 def test_numbers_may_be_arrays_without_axes() -> None:
