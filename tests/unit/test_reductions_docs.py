@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import re
 from pathlib import Path
@@ -38,6 +39,17 @@ def test_examples_run_and_the_report_is_as_shown() -> None:
     assert str(softmax_kernel(x.dtype).explain(x, axis=-1)) == shown[1]
     exec(next(block for block in blocks() if "moments =" in block), names)
     assert names["total"].tolist() == names["squares"].tolist() == [5, 5, 5]
+
+
+def test_examples_of_rows_run_and_signatures_are_as_shown() -> None:
+    lines = next(block for block in blocks() if "half, weight" in block).splitlines()
+    names: dict[str, Any] = {"np": np, "fusec": fusec}
+    exec(lines[0], names)
+    assert [eval(line, names).dtype for line in lines[2:]] == ["float16", "float64"]
+    assert eval(lines[1], names) == "float16"
+    for name in ("softmax", "log_softmax", "layer_norm"):
+        plain = re.sub(r": '\w+'| ->.*", "", str(inspect.signature(getattr(fusec, name)))).replace("e-0", "e-")
+        assert f"    {name}{plain}\n" in PAGE
 
 
 def test_examples_of_reductions_in_python_run() -> None:
