@@ -11,8 +11,9 @@
 Further keys: `preamble`, `loop_prep`, `after_loop`, `options`, `fp`, and `scalars`, inputs passed by value. A table
 [reduction.NAME] is a ReductionKernel, with `map_expr`, `reduce_expr`, `post_map_expr`, `identity` and `reduce_type` in
 place of `operation`; `shape` and `axis` say which call's kernels are meant. [scan.NAME] is a ScanKernel, which has
-`scan_expr` in place of `reduce_expr`, and also `inclusive` and `segments`. An error in a text is reported at its line
-and column of the file, which works for texts without escapes; TOML's '''literal''' strings are made for that.
+`scan_expr` in place of `reduce_expr`, and also `inclusive` and `segments`. Other tables and keys are errors. An error
+in a text is reported at its line and column of the file, which works for texts without escapes; TOML's '''literal'''
+strings are made for that.
 """
 
 from __future__ import annotations

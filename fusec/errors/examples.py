@@ -53,6 +53,7 @@ call. Python numbers take the type of their parameter.
     add = ElementwiseKernel("T x, T y", "T z", "z = x + y", "add")
     add(np.ones(3), np.ones(3, "float32"))                       # wrong: T would be two dtypes
     add(np.ones(3), np.ones(3, "float32").astype("float64"))     # right
+    add(np.ones(3), np.ones(3), np.empty(3, "float32"))          # wrong: the inputs make T float64
     add(np.ones(3), 1)                                           # right""",
     "F205": """\
 A placeholder gets its dtype from an array; numbers have none of their own.

@@ -85,6 +85,19 @@ def test_an_identity_that_is_a_number_is_a_value_of_the_totals() -> None:
     assert kernel(True)(none) == 1
 
 
+def test_an_output_of_another_dtype_is_what_is_wrong() -> None:
+    kernels = (
+        fusec.ReductionKernel(*TEXTS), fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a"),
+        fusec.ElementwiseKernel("T x", "T y", "y = x"),
+    )  # fmt: skip
+    cure = "hint: pass an array of float32, or convert the inputs first, e.g. x.astype('float64')"
+    for kernel in kernels:
+        for call in (lambda given, of=kernel: of(X, out=given), lambda given, of=kernel: of(X, given)):
+            with pytest.raises(TypeError, match=r"Type is mismatched\. y float64 float32 T") as caught:
+                call(np.empty(X.shape, "f8"))
+            assert str(caught.value).endswith(cure)
+
+
 def test_numbers_may_be_arrays_without_axes() -> None:
     assert fusec.sum(X, axis=0, initial=X[0, 1]).tolist() == [6, 8, 10, 12, 14]
     assert fusec.max(X, initial=np.array(20, "f4")) == 20

@@ -141,6 +141,14 @@ def test_blocks_hold_whole_groups(asked, most, threads):
     assert launching.block_of(replace(kernel, group=1), asked, most) == min(asked, most)
 
 
+def test_weights_of_rows_are_converted_there_too():
+    x, weight = X[:600].reshape(200, 3)[:40].astype("f2"), X[:3]  # columns: short texts to compile
+    found = fusec.layer_norm(cuda.from_numpy(x), cuda.from_numpy(weight), 0.5, axis=0)
+    assert found.numpy().tobytes() == fusec.layer_norm(x, weight, 0.5, axis=0).tobytes()
+    with pytest.raises(TypeError, match=r"bias\.astype\('float32'\)"):
+        fusec.layer_norm(cuda.from_numpy(x), None, cuda.from_numpy(weight.astype("f8")))
+
+
 def test_medians_are_not_taken_on_a_device():
     with pytest.raises(TypeError):
         fusec.median(cuda.from_numpy(X))
