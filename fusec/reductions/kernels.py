@@ -208,7 +208,7 @@ class ReductionKernel(Reducing):
         start = identity_text(identity)
         definition = ReductionDefinition(
             in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
-            tuple(options), number=identity if is_number(identity) and not isinstance(identity, str) else None,
+            tuple(options), number=identity_number(identity),
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         check_names(signature)
@@ -319,6 +319,11 @@ def identity_text(identity: object) -> str | None:
     if is_number(identity):
         text = {"nan": "NAN", "inf": "INFINITY", "-inf": "-INFINITY", "True": "true", "False": "false"}.get(text, text)
     return text if text.strip() else None
+
+
+def identity_number(identity: object) -> object:
+    """The identity itself if it is a number, which totals must hold; None if it is a text or there is none."""
+    return identity if is_number(identity) and not isinstance(identity, str) else None
 
 
 def outputs_of(out: object) -> tuple[object, ...]:

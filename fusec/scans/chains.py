@@ -14,7 +14,7 @@ from fusec.generated import Kernel
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import COUNT, NUMBER, STATE
 from fusec.reductions.plans import Arguments
-from fusec.reductions.sequences import Used, arguments_of, outside_of, pieces_of
+from fusec.reductions.sequences import MOST_BYTES, Used, arguments_of, outside_of, pieces_of
 from fusec.runtime.cpu import composites
 from fusec.runtime.cpu.composites import Job, Moving
 from fusec.scans.plans import Step
@@ -58,12 +58,14 @@ def join(
     return None if made is None else (_whole(results, arrays), made, arguments_of(made, outside))
 
 
-def line_up(kernel: Scanning, plan: Plan) -> Compiled:
-    """One step that does what several do one after the other."""
-    types = plan.bound.types
+def line_up(kernel: Scanning, plan: Plan) -> Compiled | None:
+    """One step that does what several do one after the other; None if too much lies between them."""
+    between, types = _between(plan.steps), plan.bound.types
+    if sum(between.values()) > MOST_BYTES:
+        return None
     numbers = {name: types[name] for name in plan.bound.request.scalars}
     arrays = {param.name: types[param.name] for param in kernel.params if param.name not in numbers}
-    outside = outside_of(kernel.name, arrays, numbers, _between(plan.steps))
+    outside = outside_of(kernel.name, arrays, numbers, between)
     made = composites.sequence(outside, pieces_of(_used(plan.steps), outside))
     return _whole(plan.steps[-1][0], arrays), made, arguments_of(made, outside)
 

@@ -30,7 +30,10 @@ def put_before(kernel: Scanning, plan: Plan, call: Call, following: Callee) -> C
     """
     if not plan.steps or plan.bound.read:
         return following
-    step, executable, arguments = plan.steps[0] if len(plan.steps) == 1 else chains.line_up(kernel, plan)
+    lined_up = plan.steps[0] if len(plan.steps) == 1 else chains.line_up(kernel, plan)
+    if lined_up is None:
+        return following
+    step, executable, arguments = lined_up
     offsets = {name: offset for name, _, offset in step.operands}
     places = [_place(kernel, plan, call, param.name, offsets) for param in kernel.params]
     given = call.outputs is not None

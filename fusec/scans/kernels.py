@@ -15,7 +15,7 @@ from fusec.kernels import check_names, check_texts, parameters
 from fusec.modes import usual
 from fusec.planned import MAX_PLANS, briefly, keep
 from fusec.reductions.calls import Call, read
-from fusec.reductions.kernels import INDEX_NAMES, Reducing, is_on_device, outputs_of
+from fusec.reductions.kernels import INDEX_NAMES, Reducing, identity_number, identity_text, is_on_device, outputs_of
 from fusec.reductions.pipeline import ReductionDefinition
 from fusec.scans import calls
 from fusec.scans.calls import Bound, Plan
@@ -146,12 +146,12 @@ class ScanKernel(Scanning):
             "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
         }  # fmt: skip
         check_texts(name, texts, options)
-        start = None if identity is None or not str(identity).strip() else str(identity)
+        start = identity_text(identity)
         if not inclusive and start is None:
             raise ExclusiveWithoutIdentity(name).at()
         reduced = ReductionDefinition(
             in_params, out_params, map_expr, scan_expr, post_map_expr, start, name, reduce_type, preamble,
-            tuple(options), "scan_expr",
+            tuple(options), "scan_expr", number=identity_number(identity),
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         self._check(signature, segments, f"{map_expr} {post_map_expr} {preamble}")
@@ -243,7 +243,8 @@ class ScanKernel(Scanning):
     def __reduce__(self) -> tuple[object, ...]:
         d = self.scan.reduced
         args = (
-            d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr, d.identity, d.name, d.reduce_type,
+            d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr,
+            d.identity if d.number is None else d.number, d.name, d.reduce_type,
             d.preamble, self.inclusive, self.segments, d.options,
         )  # fmt: skip
         return _restore, (type(self), args, self.fp)

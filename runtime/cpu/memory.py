@@ -184,11 +184,9 @@ class Pool:
         region.idle_since = time.monotonic()
         self._returned.append(region)
         due = len(self._returned) > MOST_RETURNED or region.nbytes >= HUGE
-        if due and self.lock.acquire(blocking=False):
-            try:
+        if due and not self.lock.locked():  # by this thread, perhaps, amid whose work a region may come back
+            with self.lock:  # which an interrupt cannot leave locked, as it can an acquisition by hand
                 self._sort_in()
-            finally:
-                self.lock.release()
 
     def info(self) -> PoolInfo:
         """What the pool holds."""

@@ -1,5 +1,6 @@
 """Memory for outputs is aligned and never shared by two arrays that are alive, however it was freed."""
 
+import contextlib
 import gc
 import itertools
 import random
@@ -177,3 +178,31 @@ def test_size_classes_waste_little(nbytes: int) -> None:
     size = memory.size_class(nbytes)
     assert nbytes <= size <= nbytes * 9 / 8 + 4096
     assert memory.size_class(size) == size
+
+
+class Interrupted:
+    """A lock that an interrupt leaves locked when it is taken by hand; `with` is safe from that."""
+
+    def __init__(self) -> None:
+        self.inner = threading.Lock()
+        self.locked = self.inner.locked
+
+    def acquire(self, blocking: bool = True) -> None:
+        self.inner.acquire(blocking)
+        raise KeyboardInterrupt
+
+    def __enter__(self) -> bool:
+        return self.inner.__enter__()
+
+    def __exit__(self, *problem: object) -> None:
+        self.inner.release()
+
+
+def test_an_interrupt_while_memory_comes_back_leaves_no_lock_locked() -> None:
+    pool = memory.Pool(1 << 30)
+    pool.lock = Interrupted()
+    region = memory._Region(memory.HUGE)
+    with contextlib.suppress(KeyboardInterrupt):
+        pool.give_back(region)
+    assert not pool.lock.locked()
+    assert pool.take(memory.HUGE, zeroed=False).region is region

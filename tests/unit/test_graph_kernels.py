@@ -243,3 +243,19 @@ def test_mistakes():
     wide = GraphKernel(Graph("wide", (Input("x", FLOAT64),), (("y", total("add", Input("x", FLOAT64))),)))
     with pytest.raises(TypeError, match="float64"):
         wide(x)
+
+
+def test_results_that_exceed_the_cache_and_are_not_side_by_side(monkeypatch):
+    """No row is kept apart there: such outputs are not stored around the caches."""
+    monkeypatch.setattr(machine, "last_level_cache_bytes", lambda: 0)
+    x = np.random.default_rng(0).normal(size=(40, 300)).astype("f4")
+    expected = fusec.softmax(x)
+    np.testing.assert_allclose(fusec.softmax(x[:, ::-1]), expected[:, ::-1], rtol=1e-6)  # added up as they lie
+    assert fusec.softmax(x.T, axis=0).tobytes() == expected.T.tobytes()
+    for out in (np.empty((300, 40), "f4").T, np.empty((40, 600), "f4")[:, ::2], np.empty((40, 300), "f4")[:, ::-1]):
+        fusec.softmax(x, out=out)
+        np.testing.assert_allclose(out, expected, rtol=1e-6)
+    fused = fusec.fuse(
+        lambda x: np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
+    )
+    np.testing.assert_allclose(fused(x[:, ::-1]), expected[:, ::-1], rtol=1e-6)

@@ -426,3 +426,29 @@ def test_an_input_called_as_the_total_is_no_total():
     ).all()
     with pytest.raises(FusecError, match="'a' is the total"):
         fusec.ReductionKernel("T x", "T a", "x", "a + b", "a = a", 0, "wrong")
+
+
+def test_identities_given_as_numbers_are_values_of_the_totals():
+    kernel = fusec.ScanKernel("T x", "T y", "x", "max(a, b)", "y = a", -np.inf, "greatest", inclusive=False)
+    again = pickle.loads(pickle.dumps(kernel))
+    for each in (kernel, again):
+        np.testing.assert_array_equal(each(np.array([3.0, 1.0, 5.0])), [-np.inf, 3, 3])
+        with pytest.raises(FusecError, match="-inf"):
+            each(np.arange(3))
+
+
+def test_scans_by_several_kernels_keep_little_memory_for_their_next_call():
+    """What lies between kernels may be as large as the array; then no entry keeps it."""
+    from fusec.reductions.sequences import MOST_BYTES
+
+    kernel = fusec.ScanKernel("int8 x", "int8 y", "x", "a + b", "y = a", 0, "wide", "double")
+    x = np.ones((MOST_BYTES, 8), np.int8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls, "machine_of", lambda _: MACHINES["parted"])
+        for _ in range(4):
+            np.testing.assert_array_equal(kernel(x[:100], axis=0)[-1], [100] * 8)
+        assert kernel.quick
+        kernel.quick.clear()
+        for _ in range(4):
+            kernel(x, axis=0)
+    assert not kernel.quick

@@ -57,7 +57,8 @@ class RowNest(ReductionNest):
 
     def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
         super().__init__(reduction, layout, builder, arguments)
-        self.kept = kept_rows(reduction) if layout.streaming else {}
+        kept = kept_rows(reduction) if layout.streaming else {}
+        self.kept = kept if all(self.inner[name] is Step.UNIT for name in kept) else {}  # no others go around caches
         for name, apart in self.kept.items():
             self.arrays[apart], self.inner[apart] = replace(self.arrays[name], name=apart), self.inner[name]
         self.reduction = keep_apart(reduction, self.kept)
