@@ -219,7 +219,7 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase) -> Step:
     with forking.lock:
         from fusec.runtime.cpu import engine
 
-    if phase.is_last and _exceeds_cache(kernel, bound):
+    if _exceeds_cache(kernel, bound) if phase.is_last else _is_far(bound, phase):
         phase = replace(phase, layout=replace(phase.layout, streaming=True))
     executable = pipeline.executable(kernel.definition, bound.request, phase)
     elements = max(1, phase.extents[phase.axis] // phase.chunks)
@@ -227,6 +227,14 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase) -> Step:
     executable = engine.with_grain(executable, elements, together)
     arguments = arrange(executable.kernel, phase, phase.extents, bound.raw, bound.sizes)
     return Step(phase, executable, arguments)
+
+
+def _is_far(bound: Bound, phase: Phase) -> bool:
+    """Whether what a phase reads lies beyond the last cache."""
+    from fusec.runtime.cpu import machine
+
+    names = {name for name, _, _ in phase.operands} & bound.types.keys()
+    return prod(phase.extents) * sum(bound.types[name].nbytes for name in names) > machine.last_level_cache_bytes()
 
 
 def _exceeds_cache(kernel: Reducing, bound: Bound) -> bool:
