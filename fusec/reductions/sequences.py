@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fusec.dtypes import DType
 from fusec.generated import Layout, Slot, Step
@@ -17,6 +17,7 @@ from fusec.runtime.cpu.composites import Composite, Outside, Piece
 if TYPE_CHECKING:
     from fusec.reductions.calls import Plan
     from fusec.reductions.kernels import Reducing
+    from fusec.reductions.pipeline import Request
     from fusec.runtime.cpu.engine import Executable
 
 MOST_BYTES = 4 << 20  # between kernels: a composite keeps that much memory for its next call
@@ -46,22 +47,33 @@ def join(kernel: Reducing, plan: Plan) -> tuple[Composite, Arguments] | None:
         names = {stored: f"{stored}{number}" for stored, _, _ in plan.bound.partials}
         names |= {given: f"{stored}{number - 1}" for stored, given, _ in plan.bound.partials}
         used.append(Used(step.executable, step.arguments, names, step.phase.positions))
-    numbers = {name: plan.bound.types[name] for name in plan.bound.request.scalars}
-    arrays = {param.name: plan.bound.types[param.name] for param in kernel.params if param.name not in numbers}
-    outside = outside_of(kernel.name, arrays, numbers, between)
+    outside = outside_of(kernel, plan.bound, between)
     made = composites.sequence(outside, pieces_of(used, outside))
     return made, arguments_of(made, outside)
 
 
-def outside_of(
-    name: str, arrays: Mapping[str, DType], numbers: Mapping[str, DType], between: Mapping[str, int]
-) -> Outside:
-    """What a composite of kernels takes. between: bytes of the arrays between kernels."""
-    slots = [Slot("pointer", each, 0, dtype) for each, dtype in arrays.items()]
-    for each, dtype in numbers.items():
+class Typed(Protocol):
+    """What is known of a call: the dtypes of its parameters, and what it is specialised for."""
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """By the names of parameters."""
+
+    @property
+    def request(self) -> Request:
+        """It says which parameters are numbers."""
+
+
+def outside_of(kernel: Reducing, bound: Typed, between: Mapping[str, int]) -> Outside:
+    """What a composite of a kernel's phases or steps takes. between: bytes of the arrays between these."""
+    numbers = [param.name for param in kernel.params if param.name in bound.request.scalars]
+    arrays = [param.name for param in kernel.params if param.name not in numbers]
+    slots = [Slot("pointer", each, 0, bound.types[each]) for each in arrays]
+    for each in numbers:
+        dtype = bound.types[each]
         slots += [Slot("scalar", each, half, dtype) for half in range(2 if dtype.bits == 128 else 1)]
     layout = Layout(1, tuple((each, (Step.UNIT,)) for each in arrays))
-    return Outside(name, slots, layout, between)
+    return Outside(kernel.name, slots, layout, between)
 
 
 def pieces_of(used: Sequence[Used], outside: Outside) -> list[Piece]:

@@ -171,9 +171,7 @@ def make_plan(kernel: Scanning, call: Call, reverse: bool) -> Plan:
         from fusec.scans import chains
 
         compiled = _compiled(kernel, bound, around_caches(kernel, bound, bound.chain))
-        numbers = {name: bound.types[name] for name in call.values}
-        arrays = {param.name: bound.types[param.name] for param in kernel.params if param.name not in numbers}
-        if chained := chains.join(kernel.name, compiled, arrays, numbers):
+        if chained := chains.join(kernel, bound, compiled):
             return Plan(bound, (chained,), tuple(executable.kernel for _, executable, _ in compiled))
         bound = replace(bound, chain=())
     steps = _compiled(kernel, bound, around_caches(kernel, bound, bound.steps))

@@ -5,23 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from fusec.dtypes import DType
-from fusec.generated import Kernel
+from fusec.generated import Slot
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import COUNT, NUMBER, STATE
 from fusec.reductions.plans import Arguments
 from fusec.reductions.sequences import MOST_BYTES, Used, arguments_of, outside_of, pieces_of
 from fusec.runtime.cpu import composites
-from fusec.runtime.cpu.composites import Job, Moving
+from fusec.runtime.cpu.composites import Job, Moving, Outside
 from fusec.scans.plans import Step
 
 if TYPE_CHECKING:
     from fusec.runtime.cpu.engine import Executable
-    from fusec.scans.calls import Plan
+    from fusec.scans.calls import Bound, Plan
     from fusec.scans.kernels import Scanning
 
 SPAN = GROUP * GROUP  # positions of a block: a group for each of GROUP chunks
@@ -29,16 +28,14 @@ SPAN = GROUP * GROUP  # positions of a block: a group for each of GROUP chunks
 Compiled = tuple[Step, "Executable", Arguments]
 
 
-def join(
-    name: str, compiled: tuple[Compiled, ...], arrays: Mapping[str, DType], numbers: Mapping[str, DType]
-) -> Compiled | None:
+def join(kernel: Scanning, bound: Bound, compiled: tuple[Compiled, ...]) -> Compiled | None:
     """One step that does what the kernels of a chain do; None if threads cannot be had.
 
-    compiled: those of totals, advance and results. arrays, numbers: the parameters of the call, by how they are passed.
+    compiled: those of totals, advance and results.
     """
     (sums, *_), (_, advance, _), (results, *_) = compiled
-    outside = outside_of(name, arrays, numbers, _between(compiled))
-    chunks, kernel = results.space[-1] // GROUP, advance.kernel
+    outside = outside_of(kernel, bound, _between(compiled))
+    chunks, slots = results.space[-1] // GROUP, advance.kernel.slots
     job = Job(
         rows=prod(results.space[:-1]),
         blocks=-(-chunks // GROUP),
@@ -46,28 +43,26 @@ def join(
         sums=sums.space[-1],
         results=results.space[-1],
         group=GROUP,
-        number=_scalar(kernel, NUMBER),
-        count=_scalar(kernel, COUNT),
+        number=_scalar(slots, NUMBER),
+        count=_scalar(slots, COUNT),
     )
     moving = [
         Moving(at, slot.dtype.nbytes * GROUP, slot.dtype.nbytes * (chunks - 1))
-        for at, slot in enumerate(kernel.slots)
+        for at, slot in enumerate(slots)
         if slot.kind == "pointer" and not slot.param.startswith(STATE)
     ]
     made = composites.chain(outside, job, pieces_of(_used(compiled), outside), moving)
-    return None if made is None else (_whole(results, arrays), made, arguments_of(made, outside))
+    return None if made is None else (_whole(results, outside), made, arguments_of(made, outside))
 
 
 def line_up(kernel: Scanning, plan: Plan) -> Compiled | None:
     """One step that does what several do one after the other; None if too much lies between them."""
-    between, types = _between(plan.steps), plan.bound.types
+    between = _between(plan.steps)
     if sum(between.values()) > MOST_BYTES:
         return None
-    numbers = {name: types[name] for name in plan.bound.request.scalars}
-    arrays = {param.name: types[param.name] for param in kernel.params if param.name not in numbers}
-    outside = outside_of(kernel.name, arrays, numbers, between)
+    outside = outside_of(kernel, plan.bound, between)
     made = composites.sequence(outside, pieces_of(_used(plan.steps), outside))
-    return _whole(plan.steps[-1][0], arrays), made, arguments_of(made, outside)
+    return _whole(plan.steps[-1][0], outside), made, arguments_of(made, outside)
 
 
 def _between(compiled: Iterable[Compiled]) -> dict[str, int]:
@@ -79,11 +74,11 @@ def _used(compiled: Iterable[Compiled]) -> list[Used]:
     return [Used(executable, arguments, dict(step.arrays), step.positions) for step, executable, arguments in compiled]
 
 
-def _whole(step: Step, arrays: Iterable[str]) -> Step:
+def _whole(step: Step, outside: Outside) -> Step:
     """The step of a composite: one position, which is everything."""
-    return Step(step.form, (1,), 1, (), tuple((each, each) for each in arrays), ())
+    return Step(step.form, (1,), 1, (), tuple((name, name) for name, _ in outside.layout.steps), ())
 
 
-def _scalar(kernel: Kernel, name: str) -> int:
+def _scalar(slots: Sequence[Slot], name: str) -> int:
     """The slot of a number."""
-    return next(at for at, slot in enumerate(kernel.slots) if slot.kind == "scalar" and slot.param == name)
+    return next(at for at, slot in enumerate(slots) if slot.kind == "scalar" and slot.param == name)

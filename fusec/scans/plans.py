@@ -187,7 +187,7 @@ def chain_of(
     if len(steps) < 2 or not machine.chain or not steps[0].form.is_last:
         return ()
     first, last = steps[0], steps[-1]
-    chunks, axis = last.space[-1] // GROUP, last.form.axis
+    chunks = last.space[-1] // GROUP
     blocks = prod(last.space[:-1]) * -(-chunks // GROUP)
     if blocks < machine.chain or GROUP * chunk_of(True) * sum(nbytes) > MOST_BLOCK_BYTES:
         return ()
@@ -210,7 +210,7 @@ def chain_of(
         tuple((name, known) for name, known, _ in (*dense_ones, *held)),
         tuple(made),
     )
-    return (first, advance, last) if axis == first.form.axis else ()
+    return first, advance, last
 
 
 def _steps(
