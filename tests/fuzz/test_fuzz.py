@@ -1,0 +1,34 @@
+"""Some programs of every door, and the runner's own law: whatever goes wrong is reported with its seed."""
+
+import json
+
+import pytest
+
+from tests.fuzz.doors import DOORS
+from tests.fuzz.runner import Runner, Task, tasks_of
+
+
+@pytest.mark.parametrize(("door", "count"), [("kernel", 80), ("function", 60), ("evaluate", 200), ("fuse", 80)])
+def test_no_program_goes_wrong(door, count):
+    check = DOORS[door].check
+    for seed in range(count):
+        check(seed)
+
+
+def test_every_way_to_go_wrong_is_reported_with_its_seed(tmp_path, monkeypatch):
+    monkeypatch.setenv("FUZZ_HANG_SECONDS", "0.5")
+    runner = Runner(1, 60, tmp_path / "found")
+    assert runner.run([Task("broken", 0, 7)]) == 4
+    rows = [json.loads(line) for line in (tmp_path / "found").read_text().splitlines()]
+    assert {row["seed"]: row["kind"] for row in rows} == {1: "bits", 2: "crash", 3: "hang", 4: "fuzzer"}
+    assert "Segmentation fault" in rows[1]["detail"]
+    assert "broken_door.py" in rows[2]["detail"]  # where it hangs
+    assert runner.tallies["broken"].programs == 5  # all but those that ended their process
+
+
+def test_tasks_take_every_seed_once_and_no_door_waits_for_another():
+    tasks = list(tasks_of({"kernel": 700, "fuse": 70}, 480, 100))
+    for door, count in (("kernel", 700), ("fuse", 70)):
+        seeds = [seed for task in tasks if task.door == door for seed in range(task.first, task.stop)]
+        assert seeds == list(range(480, 480 + count))
+    assert {task.door for task in tasks[:2]} == {"kernel", "fuse"}
