@@ -17,7 +17,9 @@ from fusec.errors import (
     FusecRuntimeError,
     FusecTypeError,
     FusecValueError,
+    FusecWarning,
 )
+from fusec.errors.interpreter import explained
 from fusec.modes import usual
 from fusec.version import VERSION
 
@@ -63,6 +65,7 @@ __all__ = [
     "FusecRuntimeError",
     "FusecTypeError",
     "FusecValueError",
+    "FusecWarning",
     "NumExpr",
     "ReductionKernel",
     "ScanKernel",
@@ -120,14 +123,31 @@ The reductions and scans by name are not in `__all__`: a star import would hide 
 def __getattr__(name: str) -> object:
     """Import what a public name stands for when it is first asked for, so that `import fusec` stays light."""
     if name == "random":
-        with forking.lock, usual():
-            return importlib.import_module("fusec.random")
+        return _module("random")
     for module, names in HOMES.items():
         if name in names.split():
-            with forking.lock, usual():
-                found = getattr(importlib.import_module(f"fusec.{module}"), name)
-            return globals().setdefault(name, found)
-    raise AttributeError(f"module 'fusec' has no attribute {name!r}")
+            return globals().setdefault(name, getattr(_module(module), name))
+    raise AttributeError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    """What to say of a name that fusec has not, with what to use instead."""
+    from fusec.diagnostics import did_you_mean
+    from fusec.instead import INSTEAD
+
+    cure = INSTEAD.get(name) or did_you_mean(name, __dir__())
+    return f"module 'fusec' has no attribute {name!r}{'; ' * bool(cure)}{cure}"
+
+
+def _module(name: str) -> object:
+    with forking.lock, usual():
+        try:
+            return importlib.import_module(f"fusec.{name}")
+        except ImportError as error:
+            told = explained(error)
+            if told is None:
+                raise
+            raise told from error
 
 
 def __dir__() -> list[str]:

@@ -14,6 +14,8 @@ import numpy as np
 from fusec import calls, captures, checked, dtypes, forking, pipeline, snapshots
 from fusec.calls import Call
 from fusec.captures import Captured, Origin
+from fusec.checked import Checks
+from fusec.containers import Door, adopted
 from fusec.dtypes import DType
 from fusec.entries import ShortWays
 from fusec.errors.arguments import InvalidKernelName, UnknownTypeName
@@ -27,13 +29,14 @@ from fusec.frontends.python import declared
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.generated import Fp
 from fusec.layouts import Shape
-from fusec.operands import is_foreign
+from fusec.operands import Form, dtype_of, form_of, is_contained, is_foreign
 from fusec.pipeline import Source, Specialisation
-from fusec.planned import Planned, block_size_of, briefly, keep, runner
+from fusec.planned import MAX_PLANS, Planned, block_size_of, briefly, runner
 from fusec.plans import Plan
+from fusec.recent import Recent
 from fusec.records import dataclass, field
-from fusec.scalars import SCALAR_TYPES, encode
-from fusec.signature import Parameter, Signature
+from fusec.scalars import SCALAR_TYPES, as_array, encode
+from fusec.signature import Parameter, Signature, Takes
 
 if TYPE_CHECKING:
     from fusec.device_entries import Ready
@@ -43,9 +46,6 @@ if TYPE_CHECKING:
 RESERVED = ("out", "stream", "block_size")
 MAX_VARIANTS = 64  # combinations of numbers and defaults of one function
 
-Form = str
-"""How an argument is given: "array", "default", "Python float" and so on, or "number float32" for one of NumPy's."""
-
 
 @dataclass(frozen=True)
 class FunctionSignature(Signature):
@@ -53,7 +53,7 @@ class FunctionSignature(Signature):
 
     definition: PythonDefinition | None = None
     adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
-    inferred: dict[object, dict[str, DType]] = field(default_factory=dict, compare=False)
+    inferred: Recent[object, dict[str, DType]] = field(default_factory=lambda: Recent(MAX_PLANS), compare=False)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{param.name}: {param.dtype}" if param.dtype else param.name for param in self.inputs)
@@ -78,7 +78,7 @@ class FunctionSignature(Signature):
     def with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
         """The dtypes of all parameters; outputs: those of the outputs given."""
         key = (*types.items(), None, *outputs.items())
-        found = self.inferred.get(key) or keep(self.inferred, key, self._with_results(types, outputs))
+        found = self.inferred.get(key) or self.inferred.keep(key, self._with_results(types, outputs))
         return dict(found)
 
     def _with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
@@ -106,6 +106,12 @@ class FunctionSignature(Signature):
         return self.with_results(bound, {})
 
 
+def check_name(name: object) -> None:
+    """Raise InvalidKernelName for what is no text."""
+    if not isinstance(name, str):
+        raise InvalidKernelName(repr(name)).at()
+
+
 def dtype_named(param: str, given: object) -> DType:
     """A dtype from its name, a NumPy dtype or a type. Raises UnknownTypeName."""
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
@@ -116,14 +122,17 @@ def dtype_named(param: str, given: object) -> DType:
 
 
 class Variant(Planned):
-    """A function called with certain arguments as arrays, others as numbers, and some left to their defaults."""
+    """A function called with certain arguments as arrays, others as numbers, and some left to their defaults.
+
+    scalars: parameters whose dtypes one of NumPy's scalars chose each.
+    """
 
     def __init__(
         self,
         owner: Elementwise,
         definition: PythonDefinition,
         signature: FunctionSignature,
-        native: bool,
+        scalars: frozenset[str],
         fp: Fp,
         neighbours: bool = False,
     ) -> None:
@@ -132,13 +141,18 @@ class Variant(Planned):
             definition, signature, return_tuple=tuples, fp=fp, uses_index=neighbours, reduce_dims=not neighbours
         )
         self.follows_raw = neighbours
-        self.owner, self.native = owner, native
+        self.owner, self.scalars = owner, scalars
         self.takes_outputs, self.names_output = not definition.constants, True
 
     @cached_property
     def checked(self) -> Planned:
-        """The same with checks."""
-        return checked.checked(self)
+        """The same with the checks of its owner."""
+        return checked.checked(self, self.owner.checks)
+
+    @cached_property
+    def guarded(self) -> Planned:
+        """The same with checks of bounds at least."""
+        return checked.checked(self, checked.with_bounds(self.owner.checks))
 
     @cached_property
     def is_positional(self) -> bool:
@@ -148,13 +162,20 @@ class Variant(Planned):
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
         call.key = (id(self), call.key)
-        if self.native and self.is_positional:
+        if self.is_positional:
             self.owner.hasten_calls(self, plan, call, again)
 
     def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
         """Take the short way in later calls on a device, unless arguments by position would mean something else."""
         if self.is_positional and (self.takes_outputs or len(args) == self.nin):
             self.owner.repeat_calls(self, args, device, source, ready)
+
+    def takes(self, param: Parameter) -> Takes:
+        """Numbers of the sort that made this variant, unless the dtype was declared."""
+        assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
+        if param.name in self.scalars:
+            return "NumPy"
+        return dict(self.definition.numbers).get(param.name, "any")  # type: ignore[return-value]
 
     def remember(self, spec: Specialisation) -> None:
         """Note what was called last: source() without types shows it."""
@@ -164,6 +185,8 @@ class Variant(Planned):
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
         """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
         assert isinstance(self.signature, FunctionSignature), "variants infer"
+        if any(param.name == name and self.takes(param) == "any" for param in self.in_params):
+            return True
         return name in self.signature.adapted.get(tuple(types.items()), ())
 
     def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
@@ -176,17 +199,19 @@ class Variant(Planned):
 class Elementwise(ShortWays):
     """A function of scalars that calls run for every element of their arguments; see `fusec.elementwise`.
 
-    origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: calls look
-    for indices outside of arrays and for assertions that do not hold.
+    origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: what
+    calls look for, see `fusec.checked`.
     """
 
     kind = "elementwise"
     reserved: tuple[str, ...] = RESERVED
+    is_elementwise = True  # whether a result depends on the arguments at its own place alone
 
-    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: bool = False) -> None:
+    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: Checks = "") -> None:
         self.__fusec_origin__, self.checks = origin, checks
         self.tree = captures.read(origin)
         self.kept = captures.attributes(origin, self.tree) | dict(kept)
+        check_name(name)
         self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
         if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
             raise InvalidKernelName(self.name).at()
@@ -194,7 +219,7 @@ class Elementwise(ShortWays):
         self.params = tuple(param.name for param in self.tree.params)
         self.outputs, self.returns_tuple = declared.outputs(self.tree)
         declared.check(self.tree, self.reserved)
-        self._variants: dict[tuple[Form, ...], Variant] = {}
+        self._variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
         self._captured: Captured | None = None
         self._declared: dict[str, DType | None] = {}
         self.last: Variant | None = None
@@ -225,7 +250,7 @@ class Elementwise(ShortWays):
         block_size: object = None,
         **named: object,
     ) -> object:
-        variant, inputs, outputs = self.bound(args, named)
+        outputs, args = self._outputs_after(args), args[: len(self.params)]
         if out is not None:
             if outputs:
                 raise UnexpectedArgument(self.name, "out=", "the outputs were given by position already").at()
@@ -233,13 +258,33 @@ class Elementwise(ShortWays):
             if len(outputs) != len(self.outputs):
                 raise UnexpectedArgument(self.name, "out=", f"it takes {len(self.outputs)} array(s)").at()
         threads = None if block_size is None else block_size_of(block_size)
+        given = (*args, *named.values())
+
+        def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+            rest = dict(zip(named, inputs[len(args) :], strict=True))
+            return self._results(inputs[: len(args)], rest, outputs, stream, threads)
+
+        if any(map(is_contained, given)):
+            names = (*self.params[: len(args)], *named)
+            door = Door(self.name, names, len(self.outputs), call, elementwise=self.is_elementwise)
+            results = adopted(door, given, outputs)
+        else:
+            results = call(given, outputs)
+        return results if self.returns_tuple else results[0]
+
+    def _results(
+        self,
+        args: tuple[object, ...],
+        named: Mapping[str, object],
+        outputs: tuple[object, ...],
+        stream: object,
+        threads: int | None,
+    ) -> tuple[object, ...]:
+        """All results of a call whose arguments need no reading before."""
+        variant, inputs, _ = self.bound(args, named)
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
             return self._of_numbers(inputs, variant)
-        return self._run(variant, (*inputs, *outputs), stream, threads)
-
-    def _run(self, variant: Variant, args: tuple[object, ...], stream: object, threads: int | None) -> object:
-        results = self.launch(variant, args, -1, stream, threads)
-        return results if self.returns_tuple else results[0]
+        return self.launch(variant, (*inputs, *outputs), -1, stream, threads)
 
     def launch(
         self, variant: Variant, args: tuple[object, ...], size: int | Shape, stream: object, threads: int | None
@@ -251,7 +296,7 @@ class Elementwise(ShortWays):
         run = calls.run if not any(map(is_foreign, args)) else runner(args)
         return run(variant, args, size, stream, threads)
 
-    def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> object:
+    def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> tuple[object, ...]:
         """The function of numbers alone, as NumPy scalars; Python's numbers adapt to NumPy's among them, if any."""
         arrays: dict[str, object] = {}
         adapts = any(isinstance(value, np.generic) for value in inputs)
@@ -260,15 +305,15 @@ class Elementwise(ShortWays):
             if dtype is not None:
                 encode(value, dtype, param.name, self.name)  # refuses what does not fit
                 arrays[param.name] = np.asarray(value).astype(dtype.numpy)
+            elif adapts and not isinstance(value, np.generic):
+                arrays[param.name] = value
             else:
-                arrays[param.name] = value if adapts and not isinstance(value, np.generic) else np.asarray(value)
+                arrays[param.name] = as_array(value, param.name, self.name)
         if not arrays:
             raise BadParameter(f"'{self.name}' has no parameter that is given", "pass an array or a number").at()
         variant, args, _ = self.bound((), arrays)
-        found = self._run(variant, args, None, None)
-        if isinstance(found, tuple):
-            return tuple(each[()] for each in found)
-        return found[()]  # type: ignore[index]
+        found = self.launch(variant, args, -1, None, None)
+        return tuple(each[()] for each in found)  # type: ignore[index]
 
     def bound(
         self, args: tuple[object, ...], named: Mapping[str, object]
@@ -276,7 +321,7 @@ class Elementwise(ShortWays):
         """The variant for these arguments, its inputs, and outputs given by position."""
         self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
-        outputs = args[len(self.params) :]
+        outputs = self._outputs_after(args)
         for name, value in named.items():
             if name not in self.params:
                 cure = f"its parameters are: {', '.join(self.params)}; and out=, stream=, block_size="
@@ -284,17 +329,23 @@ class Elementwise(ShortWays):
             if name in given:
                 raise UnexpectedArgument(self.name, name, "it was given by position already").at()
             given[name] = value
-        if outputs and len(outputs) != len(self.outputs):
-            cure = f"it takes {len(self.params)} arguments, then {len(self.outputs)} output(s) if any"
-            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
         forms = tuple(self.form(name, given[name]) if name in given else "default" for name in self.params)
         variant = self._variants.get(forms) or self._variant(forms)
         return variant, tuple(given[name] for name in self.params if name in given), outputs
 
+    def _outputs_after(self, args: tuple[object, ...]) -> tuple[object, ...]:
+        """The outputs that follow the inputs by position. Raises UnexpectedArgument."""
+        outputs = args[len(self.params) :]
+        if outputs and len(outputs) != len(self.outputs):
+            cure = f"it takes {len(self.params)} arguments, then {len(self.outputs)} output(s) if any"
+            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
+        return outputs
+
     def form(self, name: str, value: object) -> Form:
-        """How a variant sees an argument."""
-        del name
-        return _form(value)
+        """How a variant sees an argument. Raises UnsupportedDtype for NumPy's scalars that are no numbers."""
+        if isinstance(value, np.generic) and dtypes.from_numpy(value.dtype) is None:
+            dtype_of(np.asarray(value), name, self.name)
+        return form_of(value)
 
     # --- variants ------------------------------------------------------------------------------------------------
 
@@ -304,7 +355,7 @@ class Elementwise(ShortWays):
         captured = self.captured()
         defaults = dict(captured.functions[-1].defaults)
         declared = self.declared()
-        inputs, constants, numbers, native = [], [], [], True
+        inputs, constants, numbers, scalars = [], [], [], set[str]()
         for name, form in zip(self.params, forms, strict=True):
             if form == "default":
                 if name not in defaults:
@@ -315,15 +366,13 @@ class Elementwise(ShortWays):
             if form.startswith("Python ") and dtype is None:
                 numbers.append((name, form.partition(" ")[2]))
             elif form.startswith("number "):
-                native = False  # an entry could not tell them from Python's
+                if dtype is None:
+                    scalars.add(name)
                 dtype = dtype or dtypes.BY_NAME[form.partition(" ")[2]]
             inputs.append(Parameter(name, dtype.name if dtype else name, dtype))
         seen = dict(zip(self.params, forms, strict=True))
-        made = self.variant_of(tuple(inputs), captured, tuple(constants), tuple(numbers), native, seen)
-        with forking.lock:
-            if len(self._variants) >= MAX_VARIANTS:
-                self._variants.clear()
-            return self._variants.setdefault(forms, made)
+        made = self.variant_of(tuple(inputs), captured, tuple(constants), tuple(numbers), frozenset(scalars), seen)
+        return self._variants.keep(forms, made)
 
     def variant_of(
         self,
@@ -331,14 +380,14 @@ class Elementwise(ShortWays):
         captured: Captured,
         constants: tuple[tuple[str, Capture], ...],
         numbers: tuple[tuple[str, str], ...],
-        native: bool,
+        scalars: frozenset[str],
         forms: Mapping[str, Form],
     ) -> Variant:
-        """A variant of these inputs; forms: of all parameters."""
+        """A variant of these inputs; forms: of all parameters. scalars: see `Variant`."""
         del forms
         definition = PythonDefinition(self.name, captured.functions, self.outputs, constants, numbers)
         outputs = tuple(Parameter(name, name, None) for name in self.outputs)
-        return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), native, self.fp)
+        return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), scalars, self.fp)
 
     def captured(self) -> Captured:
         """The function's text with what its names stand for; names that were not there yet are looked up now."""
@@ -425,7 +474,7 @@ class Elementwise(ShortWays):
     @property
     def cached_codes(self) -> dict[str, str]:
         """LLVM text by dtypes, for every combination called so far."""
-        return {key: text for each in list(self._variants.values()) for key, text in each.cached_codes.items()}
+        return {key: text for each in self._variants.values() for key, text in each.cached_codes.items()}
 
     def __repr__(self) -> str:
         return f"<fusec.{self.kind} {self.name}({', '.join(self.params)})>"
@@ -439,7 +488,7 @@ class Elementwise(ShortWays):
 
 
 def _restore(
-    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: bool = False
+    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: Checks = ""
 ) -> Elementwise:
     """Rebuild a pickled function from its text."""
     return restored(Elementwise(Captured(functions), name, fp, {}, checks), module, qualname)
@@ -449,17 +498,3 @@ def restored(made: Elementwise, module: str, qualname: str) -> Elementwise:
     """A function rebuilt from its text, under the name that it had."""
     made.__module__, made.__qualname__ = module, qualname
     return made
-
-
-def _form(value: object) -> Form:
-    """How a variant sees an argument."""
-    kind = type(value)
-    if kind in (float, int, bool, complex):
-        return f"Python {kind.__name__}"
-    if isinstance(value, np.generic):
-        dtype = dtypes.from_numpy(value.dtype)
-        return "array" if dtype is None else f"number {dtype}"
-    if isinstance(value, (bool, int, float, complex)):  # a subclass
-        base = next(each for each in (bool, int, float, complex) if isinstance(value, each))
-        return f"Python {base.__name__}"
-    return "array"

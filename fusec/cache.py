@@ -1,6 +1,7 @@
 """The object cache on disk: plain bytes under a content key, verified whenever they are read, never needed to be right.
 
-Anything wrong with an entry, its folder or the disk is a miss, not an error. Settings: FUSEC_CACHE=0 turns the cache
+Anything wrong with an entry, its folder or the disk is a miss, not an error. Entries are code that will run, so none is
+read or written in a place that others may write to, see `fusec.folders`. Settings: FUSEC_CACHE=0 turns the cache
 off, FUSEC_CACHE_DIR places it, FUSEC_CACHE_BYTES bounds it (512 MiB).
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 import struct
 import sys
 import threading
@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, get_args
+from typing import Any, get_args
 
 from fusec import debug, dtypes, forking
 from fusec.errors.targets import SettingNotUnderstood
+from fusec.folders import Folder
 from fusec.generated import Fp, Kernel, Layout, Slot, SlotKind, Step, Target
 from fusec.records import dataclass
 
@@ -58,37 +59,45 @@ class Cache:
 
     def get(self, kind: str, key: str) -> bytes | None:
         """The payload put under this kind and key, or None; an entry found damaged is removed."""
-        file = self._file(kind, key)
+        name = _name(kind, key)
         try:
-            data = _read(file)
+            with self._kind(kind) as folder:
+                return self._found(folder, name, _digest(kind, key))
+        except PermissionError as error:
+            debug.show(1, f"cache: {error}", "")
         except OSError:
-            return None
-        found = _open_envelope(data, _digest(kind, key))
-        if found is None:
-            debug.show(1, f"cache: removed the damaged entry {file.name}", "")
-            with suppress(OSError):
-                file.unlink()
-            return None
-        with suppress(OSError):
-            if time.time() - file.stat().st_mtime > DAY:
-                os.utime(file)
-        return found[1]
+            pass
+        return None
+
+    def _found(self, folder: Folder, name: str, digest: bytes) -> bytes | None:
+        with folder.read(name) as stream:
+            found = _open_envelope(stream.read(), digest)
+            if found is not None:
+                if time.time() - os.fstat(stream.fileno()).st_mtime > DAY:
+                    with suppress(OSError):
+                        os.utime(stream.fileno() if os.utime in os.supports_fd else folder.path / name)
+                return found[1]
+        debug.show(1, f"cache: removed the damaged entry {name}", "")
+        folder.remove(name)
+        return None
 
     def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
         """Keep a payload; whatever prevents it is passed over in silence.
 
         label: what `list` shows for it.
         """
-        file = self._file(kind, key)
-        temporary = file.with_name(f".{file.stem}.{os.getpid()}.{threading.get_ident()}.tmp")
+        name = _name(kind, key)
+        temporary = f".{name.removesuffix(SUFFIX)}.{os.getpid()}.{threading.get_ident()}.tmp"
         try:
-            file.parent.mkdir(mode=0o700, exist_ok=True)
-            _write_new(temporary, _envelope(payload, label, _digest(kind, key)))
-            os.replace(temporary, file)
-        except OSError as error:  # full, read-only or gone
+            with self._kind(kind, make=True) as folder:
+                try:
+                    _write_new(folder, temporary, _envelope(payload, label, _digest(kind, key)))
+                    folder.rename(temporary, name)
+                except OSError:
+                    folder.remove(temporary)
+                    raise
+        except OSError as error:  # full, read-only, gone or open to others
             debug.show(1, f"cache: not written, {error}", "")
-            with suppress(OSError):
-                temporary.unlink()
             return
         with forking.lock:
             self._puts += 1
@@ -113,33 +122,45 @@ class Cache:
             stale = older_than is not None and now - entry.mtime > older_than
             if stale or (max_bytes is not None and total > max_bytes):
                 total -= entry.size
-                removed += _remove(entry.path)
-        for file in self._files(".*.tmp"):
+                removed += self._remove(entry)
+        for folder, name in self._files(".", ".tmp"):
             with suppress(OSError):
-                if now - file.stat().st_mtime > ABANDONED:
-                    file.unlink()
+                with folder.read(name) as stream:
+                    modified = os.fstat(stream.fileno()).st_mtime
+                if now - modified > ABANDONED:
+                    folder.remove(name)
         return removed
 
     def clear(self) -> int:
         """Remove every entry; the number removed."""
-        return sum(_remove(file) for file in self._files("*" + SUFFIX))
+        return sum(folder.remove(name) for folder, name in self._files("", SUFFIX))
 
-    def _file(self, kind: str, key: str) -> Path:
+    def _remove(self, entry: Entry) -> bool:
+        with suppress(OSError), self._kind(entry.kind) as folder:
+            return folder.remove(entry.path.name)
+        return False
+
+    def _kind(self, kind: str, *, make: bool = False) -> Folder:
+        """The folder of a kind of entries, open. Raises OSError."""
         assert kind.isidentifier(), f"{kind!r} does not name a folder"
-        return self.path / kind / (_digest(kind, key).hex()[:40] + SUFFIX)
+        with Folder(self.path) as whole:
+            return whole.inside(kind, make=make)
 
-    def _files(self, pattern: str) -> Iterator[Path]:
-        with suppress(OSError):
-            yield from self.path.glob("*/" + pattern)
+    def _files(self, begin: str, end: str) -> Iterator[tuple[Folder, str]]:
+        with suppress(OSError), Folder(self.path) as whole:
+            for folder in whole.folders():
+                for name in folder.names():
+                    if name.startswith(begin) and name.endswith(end):
+                        yield folder, name
 
     def _entries(self) -> Iterator[Entry]:
-        for file in self._files("*" + SUFFIX):
+        for folder, name in self._files("", SUFFIX):
             with suppress(OSError, ValueError, struct.error):
-                with _open(file) as stream:
+                with folder.read(name) as stream:
                     about = os.fstat(stream.fileno())
                     label_bytes = HEADER.unpack(stream.read(HEADER.size))[2]
                     label = stream.read(min(label_bytes, 4096)).decode(errors="replace")
-                yield Entry(file.parent.name, label, about.st_size, about.st_mtime, file)
+                yield Entry(folder.path.name, label, about.st_size, about.st_mtime, folder.path / name)
 
 
 def default_cache() -> Cache | None:
@@ -162,26 +183,11 @@ def _cache_at(path: Path) -> Cache | None:
     """One Cache per folder and process, after a look at the folder; says so once if it cannot be used."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        reason = _objection(path.stat())
+        Folder(path).close()
     except OSError as error:
-        reason = str(error)
-    if reason:
-        debug.show(1, f"cache: {path} is not used, {reason}", "")
+        debug.show(1, f"cache: {error}", "")
         return None
     return Cache(path)
-
-
-def _objection(about: os.stat_result) -> str:
-    """Why a folder must not be trusted with machine code; empty if it may."""
-    if not stat.S_ISDIR(about.st_mode):
-        return "it is not a folder"
-    if os.name == "nt":  # access there is governed by lists that the mode does not show; the profile is private
-        return ""
-    if about.st_uid != os.geteuid():
-        return "it belongs to another user"
-    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "others may write to it"
-    return ""
 
 
 def _folder() -> Path | None:
@@ -325,31 +331,10 @@ def _open_envelope(data: bytes, digest: bytes) -> tuple[str, bytes] | None:
     return body[:label_bytes].decode(), body[label_bytes:]
 
 
-def _open(path: Path) -> BinaryIO:
-    """A file to read. Raises OSError for what is none: a folder, or a pipe, which would have readers wait for ever."""
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(f"{path} is not a file")
-    return open(descriptor, "rb")
+def _name(kind: str, key: str) -> str:
+    return _digest(kind, key).hex()[:40] + SUFFIX
 
 
-def _read(path: Path) -> bytes:
-    with _open(path) as stream:
-        return stream.read()
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    """Write a file that does not exist yet, readable by its owner alone."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path, flags, 0o600), "wb") as stream:
+def _write_new(folder: Folder, name: str, data: bytes) -> None:
+    with folder.create(name) as stream:
         stream.write(data)
-
-
-def _remove(path: Path) -> int:
-    try:
-        path.unlink()
-    except OSError:
-        return 0
-    return 1

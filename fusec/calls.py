@@ -10,8 +10,6 @@ import numpy as np
 from fusec import debug, forking, layouts, pipeline
 from fusec.dtypes import DType
 from fusec.errors.arguments import (
-    OutputIsNotAnArray,
-    OutputIsReadOnly,
     OutputOverlapsItself,
     OutputSizeUndecided,
     OutputsOverlap,
@@ -31,6 +29,7 @@ from fusec.operands import (
     is_same_memory,
     may_overlap,
     memory_order,
+    output_array,
     shares_memory,
     view_of,
     wrapper_of,
@@ -71,20 +70,17 @@ def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
     numbers = []
     given = len(args) > kernel.nin
     for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
-        if is_number(arg):
-            if position >= kernel.nin:
-                taken = f"inputs: {kernel.nin}, what follows is outputs; "
-                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg), taken).at()
+        if position < kernel.nin and is_number(arg):
             arrays.append(None)
             found.append(None)
             numbers.append(param.name)
             key.append(None)
             continue
-        if arg is None and position >= kernel.nin:
-            raise OutputIsNotAnArray(kernel.name, param.name, "None").at()
-        array = host_array(arg, param.name, kernel.name)
-        if (position >= kernel.nin or param.non_const) and not array.flags.writeable:
-            raise OutputIsReadOnly(kernel.name, param.name).at()
+        if position >= kernel.nin:
+            taken = f"inputs: {kernel.nin}, what follows is outputs; " if is_number(arg) else ""
+            array = output_array(arg, param.name, kernel.name, taken)
+        else:
+            array = (output_array if param.non_const else host_array)(arg, param.name, kernel.name)
         arrays.append(array)
         found.append(dtype_of(array, param.name, kernel.name))
         key.append((array.dtype, array.shape, array.strides, array.flags.aligned))
@@ -289,16 +285,16 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
 # --- the native entries --------------------------------------------------------------------------------------------
 
 
-def takes_any_shape(kernel: Planned, plan: Plan) -> bool:
-    """True if the code of a plan is for contiguous arrays of any shape; outputs beyond the cache have their own."""
+def takes_any_shape(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> bool:
+    """True if an entry may take contiguous arrays of any shape; outputs beyond the cache have their own code."""
     from fusec.runtime.cpu import fastcall
 
     return (
         bool(kernel.out_params)
         and fastcall.is_contiguous(plan.space.layout)
         and not plan.space.layout.streaming
-        and not plan.executable.kernel.fills
         and not any(param.raw for param in kernel.out_params)
+        and not fastcall.objection(plan.executable, _specs(kernel, plan, numbers, {}), None)
     )
 
 
@@ -320,6 +316,7 @@ def typed_entry(
         keyword=kernel.names_output,
         ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
         returns=_returns(kernel),
+        zeroed=plan.executable.kernel.fills,
     )
 
 
@@ -337,12 +334,8 @@ def placed_entry(
     """
     from fusec.runtime.cpu import fastcall
 
-    raw = [param.name for param in kernel.out_params if param.raw]
-    fractions = [name for name, value in deciding.items() if type(value) is not int]
-    if plan.executable.kernel.fills or raw or fractions or not plan.space.size:
-        reason = f"raw output {raw[0]}" if raw else "an output that may stay unassigned is filled with zeros"
-        reason = f"'{fractions[0]}' is no int and says how many elements there are" if fractions else reason
-        reason = reason if plan.space.size else "no elements"
+    reason = objection(kernel, plan, numbers, deciding)
+    if reason:
         debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return fallback
     known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
@@ -353,9 +346,29 @@ def placed_entry(
         kernel.name,
         returns=_returns(kernel),
         known=known,
+        allocates=not any(param.raw for param in kernel.out_params),
         given=kernel.takes_outputs,
         keyword=kernel.names_output,
+        zeroed=plan.executable.kernel.fills,
     )
+
+
+def objection(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> str:
+    """Why calls like one with this plan cannot have a native entry; empty if they can."""
+    from fusec.runtime.cpu import fastcall
+
+    if not plan.space.size:
+        return "no elements"
+    for name, value in deciding.items():
+        if _exact(value) is None:
+            return f"'{name}' is no int and says how many elements there are"
+    blank = fastcall.Known(plan.arguments.template, 0, (), (), {})
+    return fastcall.objection(plan.executable, _specs(kernel, plan, numbers, deciding), blank)
+
+
+def _exact(value: object) -> int | None:
+    """An integer that decides on the number of elements; None for any other number."""
+    return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
 
 
 def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> list[ArgSpec]:
@@ -368,8 +381,9 @@ def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mappi
             param in kernel.out_params,
             param.name in numbers,
             converts=kernel.converts(param.name, plan.types),
+            takes=kernel.takes(param),
             changes=param.non_const,
-            exactly=int(exact) if isinstance(exact := deciding.get(param.name), int) else None,
+            exactly=_exact(deciding.get(param.name)),
         )
         for param in kernel.params
     ]

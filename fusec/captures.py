@@ -14,27 +14,29 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import CodeType, FunctionType, MappingProxyType, ModuleType
+from typing import Any
 
 import numpy as np
 
 from fusec import dtypes
-from fusec.diagnostics import did_you_mean
 from fusec.errors.python import NoSource, NotAFunction
 from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import LAMBDA
-from fusec.frontends.python.definition import Capture, FunctionText
+from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
+from fusec.frontends.python.definition import Capture, FunctionText, number
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 from fusec.outside import Opaque, Outside, closure_of
 from fusec.records import dataclass, replace
-from fusec.snapshots import NUMBERS, ROOTS
+from fusec.snapshots import MAX_TABLE, NUMBERS, ROOTS, frozen
 from fusec.source import SourceFile
 
 PYTHON_TYPES = (bool, int, float, complex)
+TOO_LARGE = f"a table has at most {MAX_TABLE} elements: pass it to a kernel of fusec.kernel, which indexes its arrays"
 NOTHING: Mapping[str, object] = MappingProxyType({})
-MAX_ITEMS = 64  # of a captured tuple
+MAX_BITS = 4096  # of a captured integer; Python itself refuses to print much more
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +147,19 @@ def read(origin: Origin) -> s.Function:
 
 
 def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
-    """The numbers that attributes of objects from outside stand for now, as in ``config.scale``."""
+    """The numbers and tables that attributes of objects from outside stand for now, as in ``config.scale``."""
     if not isinstance(origin, FunctionType):
         return {}
     places = Outside(closure_of(origin), origin.__globals__)
     found = {name: places.find(name) for name in scan.free(tree) if "." in name}
-    return {name: value[0] for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)}
+    return {
+        name: frozen(value[0]) for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)
+    }
 
 
 def constant_of(value: object) -> Capture:
-    """What a value is to a kernel; functions apart."""
-    return _Capturing().of(value)
+    """What a number or a tuple of numbers is to a kernel."""
+    return ("other", _described(value), "write a tuple") if isinstance(value, list) else _Capturing().of(value)
 
 
 def _tree(text: FunctionText) -> s.Function:
@@ -340,10 +344,13 @@ class _Capturing:
             elif "." in name:
                 guess = namespace.like(name) if self._is_object(name, namespace) else ""
                 found += [(name, ("missing", guess))] if guess else []
-            elif name not in FUNCTIONS and not hasattr(builtins, name):
-                guess = did_you_mean(name, known)
+            elif name not in FUNCTIONS and name not in COMPOUND and not hasattr(builtins, name):
+                guess = namespace.closest(name, known, self._is_usable)
                 found += [(name, ("missing", guess))] if guess else []
         return tuple(found)
+
+    def _is_usable(self, value: object) -> bool:
+        return isinstance(value, FunctionType) or self.of(value)[0] != "other"
 
     def _is_object(self, dotted: str, namespace: Outside) -> bool:
         """Whether the owner of an attribute is an object that kernels know nothing about."""
@@ -359,19 +366,21 @@ class _Capturing:
         if isinstance(value, Unusable):
             return ("other", value.given, value.cure)
         if isinstance(value, complex) and not isinstance(value, np.generic):
-            return ("complex", value.real, value.imag)
+            return number(value)
         if isinstance(value, (bool, int, float)) and type(value) in PYTHON_TYPES:
-            return ("python", value)
+            if isinstance(value, int) and value.bit_length() > MAX_BITS:
+                return ("other", f"an integer of {value.bit_length()} bits", "kernels compute with 64 of them")
+            return number(value)
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             return _number(value)
-        if isinstance(value, tuple):
-            if len(value) > MAX_ITEMS:
-                return (
-                    "other",
-                    f"a tuple of {len(value)}",
-                    f"tuples have at most {MAX_ITEMS} items here; pass an array",
-                )
-            return ("tuple", tuple(self.of(item) for item in value))
+        if isinstance(value, (tuple, list)):
+            if len(value) > MAX_TABLE:
+                return ("other", f"{_described(value)} of {len(value)}", TOO_LARGE)
+            items = tuple(self.of(item) for item in value)
+            wrong = next((each for each in items if each[0] == "other"), None)
+            return ("tuple", items) if wrong is None else ("other", f"{_described(value)} with {wrong[1]}", wrong[2])
+        if isinstance(value, np.ndarray):
+            return _table(value)
         if isinstance(value, ModuleType):
             return ("module", _module(value))
         return self._type_or_function(value)
@@ -393,21 +402,23 @@ class _Capturing:
         name, root = _named(value)
         if name in INTRINSICS and getattr(value, "__module__", "") == "fusec.intrinsics":
             return ("intrinsic", name)
-        if root in ROOTS and (name in FUNCTIONS or name in MATH or name in PLAIN):
-            python = root in ("math", "builtins")
-            return ("builtin", name, python and (name in MATH if root == "math" else name in PLAIN))
+        own = {"math": {*MATH, *COMPOUND_MATH}, "builtins": {*PLAIN, *COMPOUND_PLAIN}}.get(root, set())
+        if name in own or (root in ROOTS and (name in FUNCTIONS or name in COMPOUND)):
+            return ("builtin", name, name in own)
         if isinstance(value, FunctionType) and (root not in ROOTS or value.__module__ == "fusec.random"):
             return ("function", self.key_of(value))
-        if isinstance(value, np.ndarray):
-            return ("other", "an array", "pass it as an argument, or write its numbers in a tuple")
-        return ("other", _described(value), "numbers, dtypes, tuples of them and functions can be used from outside")
+        return (
+            "other",
+            _described(value),
+            "numbers, dtypes, functions, tuples and lists of them, and arrays can be used from outside",
+        )
 
 
 def _is_missing(name: str, namespace: Outside) -> bool:
     """Whether nothing defines a name yet, or the attribute of one."""
     first = name.partition(".")[0]
     if namespace.find(first) is None:
-        return first not in FUNCTIONS and not hasattr(builtins, first)
+        return first not in FUNCTIONS and first not in COMPOUND and not hasattr(builtins, first)
     return "." in name and namespace.find(name) is None
 
 
@@ -417,6 +428,19 @@ def _number(value: object) -> Capture:
     if dtype is None:
         return ("other", f"a value of dtype {array.dtype}", "convert it, e.g. to np.float64")
     return ("numpy", dtype.name, int.from_bytes(array.tobytes(), "little"))
+
+
+def _table(value: np.ndarray[Any, Any]) -> Capture:
+    """An array of numbers as it is now."""
+    shown = f"an array of shape {value.shape}"
+    if value.size > MAX_TABLE:
+        return ("other", shown, TOO_LARGE)
+    if type(value) not in (np.ndarray, np.memmap):
+        return ("other", _described(value), "convert it: x.filled() of a masked array, np.asarray(x) of others")
+    dtype = dtypes.from_numpy(value.dtype.newbyteorder("="))
+    if dtype is None:
+        return ("other", f"an array of dtype {value.dtype}", "convert it, e.g. x.astype(np.float64)")
+    return ("array", dtype.name, value.shape, np.ascontiguousarray(value, dtype.numpy).tobytes().hex())
 
 
 def _module(value: ModuleType) -> str:
@@ -460,16 +484,14 @@ def _default(param: s.Parameter) -> Capture:
 
 def _constant(node: s.Expression | None) -> Capture | None:
     match node:
-        case s.Number(value=complex() as value):
-            return ("complex", value.real, value.imag)
-        case s.Number(value=number):
-            return ("python", number)
+        case s.Number(value=value):
+            return number(value)
         case s.Constant(value=None):
             return ("none",)
-        case s.Constant(value=truth):
-            return ("python", truth)
-        case s.Prefix(op="-", operand=s.Number(value=int() | float() as number)):
-            return ("python", -number)
+        case s.Constant(value=bool() as truth):
+            return number(truth)
+        case s.Prefix(op="-", operand=s.Number(value=int() | float() as value)):
+            return number(-value)
         case s.Tuple(items=items):
             found = [_constant(item) for item in items]
             return None if None in found else ("tuple", tuple(found))

@@ -5,16 +5,17 @@ A checked kernel is the same one with a pass more and one more argument, an arra
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fusec import calls, forking
-from fusec.dtypes import UINT32, DType
-from fusec.errors.base import FusecError
-from fusec.errors.checks import AssertionFailed, IndexOutside, UnknownCheck
+from fusec import calls, debug, forking
+from fusec.dtypes import FLOAT64, UINT32, DType, compute_type
+from fusec.errors.base import FusecError, UserError
+from fusec.errors.checks import AssertionFailed, CastLoses, IndexOutside, IntegerWraps, ItemOutside, UnknownCheck
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.layouts import Shape
 from fusec.operands import is_foreign, is_number
@@ -29,28 +30,49 @@ if TYPE_CHECKING:
     from fusec.passes.bounds import Site
 
 Bounds = Literal["check", "trust"]
+Checks = str
+"""What kernels look for as they run: "", "bounds", "wrap" or "bounds,wrap"."""
 
-FAULT, WORDS = "fusec_fault", 5  # as fusec.passes.bounds has them
+CHECKED = "it is checked as it runs"
+FAULT, WORDS = "fusec_fault", 7  # as fusec.passes.bounds has them
+KINDS = ("bounds", "wrap")
 
 
-def wanted(bounds: object) -> bool:
-    """Whether a kernel is checked; None asks FUSEC_CHECK. Raises UnknownCheck."""
-    if bounds is None:
-        text = os.environ.get("FUSEC_CHECK", "").strip()
-        if text not in ("", "0", "bounds"):
-            cure = "FUSEC_CHECK must be 'bounds' to turn checks on; '0', or leaving it unset, turns them off"
-            raise UnknownCheck("FUSEC_CHECK", repr(text), cure).at()
-        return text == "bounds"
-    if bounds not in ("check", "trust"):
+def wanted(bounds: object, check: object = None) -> Checks:
+    """What a kernel looks for; None asks FUSEC_CHECK. bounds: decides about that. Raises UnknownCheck."""
+    if bounds is not None and (not isinstance(bounds, str) or bounds not in ("check", "trust")):
         raise UnknownCheck("bounds=", repr(bounds)).at()
-    return bounds == "check"
+    if check is None:
+        text = os.environ.get("FUSEC_CHECK", "").strip()
+        cure = "FUSEC_CHECK is 'bounds', 'wrap' or 'bounds,wrap'; '0', or leaving it unset, turns checks off"
+        found = _kinds("FUSEC_CHECK", "" if text == "0" else text, cure)
+    else:
+        cure = 'it is "wrap", "bounds", "bounds,wrap", or "" for no checks'
+        found = _kinds("check=", check, cure)
+    if bounds is not None:
+        found = found - {"bounds"} | ({"bounds"} if bounds == "check" else set())
+    return ",".join(sorted(found))
+
+
+def _kinds(where: str, given: object, cure: str) -> set[str]:
+    """What a text names, with commas between. Raises UnknownCheck."""
+    names = {each.strip() for each in given.split(",")} - {""} if isinstance(given, str) else {""}
+    if not names <= set(KINDS):
+        raise UnknownCheck(where, repr(given), cure).at()
+    return names
+
+
+def with_bounds(checks: Checks) -> Checks:
+    """The same checks, and those of bounds."""
+    return checks if "bounds" in checks else ",".join(filter(None, ("bounds", checks)))
 
 
 @dataclass(frozen=True)
 class CheckedSource:
-    """A definition whose programs check what they do."""
+    """A definition whose programs check what they do. checks: what they look for."""
 
     inner: Source
+    checks: Checks = "bounds"
 
     @property
     def name(self) -> str:
@@ -65,7 +87,7 @@ class CheckedSource:
     @property
     def texts(self) -> dict[str, Any]:
         """Everything that the meaning depends on."""
-        return {**self.inner.texts, "bounds": "check"}
+        return {**self.inner.texts, "checks": self.checks}
 
     def read(self) -> object:
         """The syntax tree."""
@@ -83,13 +105,16 @@ class CheckedSource:
 
         known = {name: dtype for name, dtype in types.items() if name != FAULT}
         axes = {name: ndim for name, ndim in ndims.items() if name != FAULT}
-        return check_bounds(self.inner.lower(known, axes, scalars))
+        return check_bounds(self.inner.lower(known, axes, scalars), self.checks)
 
 
-def checked(kernel: Planned) -> Planned:
+def checked(kernel: Planned, checks: Checks = "bounds") -> Planned:
     """The kernel with checks; its last input is the array for the first violation."""
+    debug.show(2, f"{kernel.name} has no native entry: {CHECKED}")
     inner = kernel.definition
-    source = CheckedSource(replace(inner, checked=True) if isinstance(inner, PythonDefinition) else inner)
+    if isinstance(inner, PythonDefinition) and "bounds" in checks:
+        inner = replace(inner, checked=True)
+    source = CheckedSource(inner, checks)
     fault = Parameter(FAULT, "uint32", UINT32, raw=True, non_const=True)
     signature = replace(kernel.signature, inputs=(*kernel.signature.inputs, fault))
     made = Planned(source, signature, reduce_dims=kernel.reduce_dims, return_tuple=True, uses_index=True, fp=kernel.fp)
@@ -100,7 +125,7 @@ def checked(kernel: Planned) -> Planned:
 def run(
     kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, threads: int | None = None
 ) -> tuple[object, ...]:
-    """Run a kernel made by `checked` and return its outputs. Raises IndexOutside or AssertionFailed.
+    """Run a kernel made by `checked` and return its outputs. Raises what `fault_of` makes of a violation.
 
     args: without the array for faults.
     """
@@ -115,8 +140,18 @@ def run(
         arrays = {param.name: arg for param, arg in zip(kernel.params[:nin], args, strict=False) if not is_number(arg)}
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}  # type: ignore[attr-defined]
         spec = kernel.specialisation()
-        raise fault_of(kernel, words, shapes, dict(spec.types), spec.scalars)
+        raise fault_of(kernel, words, shapes, dict(spec.types), spec.scalars, _space(kernel, shapes, outputs, size))
     return outputs
+
+
+def _space(kernel: Planned, shapes: Mapping[str, Shape], outputs: tuple[Any, ...], size: int | Shape) -> Shape:
+    """The shape of what a call ran over."""
+    if isinstance(size, tuple):
+        return size
+    walked = [shapes[param.name] for param in kernel.in_params if param.name in shapes and not param.raw]
+    pairs = zip(kernel.out_params, outputs, strict=False)
+    walked += [tuple(each.shape) for param, each in pairs if not param.raw]
+    return np.broadcast_shapes(*walked)
 
 
 def _on_device(fault: np.ndarray[Any, Any], args: tuple[object, ...], stream: object) -> object:
@@ -135,22 +170,79 @@ def fault_of(
     shapes: Mapping[str, Shape],
     types: Mapping[str, DType],
     scalars: frozenset[str],
+    space: Shape = (),
 ) -> FusecError:
-    """The error that the words of FAULT say. shapes: of the arrays of the call; types: of all; scalars: the others."""
+    """The error that the words of FAULT say.
+
+    shapes: of the arrays of the call; types: of all; scalars: the others; space: the shape of what it ran over.
+    """
     ndims = {param.name: len(shapes.get(param.name, ())) for param in kernel.params if param.raw}
     source = kernel.definition
     assert isinstance(source, CheckedSource), "only checked kernels have faults"
     program, sites = source.checked(types, ndims, scalars)
     site = sites[int(words[0]) - 1]
     span = line_of(program, site.line)
-    index = int(np.int64(np.uint64(words[1]) | np.uint64(words[2]) << np.uint64(32)))
-    element = str(int(words[3]) | int(words[4]) << 32)
+    first, position, second = (int(words[at]) | int(words[at + 1]) << 32 for at in (1, 3, 5))
+    index, element = first - (first >> 63 << 64), str(position)
+    if site.op:
+        if len(space) > 1:
+            element = str(tuple(map(int, np.unravel_index(position, space))))
+        return loss_of(kernel.name, site, (first, second), element).at(span or _only_line(program))
+    if not site.array and site.limit:
+        return ItemOutside(kernel.name, index, site.limit, element).at(span)
     if not site.array:
         return AssertionFailed(kernel.name, element).at(span)
     shape = shapes.get(site.array, (site.limit,))
     limit = shape[site.axis] if site.axes > 1 else int(np.prod(shape))
     shown = f"index {index}" if site.axes == 1 else f"index {index} along axis {site.axis}"
     return IndexOutside(kernel.name, site.array, shown, limit, element).at(span)
+
+
+def loss_of(kernel: str, site: Site, words: tuple[int, int], element: str) -> UserError:
+    """What a site says that lost its value; words: its operands, 64 bits each."""
+    from fusec.ir.arithmetic import convert
+
+    pairs = list(zip(site.given, words, strict=False))
+    values = [_number(bits, dtype) for dtype, bits in pairs]
+    if site.op == "convert":
+        (given,), (value,) = site.given, values
+        found = convert(np.array([value], compute_type(given).numpy), site.dtype)[0]
+        return CastLoses(kernel, str(value), given.name, site.dtype.name, str(found), element)
+    assert all(isinstance(each, int) for each in values), "integers wrap"
+    first, last = int(values[0]), int(values[-1])
+    sign = SIGNS[site.op]
+    shown = f"{first} {sign} {last}" if len(values) == 2 and sign != "abs" else f"{sign}({first})"
+    exact = EXACT[site.op](first, last) if abs(last) <= 1 << 8 or site.op not in ("left_shift", "pow") else None
+    if exact is None or abs(exact) >> 128:
+        return IntegerWraps(kernel, f"{shown} is", "wraps", site.dtype.name, element)
+    bits = exact % (1 << site.dtype.bits)
+    wrapped = bits - (bits >> (site.dtype.bits - 1) << site.dtype.bits) if site.dtype.kind == "signed" else bits
+    return IntegerWraps(kernel, f"{shown} is {exact},", f"wraps to {wrapped}", site.dtype.name, element)
+
+
+SIGNS = {
+    "add": "+", "subtract": "-", "multiply": "*", "square": "square", "negative": "-", "absolute": "abs",
+    "quotient": "/", "floor_divide": "//", "left_shift": "<<", "pow": "**",
+}  # fmt: skip
+EXACT: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "square": lambda value, _: value * value,
+    "negative": lambda value, _: -value, "absolute": lambda value, _: abs(value), "quotient": operator.floordiv,
+    "floor_divide": operator.floordiv, "left_shift": lambda value, count: value << max(count, 0), "pow": operator.pow,
+}  # fmt: skip
+
+
+def _number(bits: int, dtype: DType) -> int | float:
+    """An operand from what `wraps.bits_of` made of it."""
+    if not dtype.is_float:
+        return bits - (bits >> 63 << 64) if dtype.kind == "signed" else bits
+    wide = np.float64 if dtype == FLOAT64 else np.float32
+    return float(np.array([bits], np.uint64).astype(np.uint32 if wide is np.float32 else np.uint64).view(wide)[0])
+
+
+def _only_line(program: Program) -> Span | None:
+    """The line of a text of one line, such as an expression."""
+    file = program.source
+    return line_of(program, 1) if file is not None and len(file.line_starts) == 1 else None
 
 
 def line_of(program: Program, line: int) -> Span | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -246,7 +247,6 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     from fusec.reductions.functions import Reduction
 
     placeholders, inputs = [], []
-    sort = "parameter" if isinstance(choices[0].kernel, (Elementwise, Reduction)) else "placeholder"
     for choice in choices:
         kernel = choice.kernel
         if isinstance(kernel, (Elementwise, Reduction)):
@@ -255,10 +255,14 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
         else:
             placeholders.append(set(kernel.signature.placeholders))
             inputs.append({param.name for param in kernel.in_params})
-    for name in types.keys() - set().union(*placeholders):
-        raise UsageError(f"--types: no kernel of the file has a {sort} {name}")
-    for name in set(scalars) - set().union(*inputs):
-        raise UsageError(f"--scalars: no kernel of the file has an input {name}")
+    for option, given, known in (("--types", list(types), placeholders), ("--scalars", list(scalars), inputs)):
+        every = sorted(set().union(*known))
+        for name in given:
+            if name not in every:
+                names = ", ".join(f"'{choice.kernel.name}'" for choice in choices)
+                owner = f"kernel {names} has" if len(choices) == 1 else f"kernels {names} have"
+                cure = did_you_mean(name, every) or f"known: {', '.join(every) or 'none'}"
+                raise UsageError(f"{option}: {owner} no {name}; {cure}")
     return [
         _told(
             choice,
@@ -289,7 +293,8 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | E
         sys.path.remove(os.getcwd())
     for part in path.split("."):
         if not hasattr(found, part):
-            cure = did_you_mean(part, (name for name in dir(found) if not name.startswith("_")))
+            kinds = (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction, type)
+            cure = did_you_mean(part, (name for name, each in inspect.getmembers(found) if isinstance(each, kinds)))
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
     if not isinstance(found, (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction)):

@@ -13,6 +13,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from fusec.folders import Folder
+
 LEVELS = 6
 
 _numbers = itertools.count()
@@ -45,14 +47,16 @@ def show(at: int, title: str, text: str = "") -> None:
             _warn(f"FUSEC_DUMP: nothing is written, {error}")
 
 
-def _dump(folder: Path, title: str, text: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    if not text:
-        with (folder / "log.txt").open("a") as log:
-            log.write(title + "\n")
-        return
-    name = "".join(char if char.isalnum() or char in "._-" else "_" for char in title)
-    (folder / f"{next(_numbers):04d}_{name[:100]}.txt").write_text(text)
+def _dump(path: Path, title: str, text: str) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    with Folder(path, for_code=False) as folder:
+        if not text:
+            with folder.write("log.txt", append=True) as log:
+                log.write(f"{title}\n".encode())
+            return
+        name = "".join(char if char.isalnum() or char in "._-" else "_" for char in title)
+        with folder.write(f"{next(_numbers):04d}_{name[:100]}.txt") as file:
+            file.write(text.encode())
 
 
 @cache

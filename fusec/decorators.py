@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import overload
 
 from fusec.array_functions import Elementwise
 from fusec.captures import Origin, Text
-from fusec.checked import Bounds, wanted
+from fusec.checked import Bounds, Checks, wanted
+from fusec.errors.arguments import DefinitionNotText
 from fusec.errors.python import NotAFunction
 from fusec.explicit import Explicit, block_of
 from fusec.generated import Fp
@@ -28,6 +30,7 @@ def elementwise(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Elementwise: ...
 @overload
 def elementwise(
@@ -38,6 +41,7 @@ def elementwise(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Callable[[Decorated], Elementwise]: ...
 
 
@@ -50,20 +54,22 @@ def elementwise(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Elementwise | Callable[[Decorated], Elementwise]:
     """Make a function of scalars one of arrays; a decorator, bare or with options.
 
     function: a Python function, whose source is read and never run, or the text of one; before it in the text may stand
     others that it calls. name: shown in messages and used as entry point. fp: "strict", "contract" or "fast", as for
     ElementwiseKernel. names: what free names of a text stand for. bounds: "check" makes calls look for indices outside
-    of arrays and for assertions that do not hold, and raise at the first; None does as FUSEC_CHECK says.
+    of arrays and for assertions that do not hold, and raise at the first. check: what else to look for, "wrap" for
+    integers that lose their value. None does as FUSEC_CHECK says.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
     """
 
     @briefly
     def decorate(decorated: Decorated | str) -> Elementwise:
         origin, kept = origin_of(decorated, names)
-        return Elementwise(origin, name, fp, kept, wanted(bounds))
+        return Elementwise(origin, name, fp, kept, wanted(bounds, check))
 
     return decorate if function is None else decorate(function)
 
@@ -80,6 +86,7 @@ def stencil(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Stencil: ...
 @overload
 def stencil(
@@ -93,6 +100,7 @@ def stencil(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Callable[[Decorated], Stencil]: ...
 
 
@@ -108,6 +116,7 @@ def stencil(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Stencil | Callable[[Decorated], Stencil]:
     """Make a function of an element and its neighbours one of arrays; a decorator, bare or with options.
 
@@ -122,7 +131,7 @@ def stencil(
     @briefly
     def decorate(decorated: Decorated | str) -> Stencil:
         origin, kept = origin_of(decorated, names)
-        return Stencil(origin, name, fp, kept, border, wanted(bounds))
+        return Stencil(origin, name, fp, kept, border, wanted(bounds, check))
 
     return decorate if function is None else decorate(function)
 
@@ -136,6 +145,7 @@ def kernel(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
     block: int | Sequence[int] | None = None,
 ) -> Explicit: ...
 @overload
@@ -147,6 +157,7 @@ def kernel(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
     block: int | Sequence[int] | None = None,
 ) -> Callable[[Decorated], Explicit]: ...
 
@@ -160,6 +171,7 @@ def kernel(
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
+    check: Checks | None = None,
     block: int | Sequence[int] | None = None,
 ) -> Explicit | Callable[[Decorated], Explicit]:
     """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
@@ -175,15 +187,26 @@ def kernel(
     @briefly
     def decorate(decorated: Decorated | str) -> Explicit:
         origin, kept = origin_of(decorated, names)
-        return Explicit(origin, name, fp, kept, wanted(bounds), extents)
+        return Explicit(origin, name, fp, kept, wanted(bounds, check), extents)
 
     return decorate if function is None else decorate(function)
 
 
+def given_names(names: object) -> dict[str, object]:
+    """What the names of a text stand for, as names= gives it. Raises DefinitionNotText."""
+    if names is not None and not isinstance(names, Mapping):
+        cure = 'pass a dictionary, e.g. names={"scale": 2.0}'
+        raise DefinitionNotText("function", "names", "a dictionary", type(names).__name__, cure).at()
+    return dict(names or {})
+
+
 def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin, Mapping[str, object]]:
     """What was decorated, and the values of its free names now. Raises NotAFunction."""
+    if _is_signature(given):
+        what = f"{given!r} says types, and is not a function"
+        raise NotAFunction(what, "leave it out: types are inferred at every call; an annotation fixes one").at()
     if isinstance(given, str):
-        return Text(given, dict(names or {})), {}
+        return Text(given, given_names(names)), {}
     if isinstance(given, Elementwise):
         return given.__fusec_origin__, given.kept
     inner = getattr(given, "__func__", given)  # of a staticmethod
@@ -191,3 +214,11 @@ def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin
         what = f"{type(given).__name__} is not a function"
         raise NotAFunction(what, "decorate a function made with def, or pass its text").at()
     return inner, snapshot(inner)
+
+
+def _is_signature(given: object) -> bool:
+    """Whether it is what Numba's decorators take: ``float32(float32)``, or a list of such."""
+    if isinstance(given, (list, tuple)):
+        return bool(given) and all(map(_is_signature, given))
+    text = given if isinstance(given, str) else str(given) if type(given).__module__.startswith("numba") else ""
+    return re.fullmatch(r"\s*[\w.]*(\[[:, ]*\])?\s*\([\w.:,\s\[\]]*\)\s*", text) is not None

@@ -28,7 +28,7 @@ MODULES = 512  # compiled kernels kept in memory
 
 
 def run(
-    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object, block_size: int | None
+    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, block_size: int | None = None
 ) -> tuple[object, ...]:
     """Enqueue a kernel on a stream of the arrays' device and return all outputs; does not wait.
 

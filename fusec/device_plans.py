@@ -14,6 +14,7 @@ from fusec import forking
 from fusec.device_entries import Encoder, Pair, Ready, entry_of
 from fusec.dtypes import FLOAT32, FLOAT64, DType
 from fusec.layouts import View, bounds
+from fusec.recent import Recent
 from fusec.runtime import cuda
 from fusec.scalars import SCALAR_TYPES, encode
 
@@ -38,7 +39,7 @@ class Repeated:
         self._front: Callable[..., object] = self.call
         self._entries: set[tuple[object, ...]] = set()
         self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: dict[tuple[object, ...], tuple[Planned, Ready, cuda.Source, int]] = {}
+        self._ready: Recent[tuple[object, ...], tuple[Planned, Ready, cuda.Source, int]] = Recent(MAX_READY)
         install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
@@ -56,7 +57,7 @@ class Repeated:
                 values.append(value)
                 marks.append(mark)
             key = tuple(marks)
-            kernel, ready, source, device = self._ready[key]
+            kernel, ready, source, device = self._ready.get(key)  # type: ignore[misc]
             is_meant = not kwargs or len(args) == kernel.nin
             outputs = _enqueue(ready, values, source.stream(device)) if is_meant else None
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
@@ -76,14 +77,15 @@ class Repeated:
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         with forking.lock:
             self._readers |= {**numbers, source.kind: source.read}
-            if len(self._ready) >= MAX_READY:
-                self._ready.clear()
             marks = tuple(self._readers[type(arg)](arg)[1] for arg in args)
             self._ready[marks] = (kernel, ready, source, device)
 
     def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
         """Put a function for this kind of call before all that are there."""
-        kernel, ready, source, device = self._ready[key]
+        found = self._ready.get(key)
+        if found is None:  # forgotten meanwhile
+            return
+        kernel, ready, source, device = found
         if not ready.launcher.only_device:  # which one is current must be looked at in every call
             return
         returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"

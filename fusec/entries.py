@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fusec import calls, forking
+from fusec import calls, debug, forking
 from fusec.calls import Call
 from fusec.modes import usual
 from fusec.plans import Plan
+from fusec.recent import Recent
 
 if TYPE_CHECKING:
     from fusec.device_entries import Ready
@@ -19,9 +20,52 @@ if TYPE_CHECKING:
 
 Callee = Callable[..., object]
 
-MAX_TYPED = 4  # combinations of dtypes with an entry for contiguous arrays
+MAX_ENTRIES = 12  # of one kernel, each a few ns for calls that are none of them
 MAX_SETTLED = 256
-MAX_PLACED = 8  # combinations of shapes and strides with an entry, each a few ns for calls that are none of them
+PATIENCE = 32  # calls of a kind that wait for a place; to make an entry takes as long as some of them
+
+
+class Chain:
+    """Native entries, one behind the other, and what follows them. front: what to call.
+
+    Where all places are taken, a kind of call that keeps coming takes that of the oldest entry.
+    """
+
+    def __init__(self, last: Callee, limit: int) -> None:
+        self.front, self.last, self.limit = last, last, limit
+        self._entries: dict[object, Callable[[Callee], Callee]] = {}
+        self._waiting: Recent[object, list[int]] = Recent(MAX_SETTLED)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all places are taken."""
+        return len(self._entries) >= self.limit
+
+    def add(self, key: object, put_before: Callable[[Callee], Callee], name: str) -> bool:
+        """Put an entry before all others; False if it has to wait, or if `put_before` gives what it was given."""
+        if self.is_full:
+            if self._waits(key, name) or put_before(self.last) is self.last:
+                return False
+            self._entries.pop(next(iter(self._entries)))
+            self.front = self.last
+            for each in self._entries.values():
+                self.front = each(self.front)
+        entry = put_before(self.front)
+        if entry is self.front:
+            return False
+        self._entries[key], self.front = put_before, entry
+        return True
+
+    def _waits(self, key: object, name: str) -> bool:
+        count = self._waiting.get(key) or self._waiting.keep(key, [0])
+        if not count[0]:
+            kinds = f"{name} has {self.limit} native entries for other kinds of calls"
+            debug.show(2, f"{kinds}; this kind takes the place of the oldest after {PATIENCE} more calls")
+        count[0] = (count[0] + 1) % (PATIENCE + 1)
+        return count[0] != 0
 
 
 class Entries:
@@ -32,39 +76,46 @@ class Entries:
     """
 
     def __init__(self, python: Callee) -> None:
-        self._python = python
+        self.chain = Chain(python, MAX_ENTRIES)
         self._called: set[object] = set()
-        self._typed: dict[object, Callable[[Callee], Callee]] = {}
-        self._placed: dict[object, Callable[[Callee], Callee]] = {}
-        self._settled: set[object] = set()  # keys of calls that get no entry any more
+        self._settled: Recent[object, bool] = Recent(MAX_SETTLED)  # keys of calls that get no entry
 
     def after(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> Callee | None:
         """What to call from now on, after a call that came to Python; None if that stays as it is.
 
         again: there was a call with these shapes and strides before.
         """
-        converting = frozenset(name for name in call.numbers if kernel.converts(name, plan.types))
-        types = (call.numbers, converting, *plan.types.items())
-        if call.key in self._settled:  # calls do not wait for another thread that compiles
+        if self._settled.get(call.key):  # calls do not wait for another thread that compiles
             return None
+        named = [param for param in kernel.in_params if param.name in call.numbers]
+        takes = tuple((each.name, kernel.takes(each), kernel.converts(each.name, plan.types)) for each in named)
+        types = (takes, *plan.types.items())
         with forking.lock, usual():
             if types not in self._called:
                 self._called.add(types)
                 return None
-            if types not in self._typed and calls.takes_any_shape(kernel, plan) and len(self._typed) < MAX_TYPED:
-                self._typed[types] = partial(calls.typed_entry, kernel, plan, call.numbers)
-            elif again and call.key not in self._placed and len(self._placed) < MAX_PLACED:
-                places = calls.places_of(kernel, plan, call)
-                deciding = kernel.deciding(call)
-                self._placed[call.key] = partial(calls.placed_entry, kernel, plan, call.numbers, places, deciding)
+            if types not in self.chain and calls.takes_any_shape(kernel, plan, call.numbers):
+                key: object = types
+                put_before = partial(calls.typed_entry, kernel, plan, call.numbers)
+            elif again and call.key not in self.chain:
+                places, deciding = calls.places_of(kernel, plan, call), kernel.deciding(call)
+                key, put_before = call.key, partial(calls.placed_entry, kernel, plan, call.numbers, places, deciding)
             else:
-                if again and len(self._settled) < MAX_SETTLED:
-                    self._settled.add(call.key)
+                if again:
+                    debug.show(2, f"{kernel.name}: a call like those of its native entry, but not for it; {WHY_NOT}")
+                    self._settled.keep(call.key, True)
                 return None
-            entry = self._python
-            for put_before in (*self._placed.values(), *self._typed.values()):
-                entry = put_before(entry)
-            return entry
+            full = self.chain.is_full
+            if self.chain.add(key, put_before, kernel.name):
+                if full:
+                    self._settled.clear()  # one that had an entry may be among them
+                return self.chain.front
+            if not full:
+                self._settled.keep(call.key, True)
+            return None
+
+
+WHY_NOT = "entries take NumPy's own arrays, aligned, in memory that outputs share with none or element by element"
 
 
 class ShortWays:

@@ -6,12 +6,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from inspect import CO_OPTIMIZED
 from types import FrameType
 
 import numpy as np
 
-from fusec import dtypes
+from fusec import checked, dtypes
 from fusec.dtypes import DType
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import (
@@ -32,8 +33,8 @@ from fusec.expressions import (
     dtype_of_array,
     picking,
 )
+from fusec.operands import admitted, is_foreign, is_number
 from fusec.planned import brief, briefly
-from fusec.scalars import SCALAR_TYPES
 
 Names = Mapping[str, object]
 Signature = Sequence[tuple[str, object]]
@@ -42,8 +43,7 @@ MAX_KNOWN = 512  # texts whose kernels are kept
 OPTIMIZATIONS = ("none", "moderate", "aggressive")
 DIVISIONS = (False, True, "auto")
 
-_known: dict[object, Expression] = {}
-_known_lock = threading.Lock()
+_known = lru_cache(MAX_KNOWN)(Expression)  # called alike everywhere, since the arguments are the key
 
 
 class _Last(threading.local):
@@ -72,14 +72,13 @@ def evaluate(
     ex: operators, numbers, known functions, and names, which are looked up in `local_dict` and `global_dict`, by
     default the variables where evaluate is called. out: the array for the result. order: of a new result in memory.
     casting: how the result may be converted for `out`. optimization: "aggressive" makes products of small powers.
+    check: "wrap" reports integers that lose their value; None does as FUSEC_CHECK says.
     sanitize, truediv: accepted and without effect, since no text is ever run and ``/`` is always true division.
     disable_cache: do not remember this call for re_evaluate. Raises FusecError with the place in the text.
     """
     del sanitize
     try:  # as `briefly` does, whose frame would cost as much as all of this
-        expression = _known.get(ex) if ex.__class__ is str and not kwargs else None
-        if expression is None:
-            expression = _compiled(ex, kwargs)
+        expression = _known(ex) if ex.__class__ is str and not kwargs else _compiled(ex, kwargs)
         values = _values(expression, local_dict, global_dict, _frame_depth - 1)
         if out is None and order == "K" and casting == "same_kind":
             if not disable_cache:
@@ -90,7 +89,7 @@ def evaluate(
             _last.call = expression, None if out is None else _weakly(out), order, casting
         check_options(order, casting)
         return expression.run(values, out, order, casting)
-    except FusecError as error:
+    except (FusecError, ImportError) as error:
         raise brief(error) from error.__cause__
 
 
@@ -129,7 +128,7 @@ def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = Non
         expression, refers, order, casting = _last.call
         values = _values(expression, local_dict, global_dict, _frame_depth)
         return expression.run(values, None if refers is None else refers(), order, casting)
-    except FusecError as error:
+    except (FusecError, ImportError) as error:
         raise brief(error) from error.__cause__
 
 
@@ -177,7 +176,7 @@ class NumExpr:
                 return self._expression.only.fast(*values)
             check_options(order, casting)
             return self._expression.run(values, out, order, casting)
-        except FusecError as error:
+        except (FusecError, ImportError) as error:
             raise brief(error) from error.__cause__
 
     def run(self, *args: object, **options: object) -> object:
@@ -225,21 +224,17 @@ def _compiled(text: object, options: Mapping[str, object]) -> Expression:
     if not isinstance(text, str):
         raise NotAnExpression(f"must specify expression as a string, not {type(text).__name__}", "pass a text").at()
     for name, value in options.items():
+        if name == "check":
+            continue
         allowed = {"optimization": OPTIMIZATIONS, "truediv": DIVISIONS}.get(name)
         if allowed is None:
-            raise BadOption(f"Unknown keyword argument '{name}'", "there are optimization= and truediv=").at()
+            raise BadOption(f"Unknown keyword argument '{name}'", "there are check=, optimization= and truediv=").at()
         if value not in allowed:
             raise BadOption(f"'{name}' must be one of {allowed}", f"not {value!r}").at()
-    optimization = str(options.get("optimization", "aggressive"))
-    key = text if optimization == "aggressive" else (text, optimization)
-    found = _known.get(key)
-    if found is None:
-        found = Expression(str(text), optimization)
-        with _known_lock:
-            if len(_known) >= MAX_KNOWN:
-                _known.clear()
-            found = _known.setdefault(key, found)
-    return found
+    optimization, check = str(options.get("optimization", "aggressive")), options.get("check")
+    if check is not None:
+        return _known(str(text), optimization, checked.wanted("trust", check))
+    return _known(str(text)) if optimization == "aggressive" else _known(str(text), optimization)
 
 
 def _values(
@@ -251,6 +246,9 @@ def _values(
             return expression.pick(local_dict)
         except KeyError:
             return _searched(expression, local_dict, global_dict, sys._getframe(depth))
+        except (TypeError, AttributeError, IndexError):
+            _must_be_mapping("local_dict", local_dict)
+            raise
     frame = sys._getframe(depth)
     known = frame.f_locals
     try:
@@ -277,7 +275,17 @@ def _searched(expression: Expression, known: Names, global_dict: Names | None, f
             except KeyError:
                 place = expression.parsed.places[expression.names.index(name)]
                 raise NameNotFound(name, _resembling(name, known)).at(place) from None
+            except (TypeError, AttributeError, IndexError):
+                _must_be_mapping("global_dict", global_dict)
+                raise
     return tuple(found)
+
+
+def _must_be_mapping(what: str, given: object) -> None:
+    """Raise BadOption for what looks no names up."""
+    if given is not None and not isinstance(given, Mapping):
+        cure = "pass a dict of names and values, such as {'a': a}"
+        raise BadOption(f"{what}= must be a dict, not a {type(given).__name__}", cure).at() from None
 
 
 def _resembling(name: str, known: Names) -> str:
@@ -307,11 +315,11 @@ def _dtype(name: str, kind: object) -> DType:
 
 def _converted(name: str, value: object, dtype: DType, casting: Casting) -> object:
     """An argument as the dtype of the signature. Raises CannotCast."""
-    if isinstance(value, SCALAR_TYPES) or not hasattr(value, "dtype"):
-        value = np.asarray(value)
-    given = getattr(value, "dtype", None)
-    if not isinstance(value, np.ndarray) or given == dtype.numpy:
-        return value
-    if not np.can_cast(value.dtype, dtype.numpy, casting):
-        raise CannotCast(f"'{name}'", str(given), dtype.name, casting).at()
-    return value.astype(dtype.numpy)
+    found = np.asarray(value) if is_number(value) else admitted(value, name, "NumExpr")
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == dtype.numpy:
+        return value if is_foreign(value) else found
+    if not np.can_cast(found.dtype, dtype.numpy, casting):
+        raise CannotCast(f"'{name}'", str(found.dtype), dtype.name, casting).at()
+    return found.astype(dtype.numpy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from fusec import calls
 from fusec.generated import Fp, Kernel, Step
 from fusec.plans import Plan, Space
 from fusec.records import dataclass
@@ -58,6 +59,9 @@ def explain(kernel: Planned, call: Call) -> Explanation:
         ("fp", FP[compiled.fp]),
         *(("note", note) for note in compiled.notes),
     ]
+    reason = calls.objection(kernel, plan, call.numbers, kernel.deciding(call))
+    if reason:
+        lines.append(("no native entry", reason))
     return Explanation(str(kernel.signature), tuple(lines), moved)
 
 

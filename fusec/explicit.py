@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusec import calls
-from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, restored
+from fusec.array_functions import Elementwise, FunctionSignature, Variant, restored
 from fusec.captures import Captured, Origin
+from fusec.checked import Checks
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
 from fusec.errors.python import BadParameter, UnexpectedArgument
@@ -22,7 +23,7 @@ from fusec.frontends.python.grid import grid_loop
 from fusec.generated import Fp
 from fusec.ir.loops import THREADS
 from fusec.layouts import Shape
-from fusec.operands import is_number
+from fusec.operands import Form, admitted, host_array, is_lent, is_number, output_array
 from fusec.planned import block_size_of, briefly
 from fusec.plans import Plan
 from fusec.records import replace
@@ -37,9 +38,14 @@ class ExplicitVariant(Variant):
     """An explicit kernel for arrays of certain numbers of axes."""
 
     def __init__(
-        self, owner: Elementwise, definition: PythonDefinition, signature: FunctionSignature, native: bool, fp: Fp
+        self,
+        owner: Elementwise,
+        definition: PythonDefinition,
+        signature: FunctionSignature,
+        scalars: frozenset[str],
+        fp: Fp,
     ) -> None:
-        super().__init__(owner, definition, signature, native, fp, neighbours=True)
+        super().__init__(owner, definition, signature, scalars, fp, neighbours=True)
         self.follows_raw, self.no_return = False, True
 
     @cached_property
@@ -73,7 +79,7 @@ class Explicit(Elementwise):
         name: str,
         fp: Fp,
         kept: Mapping[str, object],
-        checks: bool = False,
+        checks: Checks = "",
         block: tuple[int, ...] = (),
     ) -> None:
         super().__init__(origin, name, fp, kept, checks)
@@ -123,8 +129,17 @@ class Explicit(Elementwise):
             cure = f"its parameters are: {', '.join(self.params)}; arrays are changed in place"
             given = f"{len(args)} arguments" if len(args) > len(self.params) else "out="
             raise UnexpectedArgument(self.name, given, cure).at()
-        variant, inputs, _ = self.bound(args, named)
+        values = tuple(self._admitted(name, each) for name, each in zip(self.params, args, strict=False))
+        variant, inputs, _ = self.bound(values, {name: self._admitted(name, each) for name, each in named.items()})
         return variant, inputs, self._grid(variant, inputs)
+
+    def _admitted(self, name: str, value: object) -> object:
+        """An argument that has a shape; one that the kernel writes stays the memory that it is."""
+        if name not in self.arrays:
+            return admitted(value, name, self.name)
+        if is_number(value) or (is_lent(value) and hasattr(value, "shape")) or _is_on_device(value):
+            return value
+        return (output_array if name in self.written else host_array)(value, name, self.name)
 
     def _grid(self, variant: Variant, inputs: tuple[object, ...]) -> Shape:
         shapes: dict[str, tuple[int, ...]] = {}
@@ -175,7 +190,7 @@ class Explicit(Elementwise):
         captured: Captured,
         constants: tuple[tuple[str, Capture], ...],
         numbers: tuple[tuple[str, str], ...],
-        native: bool,
+        scalars: frozenset[str],
         forms: Mapping[str, Form],
     ) -> Variant:
         """A variant for arrays with the axes that `forms` says."""
@@ -187,7 +202,7 @@ class Explicit(Elementwise):
         definition = PythonDefinition(
             self.name, captured.functions, (), constants, numbers, arrays=arrays, block=self.block
         )
-        return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), native, self.fp)
+        return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), scalars, self.fp)
 
     def form_shown(self, name: str) -> Form:
         """How a parameter is given where no call says: as many axes as it has indices."""
@@ -215,7 +230,7 @@ def _restore(
     fp: Fp,
     module: str,
     qualname: str,
-    checks: bool = False,
+    checks: Checks = "",
     block: tuple[int, ...] = (),
 ) -> Elementwise:
     """Rebuild a pickled kernel from its text."""
@@ -239,6 +254,10 @@ def block_of(given: object) -> tuple[int, ...]:
     if prod(found) > THREADS:
         raise BadBlock(repr(given), f"it has {prod(found)} positions, and GPUs run at most {THREADS}").at()
     return tuple(found)
+
+
+def _is_on_device(value: object) -> bool:
+    return not isinstance(value, np.ndarray) and getattr(value, "__cuda_array_interface__", None) is not None
 
 
 def _shape(value: object, param: str, kernel: str) -> Shape:

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fusec import calls, dtypes, forking
+from fusec import calls, checked, dtypes, forking
 from fusec.calls import Call
+from fusec.checked import Checks
+from fusec.containers import Door, adopted
 from fusec.dtypes import DType
 from fusec.entries import Entries
 from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.evaluate.definition import ExpressionDefinition, TotalDefinition, text_of
+from fusec.frontends.evaluate.functions import REDUCTIONS
 from fusec.frontends.evaluate.parse import Parsed, Part, parse
 from fusec.modes import usual
-from fusec.operands import dtype_of, host_array, is_foreign
+from fusec.operands import TEXT, Form, admitted, dtype_of, form_of, host_array, is_contained, is_foreign
 from fusec.planned import Planned, runner
 from fusec.plans import Plan
-from fusec.records import dataclass, field
+from fusec.recent import Recent
+from fusec.records import dataclass, field, replace
+from fusec.reductions.exact import check_totals
 from fusec.reductions.kernels import Reducing
-from fusec.scalars import SCALAR_TYPES
-from fusec.signature import Parameter, Signature
+from fusec.scalars import SCALAR_TYPES, as_array
+from fusec.signature import Parameter, Signature, Takes
 
 Order = Literal["K", "A", "C", "F"]
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
-Form = str  # how an argument is given: "array", "Python float" and so on, or "number float32" for one of NumPy's
 
 NAME = "evaluate"  # of kernels, in messages
 MAX_VARIANTS = 64  # combinations of arrays and numbers of one part
@@ -85,19 +90,27 @@ class PartSignature(Signature):
 
 
 class Variant(Planned):
-    """A part without reductions for certain arguments as arrays and others as numbers. native: entries may take it."""
+    """A part without reductions for certain arguments as arrays and others as numbers."""
 
-    def __init__(
-        self, owner: Elements, definition: ExpressionDefinition, signature: PartSignature, native: bool
-    ) -> None:
+    def __init__(self, owner: Elements, definition: ExpressionDefinition, signature: PartSignature) -> None:
         super().__init__(definition, signature)
-        self.owner, self.native, self.typed = owner, native, signature
+        self.owner, self.typed = owner, signature
+
+    @cached_property
+    def checked(self) -> Planned:
+        """The same with the checks of its owner."""
+        return checked.checked(self, self.owner.source.checks)
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
         call.key = (id(self), call.key)
-        if self.native:
+        if self.in_params:
             self.owner.fast = self.owner.entries.after(self, plan, call, again) or self.owner.fast
+
+    def takes(self, param: Parameter) -> Takes:
+        """Numbers of the sort that made this variant: NumPy's have dtypes."""
+        assert isinstance(self.definition, ExpressionDefinition), "parts are made of texts"
+        return dict(self.definition.numbers).get(param.name, "NumPy")  # type: ignore[return-value]
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
         """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
@@ -116,23 +129,35 @@ class Elements:
     def __init__(self, source: PartSource) -> None:
         self.source = source
         self.inputs = source.part.inputs
-        self.variants: dict[tuple[Form, ...], Variant] = {}
+        self.variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
         self.fast: Callable[..., object] = self.from_python
         self.entries = Entries(self.from_python)
-        self.results: dict[object, DType] = {}  # what is computed, by the dtypes of arguments and output
+        self.results: Recent[object, DType] = Recent(MAX_VARIANTS)  # what is computed, by the dtypes of what is given
 
     def from_python(self, *args: object) -> object:
         """Run for every element of the arguments, an output perhaps after them."""
         count = len(self.inputs)
-        inputs, outputs = self.source.prepared(args[:count]), args[count:]
+        if any(map(is_contained, args)):
+            for name, value in zip(self.inputs, args, strict=False):
+                if isinstance(value, TEXT):
+                    raise _text(name)
+            (found,) = adopted(Door(NAME, self.inputs, 1, self._results), args[:count], args[count:])
+        else:
+            (found,) = self._results(args[:count], args[count:])
+        return found
+
+    def _results(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+        """The result of a call whose arguments need no reading before."""
+        inputs = self.source.prepared(inputs)
         if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
-            inputs = _as_arrays(inputs)
+            inputs = self.source.as_arrays(inputs)
             if not inputs:
                 outputs = (np.empty((), self.result(())[0].numpy),)
-        given = (*inputs, *outputs)
+        given, variant = (*inputs, *outputs), self.variant(inputs)
+        if self.source.checks:
+            return checked.run(variant.checked, given, -1)
         run = calls.run if not any(map(is_foreign, given)) else runner(given)
-        (found,) = run(self.variant(inputs), given, -1, None, None)
-        return found
+        return run(variant, given, -1, None, None)
 
     def variant(self, inputs: tuple[object, ...]) -> Variant:
         """The variant for these arguments."""
@@ -140,14 +165,7 @@ class Elements:
         found = self.variants.get(forms)
         if found is None:
             definition, signature = self.source.typed(forms)
-            native = bool(forms) and not any(
-                form.startswith("number") for form in forms
-            )  # entries take those for Python's
-            found = Variant(self, definition, signature, native)
-            with forking.lock:
-                if len(self.variants) >= MAX_VARIANTS:
-                    self.variants.clear()
-                found = self.variants.setdefault(forms, found)
+            found = self.variants.keep(forms, Variant(self, definition, signature))
         return found
 
     def result(self, inputs: tuple[object, ...]) -> tuple[DType, Variant]:
@@ -170,7 +188,7 @@ class Elements:
         if dtype is None:
             dtype, _ = self.result(self.source.prepared(inputs))
             check_cast("the result", dtype, out, casting)
-            if len(self.results) < MAX_VARIANTS and _settle(types, kinds):
+            if _settle(types, kinds):
                 self.results[key] = dtype
         if out is None:
             out = _allocated(self.source.prepared(inputs), dtype, order)
@@ -182,14 +200,15 @@ class Total:
 
     def __init__(self, source: PartSource) -> None:
         self.source, self.inputs = source, source.part.inputs
-        self.variants: dict[tuple[Form, ...], Reducing] = {}
+        self.variants: Recent[tuple[Form, ...], Reducing] = Recent(MAX_VARIANTS)
         axes = source.part.axes
         self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
         self._choice = (self.axis, False, False)
+        self.elements = Elements(replace(source, apart=True)) if source.checks else None  # to look for what wraps
         self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
 
     def fast(self, *inputs: object) -> object:
-        """Combine the elements of the arguments; a native entry does it for arrays like those before."""
+        """The totals of the arguments, a NumPy scalar without axes; a native entry makes those of plain arrays."""
         quick = self._quick.get(self._choice)
         if quick is not None:
             for each in inputs:
@@ -197,9 +216,11 @@ class Total:
                     break
             else:
                 try:
-                    return quick(*inputs)
+                    found: Any = quick(*inputs)
                 except FusecError:  # which the long way words by the text
                     pass
+                else:
+                    return found if found.ndim else found[()]
         return self._run(inputs, None, "K", "same_kind")
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
@@ -211,17 +232,27 @@ class Total:
     def _run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
         inputs = self.source.prepared(inputs)
         if all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
-            inputs = _as_arrays(inputs) or (np.zeros(()),)
+            inputs = self.source.as_arrays(inputs) or (np.zeros(()),)
         kernel = self.variant(inputs)
         self.check_axes(inputs)
         if out is not None:
             check_cast("the result", self.result(inputs)[0], out, casting)
+        if self.elements is not None:
+            self._check(self.elements, inputs)
         (found,) = kernel.reduce(inputs, out, self.axis, False, True)
-        if all(isinstance(each, np.ndarray) for each in inputs):
+        if self.elements is None and all(isinstance(each, np.ndarray) for each in inputs):
             self._quick = kernel.quick
-        if out is None and order in ("C", "F") and isinstance(found, np.ndarray):
-            return np.asarray(found, order=order)
-        return found
+        if out is not None or not isinstance(found, np.ndarray):
+            return found
+        if order in ("C", "F"):
+            found = np.asarray(found, order=order)
+        return found if found.ndim else found[()]
+
+    def _check(self, elements: Elements, inputs: tuple[object, ...]) -> None:
+        """Look for elements that wrap, and for totals of host arrays."""
+        values, part = elements.from_python(*inputs), self.source.part
+        if isinstance(values, np.ndarray):
+            check_totals(NAME, REDUCTIONS[part.op].op, values, part.axes, part.span)
 
     def check_axes(self, inputs: tuple[object, ...]) -> int:
         """How many axes the totals have. Raises BadAxis."""
@@ -239,10 +270,7 @@ class Total:
         if found is None:
             definition, signature = self.source.typed(forms)
             assert isinstance(definition, TotalDefinition), "this part combines"
-            with forking.lock:
-                if len(self.variants) >= MAX_VARIANTS:
-                    self.variants.clear()
-                found = self.variants.setdefault(forms, Reducing(definition, signature))
+            found = self.variants.keep(forms, Reducing(definition, signature))
         return found
 
     def result(self, inputs: tuple[object, ...]) -> tuple[DType, Reducing]:
@@ -258,12 +286,18 @@ Remembered = tuple["Expression", Callable[[], object] | None, Order, Casting]
 
 @dataclass(frozen=True)
 class PartSource:
-    """One part of a text. expands: powers of small integers become products."""
+    """One part of a text.
+
+    expands: powers of small integers become products. checks: what calls look for. apart: of a part that combines
+    elements, those by themselves.
+    """
 
     text: str
     number: int
     part: Part
     expands: bool
+    checks: Checks = ""
+    apart: bool = False
 
     def typed(self, forms: tuple[Form, ...]) -> tuple[ExpressionDefinition, PartSignature]:
         """The definition and the signature for arguments of these forms."""
@@ -277,7 +311,7 @@ class PartSource:
         out = "out"
         while out in self.part.inputs:
             out += "_"
-        made = TotalDefinition if self.part.op else ExpressionDefinition
+        made = TotalDefinition if self.part.op and not self.apart else ExpressionDefinition
         functions = (text_of(self.text, NAME),)
         definition = made(NAME, functions, (out,), numbers=tuple(numbers), part=self.number, expands=self.expands)
         return definition, PartSignature(NAME, tuple(inputs), (Parameter(out, out, None),), definition)
@@ -286,18 +320,30 @@ class PartSource:
         """The arguments as arrays and numbers. Raises NotANumber for text."""
         return tuple(_prepared(*pair) for pair in zip(self.part.inputs, values, strict=True))
 
+    def as_arrays(self, numbers: tuple[object, ...]) -> tuple[object, ...]:
+        """Numbers with arrays for some: for all, or for NumPy's if there are any, to which Python's adapt.
+
+        Raises ScalarDoesNotFit.
+        """
+        kinds = np.generic if any(isinstance(each, np.generic) for each in numbers) else object
+        pairs = zip(self.part.inputs, numbers, strict=True)
+        return tuple(_as_array(name, each) if isinstance(each, kinds) else each for name, each in pairs)
+
 
 class Expression:
-    """A compiled text. names: what it is called with, sorted. only: its part if there is but one."""
+    """A compiled text. names: what it is called with, sorted. only: its part if there is but one.
 
-    def __init__(self, text: str, optimization: str = "aggressive") -> None:
+    check: as for `fusec.elementwise`; of indices an expression has none.
+    """
+
+    def __init__(self, text: str, optimization: str = "aggressive", check: object = None) -> None:
         self.text, self.optimization = text, optimization
         with forking.lock, usual():
             self.parsed: Parsed = parse(text_of(text, NAME).source)
         self.names = self.parsed.names
-        expands = optimization == "aggressive"
+        expands, checks = optimization == "aggressive", checked.wanted("trust", check)
         self.parts = tuple(
-            (Total if part.op else Elements)(PartSource(text, at, part, expands))
+            (Total if part.op else Elements)(PartSource(text, at, part, expands, checks))
             for at, part in enumerate(self.parsed.parts)
         )
         self.only = self.parts[0] if len(self.parts) == 1 else None
@@ -313,7 +359,8 @@ class Expression:
         known = dict(zip(self.names, values, strict=True))
         *before, last = self.parts
         for part in before:
-            known[part.source.part.name] = part.run(tuple(known[name] for name in part.inputs), None, "K", casting)
+            found = part.run(tuple(known[name] for name in part.inputs), None, "K", casting)
+            known[part.source.part.name] = np.asarray(found) if isinstance(found, np.generic) else found
         return last.run(tuple(known[name] for name in last.inputs), out, order, casting)
 
     def check(self, values: Sequence[object], out: object, casting: Casting) -> None:
@@ -323,7 +370,7 @@ class Expression:
         for part in self.parts:
             inputs = part.source.prepared(tuple(known[name] for name in part.inputs))
             if all(isinstance(each, SCALAR_TYPES) for each in inputs):
-                inputs = _as_arrays(inputs)
+                inputs = part.source.as_arrays(inputs)
             dtype, _ = part.result(inputs)
             ndim = part.check_axes(inputs) if isinstance(part, Total) else _ndim(inputs)
             known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
@@ -344,37 +391,19 @@ def picking(keys: Sequence[Any]) -> Callable[[Any], tuple[object, ...]]:
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
-def form_of(value: object) -> Form:
-    """How a part sees an argument."""
-    kind = type(value)
-    if kind in (float, int, bool, complex):
-        return f"Python {kind.__name__}"
-    if isinstance(value, np.generic):
-        dtype = dtypes.from_numpy(value.dtype)
-        return "array" if dtype is None else f"number {dtype}"
-    if isinstance(value, (bool, int, float, complex)):  # a subclass
-        base = next(each for each in (bool, int, float, complex) if isinstance(value, each))
-        return f"Python {base.__name__}"
-    return "array"
-
-
 def _prepared(name: str, value: object) -> object:
-    """An argument as an array or a number, as np.asarray makes one of lists."""
+    """An argument as an array or a number. Raises NotANumber for text, and what `operands` refuses."""
     kind = type(value)
     if kind in (float, int, bool, complex):
         return value
-    if not isinstance(value, (np.ndarray, np.generic)):
-        if isinstance(value, (str, bytes)):
-            raise _text(name)
-        if isinstance(value, (list, tuple)) or _is_wrapped(value):
-            value = np.asarray(value)
-        else:
-            return value
-    if value.dtype.kind in "SU":
+    if isinstance(value, TEXT):
         raise _text(name)
-    if not value.dtype.isnative:
-        value = value.astype(value.dtype.newbyteorder("="))
-    return value
+    found = admitted(value, name, NAME)
+    if isinstance(found, (np.ndarray, np.generic)) and found.dtype.kind in "SUT":
+        raise _text(name)
+    if isinstance(found, np.generic):
+        dtype_of(np.asarray(found), name, NAME)  # refuses scalars of which there are no arrays either
+    return found
 
 
 def _ndim(values: tuple[object, ...]) -> int:
@@ -392,25 +421,13 @@ def _dtype_of(name: str, value: object) -> DType | None:
     return dtype_of(host_array(value, name, NAME), name, NAME)
 
 
-def _is_wrapped(value: object) -> bool:
-    """True for objects that give a NumPy array when asked, and have no other way."""
-    others = ("__dlpack__", "__cuda_array_interface__", "__array_interface__")
-    return hasattr(value, "__array__") and not any(hasattr(value, each) for each in others)
-
-
 def _text(name: str) -> Exception:
     return NotANumber(f"'{name}' is text", "compare strings with NumPy, and pass the bools").at()
 
 
-def _as_arrays(numbers: tuple[object, ...]) -> tuple[object, ...]:
-    """Numbers with arrays for some: for all, or for NumPy's if there are any, to which Python's adapt."""
-    kinds = np.generic if any(isinstance(each, np.generic) for each in numbers) else object
-    return tuple(_as_array(each) if isinstance(each, kinds) else each for each in numbers)
-
-
-def _as_array(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def _as_array(name: str, value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     """A number as an array without axes; uint32 becomes int64, as numexpr has it."""
-    found = np.asarray(value)
+    found = as_array(value, name, NAME)
     return found.astype(np.int64) if found.dtype == np.uint32 else found
 
 

@@ -128,13 +128,3 @@ def _update(x: Array, index: Index, change: Callable[[Any], Any]) -> Number:
     with np.errstate(over="ignore"):
         x[index] = np.asarray(change(old)).astype(x.dtype)
     return old
-
-
-def cospi(x: Number) -> Number:
-    """cos(pi x), as kernels have it too."""
-    return np.cos(np.pi * np.asarray(x, np.float64)).astype(np.asarray(x).dtype)[()]
-
-
-def sinpi(x: Number) -> Number:
-    """sin(pi x), as kernels have it too."""
-    return np.sin(np.pi * np.asarray(x, np.float64)).astype(np.asarray(x).dtype)[()]

@@ -11,7 +11,9 @@ import numpy as np
 
 from fusec import calls, checked, pipeline
 from fusec.calls import Call
-from fusec.checked import Bounds
+from fusec.checked import Bounds, Checks
+from fusec.containers import Door, adopted
+from fusec.diagnostics import shown_number
 from fusec.entries import ShortWays
 from fusec.errors.arguments import (
     BadSize,
@@ -25,7 +27,7 @@ from fusec.errors.arguments import (
 )
 from fusec.frontends.params import parse_params
 from fusec.generated import Fp
-from fusec.operands import is_foreign
+from fusec.operands import is_contained, is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
 from fusec.planned import Planned, block_size_of, briefly, runner
 from fusec.plans import Plan
@@ -59,9 +61,12 @@ class ElementwiseKernel(ShortWays, Planned):
     loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``, and
     ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``. fp: "strict" computes what is written; "contract" makes
     one fma of a product and a sum, the same on every target; "fast" also approximates. bounds: "check" makes calls look
-    for indices outside of raw and local arrays, and raise at the first; None does as FUSEC_CHECK says.
+    for indices outside of raw and local arrays, and raise at the first. check: what else to look for: "wrap" for
+    integers that lose their value. None does as FUSEC_CHECK says.
     Raises FusecError with the place in the text if a declaration or the body is not well formed.
     """
+
+    names_output = True
 
     @briefly
     def __init__(
@@ -80,6 +85,7 @@ class ElementwiseKernel(ShortWays, Planned):
         options: Sequence[str] = (),
         fp: Fp = "strict",
         bounds: Bounds | None = None,
+        check: Checks | None = None,
     ) -> None:
         texts = {"in_params": in_params, "out_params": out_params, "operation": operation, "preamble": preamble}
         check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
@@ -97,7 +103,7 @@ class ElementwiseKernel(ShortWays, Planned):
             fp=pipeline.check_fp(fp),
         )
         self.__name__ = name
-        self.checks = checked.wanted(bounds)
+        self.checks = checked.wanted(bounds, check)
         self.operation, self.preamble = operation, preamble
         self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
         self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
@@ -135,7 +141,7 @@ class ElementwiseKernel(ShortWays, Planned):
         if size is None:
             size = -1
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not -1 <= size < MAX_SIZE:
-            raise BadSize(self.name, repr(size)).at()
+            raise BadSize(self.name, shown_number(size)).at()
         if out is not None:
             if len(args) != self.nin:
                 raise (OutGivenTwice(self.name) if len(args) == self.nargs else self.wrong_number(len(args))).at()
@@ -148,18 +154,32 @@ class ElementwiseKernel(ShortWays, Planned):
     def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
         if len(args) != self.nin and len(args) != self.nargs:
             raise self.wrong_number(len(args)).at()
-        if self.checks:
-            results = checked.run(self._checked, args, size, stream, block_size)
+        if any(map(is_contained, args)):
+            names = [param.name for param in self.in_params]
+            door = Door(
+                self.name, names, 0 if self.no_return else self.nout,
+                lambda inputs, outputs: self._results((*inputs, *outputs), size, stream, block_size),
+                elementwise=not (self.uses_index or size != -1 or any(param.raw for param in self.params)),
+            )  # fmt: skip
+            results = adopted(door, args[: self.nin], args[self.nin :])
         else:
-            run = calls.run if not any(map(is_foreign, args)) else runner(args)
-            results = run(self, args, size, stream, block_size)
+            results = self._results(args, size, stream, block_size)
         if self.no_return:
             return None
         return results[0] if self.nout == 1 and not self.return_tuple else results
 
+    def _results(
+        self, args: tuple[object, ...], size: int, stream: object, block_size: int | None
+    ) -> tuple[object, ...]:
+        """All outputs of a call whose arguments need no reading before."""
+        if self.checks:
+            return checked.run(self._checked, args, size, stream, block_size)
+        run = calls.run if not any(map(is_foreign, args)) else runner(args)
+        return run(self, args, size, stream, block_size)
+
     @cached_property
     def _checked(self) -> Planned:
-        return checked.checked(self)
+        return checked.checked(self, self.checks)
 
     def wrong_number(self, given: int) -> WrongNumberOfArguments:
         """The error for a call with so many arguments."""
@@ -215,11 +235,11 @@ def _restore(
     after_loop: str,
     options: tuple[str, ...],
     fp: Fp = "strict",
-    checks: bool = False,
+    checks: Checks = "",
 ) -> ElementwiseKernel:
     """Rebuild a pickled kernel from its texts."""
     loops = {"loop_prep": loop_prep, "after_loop": after_loop, "options": options}
-    return cls(*state, no_return, return_tuple, **loops, fp=fp, bounds="check" if checks else "trust")  # type: ignore[arg-type]
+    return cls(*state, no_return, return_tuple, **loops, fp=fp, check=checks)  # type: ignore[arg-type]
 
 
 def check_texts(name: object, texts: Mapping[str, object], options: object) -> None:

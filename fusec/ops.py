@@ -123,6 +123,7 @@ TABLE = _table(
     Op("ldexp", 2, FLOAT, primitive=False, second=INTEGER),
     *_defined("pow", 2, NUMERIC),
     *_exact("gcd lcm", 2, INTEGER),
+    *_defined("position comb", 2, INTEGER),  # of an item in a sequence of a length; binomial coefficients
     *_defined("ieee_remainder", 2),
     *_exact("floor_divide remainder minimum maximum fmin fmax", 2, REAL),
     *_exact("clip", 3, REAL),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 
 from fusec.diagnostics import did_you_mean
@@ -34,6 +34,18 @@ class Outside:
                     found = None if found is None else _attribute(found[0], attribute)
                 return found
         return None
+
+    def closest(self, name: str, known: list[str], is_usable: Callable[[object], bool]) -> str:
+        """A cure for a name that nothing defines: one that is alike and stands for what a kernel can use."""
+        guess = did_you_mean(name, known)
+        while guess:
+            meant = guess[len("did you mean '") : -len("'?")]
+            value = self.find(meant)
+            if value is None or is_usable(value[0]):
+                return guess
+            known = [each for each in known if each != meant]
+            guess = did_you_mean(name, known)
+        return ""
 
     def like(self, dotted: str) -> str:
         """A cure for an attribute that an object lacks; "" for a method."""

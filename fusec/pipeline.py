@@ -9,18 +9,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from fusec import cache, debug
 from fusec.diagnostics import did_you_mean
 from fusec.dtypes import DType
 from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
+from fusec.errors.base import FusecError
 from fusec.forking import forks_wait
 from fusec.generated import Fp, Kernel, Layout, Step
 from fusec.modes import usual
+from fusec.recent import Recent
 from fusec.records import dataclass, replace
 from fusec.version import VERSION
 
@@ -36,7 +38,14 @@ TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
 MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
+SOURCES = (".py", ".lark", ".json")  # ends of names of files that say what kernels are made
 FORMAT = 3  # raise when the meaning of a cached kernel changes without the version changing
+MAX_EXECUTABLES = 512  # that new shapes find in memory; the code itself stays there as long as the process lives
+
+Shown = TypeVar("Shown")
+NO_NUMBER = ("F135", "F151")  # what a text says to an array that it takes as a number
+
+_executables: Recent[object, Executable] = Recent(MAX_EXECUTABLES)
 
 
 class Source(Protocol):
@@ -248,6 +257,23 @@ def check_fp(fp: object) -> Fp:
     raise UnknownFp(repr(fp), f"{guess} {modes}".strip()).at()
 
 
+def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[tuple[str, ...]], Shown]) -> Shown:
+    """What `attempt` makes of inputs passed by value: the scalars, and others that the texts can only take as numbers.
+
+    Where a text uses an input without an index, or where arrays have no elements, a call passes a number.
+    """
+    taken, first = tuple(scalars), None
+    while True:
+        try:
+            return attempt(taken)
+        except FusecError as error:
+            first = first or error
+            name = error.span.text if error.span is not None else ""
+            if error.code not in NO_NUMBER or name not in inputs or name in taken:
+                raise first from None
+            taken = (*taken, name)
+
+
 @forks_wait
 def text_of(definition: Source, spec: Specialisation, target: str) -> str:
     """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
@@ -266,32 +292,50 @@ def text_of(definition: Source, spec: Specialisation, target: str) -> str:
             raise UnknownTarget(target).at()
 
 
-@forks_wait
 def executable(definition: Source, spec: Specialisation) -> Executable:
-    """The machine code of one specialisation, from the disk cache if it is there and no stage is to be shown."""
+    """The machine code of one specialisation."""
+    return compiled("cpu", definition.texts, (spec.key,), lambda: generate(definition, spec, "llvm"))
+
+
+@forks_wait
+def compiled(
+    sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
+) -> Executable:
+    """The machine code of a kernel: the one in memory or that of the disk cache, unless a stage is to be shown.
+
+    sort, texts, key: all that the kernel depends on, apart from this version of fusec and the processor.
+    """
     from fusec.runtime.cpu import engine
 
     started = time.perf_counter()
-    store = cache.default_cache()
-    key = digest("cpu", definition.texts, spec.key, engine.fingerprint())
-    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else cache.unpack_kernel(packed)
-    if loaded is not None:
-        kernel, machine_code = loaded
-        report(kernel, machine_code, "from the disk cache", started)
-        return engine.load(kernel, machine_code, store=store)
-    kernel = generate(definition, spec, "llvm")
-    machine_code = engine.compile_object(kernel)
-    if store is not None:
-        store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
-    report(kernel, machine_code, "compiled", started)
+    store, is_shown = cache.default_cache(), debug.is_wanted(3)
+    name = digest(sort, texts, *key, engine.fingerprint())
+    found = None if is_shown else _executables.get((store, name))
+    if found is not None:
+        report(found.kernel, found.object_bytes, "from memory", started)
+        return found
+    packed = None if store is None or is_shown else store.get("kernel", name)
+    loaded, how = None if packed is None else cache.unpack_kernel(packed), "from the disk cache"
+    if loaded is None:
+        kernel, how = generate(), "compiled"
+        loaded = kernel, engine.compile_object(kernel)
+        if store is not None:
+            store.put("kernel", name, cache.pack_kernel(*loaded), f"{kernel.label} CPU")
+    report(*loaded, how, started)
     if debug.is_wanted(6):
-        debug.show(6, f"{kernel.title} assembly", engine.assembly(kernel))
-    return engine.load(kernel, machine_code, store=store)
+        debug.show(6, f"{loaded[0].title} assembly", engine.assembly(loaded[0]))
+    return _executables.keep((store, name), engine.load(*loaded, store=store))
+
+
+def forget_executables() -> None:
+    """Look in the disk cache, or compile, when machine code is asked for next."""
+    _executables.clear()
 
 
 def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
     """A line about a kernel that is ready, and one about what was decided for it."""
+    if not debug.is_wanted(1):
+        return
     took = (time.perf_counter() - started) * 1e3
     mode = "" if kernel.fp == "strict" else f" fp={kernel.fp}"
     title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}{mode}"
@@ -307,22 +351,17 @@ def digest(*parts: object) -> str:
 
 @lru_cache(maxsize=1)
 def _build() -> str:
-    """Names the files that make kernels by size and time, so that a changed compiler does not run its old kernels."""
-    here = Path(__file__).parent
-    grammar = here / "grammar"
-    folders = [here / name for name in ("codegen", "frontends", "ir", "math", "passes", "reductions")]
-    folders.append(grammar if grammar.is_dir() else here.parent / "grammar")
-    rows = [
-        (os.path.basename(place), name, status.st_size, status.st_mtime_ns)
-        for folder in folders
-        for place, _, names in os.walk(folder)
-        for name in names
-        if name.endswith((".py", ".lark"))
-        for status in [os.stat(os.path.join(place, name))]
-    ]
-    for name in ("dtypes.py", "generated.py", "layouts.py", "ops.py"):
-        status = os.stat(here / name)
-        rows.append(("fusec", name, status.st_size, status.st_mtime_ns))
+    """Names every source of the package by size and time, so that a changed compiler does not run its old kernels."""
+    rows = []
+    for package in ("fusec", "fusec.grammar", "fusec.runtime"):  # the last two lie beside the first in a checkout
+        spec = find_spec(package)
+        assert spec is not None, f"{package} is a part of this package"
+        for folder in spec.submodule_search_locations or ():
+            for place, _, names in os.walk(folder):
+                for name in names:
+                    if name.endswith(SOURCES):
+                        status = os.stat(os.path.join(place, name))
+                        rows.append((package, place[len(folder) :], name, status.st_size, status.st_mtime_ns))
     return cache.digest(repr(sorted(rows)))
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from fusec import calls, debug, forking, pipeline
 from fusec.calls import Call
+from fusec.diagnostics import shown_number
 from fusec.dtypes import DType
 from fusec.errors import FusecError
 from fusec.errors.arguments import BadBlockSize, UnknownScalar
+from fusec.errors.interpreter import explained
 from fusec.generated import Fp
+from fusec.layouts import Shape
 from fusec.operands import is_foreign
 from fusec.pipeline import Definition, Source, Specialisation
 from fusec.plans import Plan
-from fusec.signature import Parameter, Signature
+from fusec.recent import Recent
+from fusec.signature import Parameter, Signature, Takes
 
 if TYPE_CHECKING:
     from fusec.device_entries import Ready
@@ -28,7 +32,6 @@ MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Made = TypeVar("Made")
 
 
 def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -38,34 +41,44 @@ def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
-        except FusecError as error:
+        except (FusecError, ImportError) as error:
             raise brief(error) from error.__cause__
 
     return call
 
 
-def brief(error: FusecError) -> FusecError:
-    """The error without the frames that it has come through, unless FUSEC_DEBUG shows them."""
+def brief(error: FusecError | ImportError) -> FusecError | ImportError:
+    """The error without the frames that it has come through, unless FUSEC_DEBUG shows them; of an import that the
+    interpreter prevents, what that means.
+    """
+    if isinstance(error, ImportError):
+        return explained(error) or error
     return error if debug.level() else error.with_traceback(None)
-
-
-def keep(plans: dict[object, Made], key: object, made: Made) -> Made:
-    """Remember a plan for later calls of its kind, at most MAX_PLANS of them; returns it."""
-    with forking.lock:
-        if len(plans) >= MAX_PLANS:
-            plans.clear()
-        plans[key] = made
-    return made
 
 
 def block_size_of(given: object) -> int:
     """Threads of a block, the same limits on every device; raises BadBlockSize."""
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
-        raise BadBlockSize(repr(given)).at()
+        raise BadBlockSize(shown_number(given)).at()
     return int(given)
 
 
-def runner(args: tuple[object, ...]) -> Callable[..., tuple[object, ...]]:
+class Run(Protocol):
+    """What runs a call: `fusec.calls.run` on the host, `fusec.device_calls.run` on a device."""
+
+    def __call__(
+        self,
+        kernel: Planned,
+        args: tuple[object, ...],
+        size: int | Shape,
+        stream: object = None,
+        block_size: int | None = None,
+        /,
+    ) -> tuple[object, ...]:
+        """Run a kernel and return all outputs; size: -1 where the arrays say it."""
+
+
+def runner(args: tuple[object, ...]) -> Run:
     """What runs a call with arrays of other libraries: on their device if one of them is on one."""
     with forking.lock:
         from fusec.runtime import cuda
@@ -109,7 +122,7 @@ class Planned:
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
         self.uses_index, self.fp = uses_index, fp
-        self._plans: dict[object, Plan] = {}
+        self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
         self._last: Specialisation | None = None
 
     def plan(self, call: Call) -> Plan:
@@ -117,7 +130,7 @@ class Planned:
         found = self._plans.get(call.key)
         again = found is not None
         if found is None:
-            found = keep(self._plans, call.key, calls.make_plan(self, call))
+            found = self._plans.keep(call.key, calls.make_plan(self, call))
         self.hasten(found, call, again)
         self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout, self.fp))
         return found
@@ -136,6 +149,11 @@ class Planned:
         """True if the parameter takes any number that converts, False if the type of the number counts."""
         del name, types
         return True
+
+    def takes(self, param: Parameter) -> Takes:
+        """Whose numbers a call like this one may have for a parameter."""
+        del param
+        return "any"
 
     def deciding(self, call: Call) -> Mapping[str, object]:
         """The numbers of a call without which one could not tell how many elements it has."""
@@ -183,6 +201,10 @@ class Planned:
             if name not in inputs:
                 raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
         bound = self.signature.bind_names(types or {})
+        return pipeline.by_value(inputs, scalars, partial(self._canonical, bound))
+
+    def _canonical(self, bound: Mapping[str, DType], scalars: Sequence[str]) -> Specialisation:
+        """What source() shows for these types and inputs passed by value."""
         arrays = [param for param in self.params if param.name not in scalars]
         layout = pipeline.canonical_layout(
             self.definition,
@@ -204,5 +226,5 @@ class Planned:
         """LLVM text by dtypes, for every combination called so far (CuPy's property of that name)."""
         return {
             ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items()): plan.executable.kernel.source
-            for plan in list(self._plans.values())
+            for plan in self._plans.values()
         }

@@ -304,7 +304,8 @@ class _File:
 def _decorated(sort: str, origin: FileFunction, options: Mapping[str, Any]) -> Elementwise:
     """What a decorator of fusec makes of a function. Raises TypeError for options that it has not."""
     options = dict(options)
-    name, fp, checks = options.pop("name", ""), options.pop("fp", "strict"), checked.wanted(options.pop("bounds", None))
+    name, fp = options.pop("name", ""), options.pop("fp", "strict")
+    checks = checked.wanted(options.pop("bounds", None), options.pop("check", None))
     options.pop("names", None)
     if sort == "stencil":
         border = border_of(options.pop("boundary", "constant"), options.pop("cval", 0), options.pop("axes", ()))

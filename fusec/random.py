@@ -11,9 +11,9 @@ one counter apart, such as time steps. All three are whole numbers from 0 to 2^6
             hits[i] = x * x + y * y < 1
 
 The functions are written in the subset that kernels are, in `fusec.elementwise` and `fusec.stencil` too; called
-elsewhere they work on numbers and NumPy arrays. The algorithm, its constants and the known answers in the tests are
-those of J. Salmon, M. Moraes, R. Dror, D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC'11), who report
-that it passes BigCrush. numpy.random.Philox is another of the family, 4x64-10, with other numbers.
+elsewhere they work on numbers and NumPy arrays, with the same bits. The algorithm, its constants and the known answers
+in the tests are those of J. Salmon, M. Moraes, R. Dror, D. Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC'11),
+who report that it passes BigCrush. numpy.random.Philox is another of the family, 4x64-10, with other numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from fusec.intrinsics import cospi, sinpi
+from fusec.elementary import cospi, log, sinpi
+from fusec.random_checks import checks_range, checks_words
 
 STEP32, STEP64 = np.float32(2.0**-24), np.float64(2.0**-53)
 WORD32, HALF32, TURN32 = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2.0**-31)
@@ -32,6 +33,7 @@ Number = Any
 """A number, or an array of them where the functions are called outside of kernels."""
 
 
+@checks_words
 def philox(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
     """Four uint32: the block cipher of ten rounds on the counter's words, low and high, then the stream's."""
     k0, k1 = np.uint64(key) & 0xFFFFFFFF, np.uint64(key) >> 32
@@ -94,11 +96,12 @@ def normal64(key: Number, counter: Number, stream: Number = 0) -> Number:
 def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
     """Two float64 of the standard normal distribution; the first is that of `normal64`."""
     a, b, c, d = philox(key, counter, stream)
-    radius = np.sqrt(-2.0 * np.log(1.0 - _unit64(a, b)))
+    radius = np.sqrt(-2.0 * log(1.0 - _unit64(a, b)))
     angle = 2.0 * _unit64(c, d)
     return radius * cospi(angle), radius * sinpi(angle)
 
 
+@checks_range
 def integers(key: Number, counter: Number, low: Number, high: Number, stream: Number = 0) -> Number:
     """An int64 from `low` to `high` - 1, at most 2^32 apart; all alike but for one part in 2^32."""
     first, second, _, _ = philox(key, counter, stream)
@@ -118,6 +121,14 @@ def _unit64(low: Number, high: Number) -> Number:
 def _box_muller32(first: Number, second: Number) -> tuple[Number, Number]:
     """Two independent normal numbers of two uniform ones; the first in (0, 1], in steps of 2^-32 where it is small."""
     inside = np.float32(first) * WORD32 + HALF32
-    radius = np.sqrt(MINUS2 * np.log(inside))
+    radius = np.sqrt(MINUS2 * log(inside))
     angle = np.float32(second) * TURN32
     return radius * cospi(angle), radius * sinpi(angle)
+
+
+def __getattr__(name: str) -> object:
+    from fusec.diagnostics import did_you_mean
+    from fusec.instead import RANDOM
+
+    cure = RANDOM.get(name) or did_you_mean(name, [each for each in globals() if each.islower() and each[0] != "_"])
+    raise AttributeError(f"module 'fusec.random' has no attribute {name!r}{'; ' * bool(cure)}{cure}")

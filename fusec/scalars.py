@@ -9,7 +9,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from fusec.dtypes import FLOAT64, DType
+from fusec.diagnostics import shown_number
+from fusec.dtypes import FLOAT64, INT64, DType
 from fusec.errors.arguments import ScalarDoesNotFit, ScalarOfWrongKind
 
 Number = bool | int | float | complex
@@ -43,10 +44,23 @@ def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, .
 
 def _refusal(kind: str, value: object, dtype: DType, param: str, kernel: str) -> Exception:
     if kind == "range":
-        info = np.iinfo(dtype.numpy)
-        cure = f"{dtype} holds {info.min} to {info.max}"
-        return ScalarDoesNotFit(kernel, param, repr(value), dtype.name, cure).at()
-    return ScalarOfWrongKind(kernel, param, repr(value), dtype.name).at()
+        return ScalarDoesNotFit(kernel, param, shown_number(value), dtype.name, _range_of(value, dtype)).at()
+    return ScalarOfWrongKind(kernel, param, shown_number(value), dtype.name).at()
+
+
+def _range_of(value: object, dtype: DType) -> str:
+    if not dtype.is_integer:
+        return "the largest float64 is 1.8e308, and an integer beyond is no number that a kernel computes with"
+    info = np.iinfo(dtype.numpy)
+    also = isinstance(value, int) and dtype == INT64 and 0 < value < 1 << 64
+    return f"{dtype} holds {info.min} to {info.max}" + ("; np.uint64(...) passes a larger one" if also else "")
+
+
+def as_array(value: object, param: str, kernel: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """A number as an array without axes. Raises ScalarDoesNotFit for Python's integers beyond int64."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise _refusal("range", value, INT64, param, kernel)
+    return np.asarray(value)
 
 
 def _as_kind(number: object, dtype: DType, refuse: Callable[[str], NoReturn]) -> Number:
@@ -61,13 +75,13 @@ def _as_kind(number: object, dtype: DType, refuse: Callable[[str], NoReturn]) ->
         case "float":
             if isinstance(number, complex) or not isinstance(number, (bool, int, float)):
                 refuse("kind")
-            return _as_float(number)
+            return _as_float(number, refuse)
         case "complex":
             if isinstance(number, complex):
                 return number
             if not isinstance(number, (bool, int, float)):
                 refuse("kind")
-            return complex(_as_float(number))
+            return complex(_as_float(number, refuse))
 
 
 def _as_integer(number: object, dtype: DType, refuse: Callable[[str], NoReturn]) -> int:
@@ -81,8 +95,8 @@ def _as_integer(number: object, dtype: DType, refuse: Callable[[str], NoReturn])
     return int(number)
 
 
-def _as_float(number: bool | int | float) -> float:
+def _as_float(number: bool | int | float, refuse: Callable[[str], NoReturn]) -> float:
     try:
         return float(number)
     except OverflowError:  # an int beyond the largest float64
-        return math.inf if number > 0 else -math.inf
+        refuse("range")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from fusec.dtypes import BY_NAME, DType
 from fusec.errors.arguments import PlaceholderUnbound, TypeMismatch, TypesIncomplete, UnknownTypeName
 from fusec.records import dataclass
+
+Takes = Literal["bool", "int", "float", "complex", "NumPy", "any"]
+"""The numbers that a native entry takes for a parameter: NumPy's scalars have dtypes that may count."""
 
 
 @dataclass(frozen=True)

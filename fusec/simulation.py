@@ -17,8 +17,8 @@ from fusec.explicit import Explicit
 from fusec.kernels import ElementwiseKernel
 from fusec.layouts import Shape
 from fusec.modes import usual
-from fusec.operands import is_foreign, is_number
-from fusec.planned import Planned, briefly
+from fusec.operands import is_number
+from fusec.planned import Planned, briefly, runner
 from fusec.python_blocks import PythonBlock
 from fusec.stencils import Stencil
 
@@ -63,7 +63,7 @@ def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -
     args = (*args, *outputs)
     if len(args) not in (kernel.nin, kernel.nargs):
         raise kernel.wrong_number(len(args)).at()
-    results = interpreted(checked.checked(kernel), args, size)
+    results = interpreted(checked.checked(kernel, checked.with_bounds(kernel.checks)), args, size)
     if kernel.no_return:
         return None
     return results[0] if kernel.nout == 1 and not kernel.return_tuple else results
@@ -72,7 +72,7 @@ def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -
 @briefly
 def _explicit(kernel: Explicit, args: tuple[object, ...], named: dict[str, object]) -> None:
     variant, inputs, grid = kernel.prepared(args, named)
-    interpreted(variant.checked, inputs, grid)
+    interpreted(variant.guarded, inputs, grid)
 
 
 @briefly
@@ -83,7 +83,7 @@ def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None,
     variant, inputs, outputs = kernel.bound(args, named)
     if out is not None:
         outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    results = interpreted(variant.checked, (*inputs, *outputs), -1)
+    results = interpreted(variant.guarded, (*inputs, *outputs), -1)
     if all(is_number(each) for each in given):
         results = tuple(each[()] for each in results)  # type: ignore[index]
     return results if kernel.returns_tuple else results[0]
@@ -95,7 +95,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
     from fusec.ir.interpret import interpret
     from fusec.ir.memory import BlockFault
 
-    if any(is_foreign(arg) and not hasattr(arg, "__array_interface__") for arg in args):
+    if runner(args) is not calls.run:
         raise CannotSimulate("arrays of a device", NO_DEVICE).at()
     nin = kernel.nin - 1
     fault = np.zeros(checked.WORDS, np.uint32)
@@ -117,7 +117,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
         raise BlockMisused(kernel.name, found.what).at(checked.line_of(program, found.line)) from None
     if fault[0]:
         shapes_of = {name: array.shape for name, array in arrays.items()}
-        raise checked.fault_of(kernel, fault, shapes_of, types, call.numbers)
+        raise checked.fault_of(kernel, fault, shapes_of, types, call.numbers, shape)
     return tuple(args[nin:]) if call.given else tuple(call.arrays[kernel.nin :])
 
 

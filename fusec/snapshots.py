@@ -10,7 +10,8 @@ import numpy as np
 from fusec import dtypes
 from fusec.outside import Outside, closure_of
 
-NUMBERS = (bool, int, float, complex, np.generic, tuple)
+NUMBERS = (bool, int, float, complex, np.generic, tuple, list, np.ndarray)
+MAX_TABLE = 4096  # elements of an array, list or tuple that a kernel has as a table
 ROOTS = frozenset(
     "numpy math cmath builtins scipy cupy cupyx jax torch fusec array_api_compat array_api_strict ml_dtypes".split()
 )
@@ -26,7 +27,7 @@ class Fixed:
 
 
 def snapshot(origin: object) -> dict[str, object]:
-    """What the names in a function stand for now, but for its own, and for arrays, which it would keep alive."""
+    """What the names in a function stand for now, but for its own, and for arrays too large for a table."""
     if not isinstance(origin, FunctionType):
         return {}
     found = _snapshot(origin, {})
@@ -47,7 +48,21 @@ def _snapshot(function: FunctionType, seen: dict[FunctionType, Fixed]) -> dict[s
     return {name: _fixed(value, seen) for name, value in found.items() if _is_constant(value)}
 
 
+def frozen(value: object) -> object:
+    """The value, arrays and lists copied, so that later changes of them are none of it."""
+    match value:
+        case np.ndarray():
+            return value.copy() if value.size <= MAX_TABLE else value
+        case list() if type(value) is list:
+            return list(map(frozen, value)) if len(value) <= MAX_TABLE else value
+        case tuple() if type(value) is tuple:
+            return tuple(map(frozen, value))
+    return value
+
+
 def _fixed(value: object, seen: dict[FunctionType, Fixed]) -> object:
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return frozen(value)
     if not isinstance(value, FunctionType) or str(value.__module__).partition(".")[0] in ROOTS:
         return value
     if value not in seen:
@@ -57,5 +72,7 @@ def _fixed(value: object, seen: dict[FunctionType, Fixed]) -> object:
 
 
 def _is_constant(value: object) -> bool:
+    if isinstance(value, np.ndarray) and value.size > MAX_TABLE:
+        return False
     kinds = (*NUMBERS, ModuleType, np.dtype, dtypes.DType)
     return value is None or isinstance(value, kinds) or callable(value) or hasattr(value, "__fusec_origin__")

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fusec.array_functions import Elementwise, Form, FunctionSignature, Variant, restored
+from fusec.array_functions import Elementwise, FunctionSignature, Variant, restored
 from fusec.captures import Captured, Origin, constant_of
+from fusec.checked import Checks
 from fusec.errors.python import BadBoundary, BadParameter
 from fusec.frontends.python import scan
 from fusec.frontends.python.definition import Border, Capture, FunctionText, PythonDefinition
 from fusec.generated import Fp
+from fusec.operands import Form
 from fusec.records import replace
 from fusec.signature import Parameter
 
@@ -36,7 +38,7 @@ def border_of(boundary: str | Sequence[str], cval: object, axes: Sequence[int]) 
             raise BadBoundary(f"unknown boundary {mode!r}", f"boundaries are {', '.join(map(repr, MODES))}").at()
     if not modes or ("skip" in modes and set(modes) != {"skip"}):
         raise BadBoundary("boundary='skip' is for all axes or none", "choose another one for the other axes").at()
-    which = (axes,) if isinstance(axes, int) else tuple(axes)
+    which = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
     if any(not isinstance(axis, int) or axis < 0 for axis in which) or len(set(which)) != len(which):
         raise BadBoundary(f"axes={axes!r} are not different axes", "count them from 0").at()
     if len(modes) > 1 and which and len(which) != len(modes):
@@ -53,9 +55,10 @@ class Stencil(Elementwise):
     """A function of an element and its neighbours; see `fusec.stencil`."""
 
     kind = "stencil"
+    is_elementwise = False
 
     def __init__(
-        self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], border: Border, checks: bool = False
+        self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], border: Border, checks: Checks = ""
     ) -> None:
         self.border = border
         super().__init__(origin, name, fp, kept, checks)
@@ -71,7 +74,7 @@ class Stencil(Elementwise):
         captured: Captured,
         constants: tuple[tuple[str, Capture], ...],
         numbers: tuple[tuple[str, str], ...],
-        native: bool,
+        scalars: frozenset[str],
         forms: Mapping[str, Form],
     ) -> Variant:
         """A variant in which the indexed parameters are arrays with neighbours. Raises BadParameter for numbers."""
@@ -86,7 +89,7 @@ class Stencil(Elementwise):
         )
         outputs = tuple(Parameter(name, name, None) for name in self.outputs)
         signature = FunctionSignature(self.name, inputs, outputs, definition)
-        return Variant(self, definition, signature, native, self.fp, neighbours=True)
+        return Variant(self, definition, signature, scalars, self.fp, neighbours=True)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (
@@ -107,7 +110,7 @@ def _restore(
     module: str,
     qualname: str,
     border: Border,
-    checks: bool = False,
+    checks: Checks = "",
 ) -> Elementwise:
     """Rebuild a pickled stencil from its text."""
     return restored(Stencil(Captured(functions), name, fp, {}, border, checks), module, qualname)

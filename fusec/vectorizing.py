@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +12,9 @@ from fusec.array_functions import Elementwise
 from fusec.decorators import elementwise
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
+from fusec.operands import host_array, wrapper_of
 from fusec.planned import briefly
-from fusec.scalars import SCALAR_TYPES
+from fusec.scalars import SCALAR_TYPES, as_array
 
 
 class vectorize:  # noqa: N801 - NumPy's name
@@ -46,7 +49,9 @@ class vectorize:  # noqa: N801 - NumPy's name
     @briefly
     def __call__(self, *args: object, **named: object) -> object:
         """The results for all elements, broadcast; a number of arguments without axes."""
-        found = self._function(*map(_array, args), **{name: _array(each) for name, each in named.items()})
+        names = (*self._function.params, *self._function.outputs)
+        given = [self._array(name, each) for name, each in zip(chain(names, repeat("")), args, strict=False)]
+        found = self._function(*given, **{name: self._array(name, each) for name, each in named.items()})
         if self.otypes is None:
             return found
         count = len(found) if isinstance(found, tuple) else 1
@@ -54,18 +59,26 @@ class vectorize:  # noqa: N801 - NumPy's name
             results = ", ".join(f"result {number}" for number in range(1, count + 1))
             raise WrongNumberOfOutputs(self.__name__, count, len(self.otypes), results, "otypes=", "dtype").at()
         if isinstance(found, tuple):
-            return tuple(each.astype(kind) for each, kind in zip(found, self.otypes, strict=True))
-        return found.astype(self.otypes[0])  # type: ignore[attr-defined]
+            return tuple(self._as(kind, each) for each, kind in zip(found, self.otypes, strict=True))
+        return self._as(self.otypes[0], found)
+
+    def _as(self, kind: np.dtype[Any], found: Any) -> object:
+        """A result as another dtype, in its container."""
+        if hasattr(found, "astype"):
+            return found.astype(kind)
+        array, wrap = host_array(found, "otypes", self.__name__).astype(kind), wrapper_of((found,))
+        return array if wrap is None else wrap(array)
+
+    def _array(self, name: str, given: object) -> object:
+        if isinstance(given, SCALAR_TYPES):
+            return as_array(given, name, self.__name__)
+        return given
 
     def __repr__(self) -> str:
         return f"<fusec.vectorize {self.__name__}>"
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._function, self.otypes, self.__doc__)
-
-
-def _array(given: object) -> object:
-    return np.asarray(given) if isinstance(given, (list, tuple, *SCALAR_TYPES)) else given
 
 
 __all__ = ["vectorize"]

@@ -33,8 +33,8 @@ gelu(np.linspace(-2, 2, 5, dtype="float32"))
 
 A decorated function says what happens to *one* element: scalars come in, one scalar or a tuple goes out. Its
 source is read, parsed by the grammar below and compiled for the dtypes of each call; it is never run. Calls take
-arrays of any library that broadcast, and numbers, by position or name; `out=` takes the array for the result, or a
-tuple of arrays. Without any array the result is a NumPy scalar.
+arrays of [any library](arguments.md) that broadcast, lists, and numbers, by position or name; `out=` takes the array
+for the result, or a tuple of arrays. Without any array the result is a NumPy scalar.
 
 `fusec.elementwise(lambda x: ...)` takes a lambda, and `fusec.elementwise("def f(x): ...")` the text itself, where there
 is no file to read it from; before the function may stand others that it calls, and `names=` says what its free names
@@ -70,13 +70,39 @@ dtypes: {dtypes}.
 ## Names
 
 Names from outside are looked up when the function is decorated, those that are not there yet at the first call that
-finds them, and are constants from then on: numbers, NumPy scalars, dtypes, tuples of them, and functions. So are
-attributes of objects that end in one of these, `settings.scale` or `table.shape[0]`. Plain Python functions and
-decorated ones may be called, by position and name; they are compiled into the kernel, so they are of the same subset,
-and do not call themselves. Defaults are constants too: a call that leaves one out runs a kernel compiled for it.
+finds them, and are constants from then on: numbers, NumPy scalars, dtypes, functions, tuples and lists of them, and
+arrays, which are copied. So are attributes of objects that end in one of these, `settings.scale` or
+`table.shape[0]`. Plain Python functions and decorated ones may be called, by position and name; they are compiled into
+the kernel, so they are of the same subset, and do not call themselves. Defaults are constants too: a call that leaves
+one out runs a kernel compiled for it.
+
+A function may stand inside another and use its variables, as they are at the call; it may be passed to functions, not
+returned. One of a single `return` is written out where it is called, so that it may index the arrays of a stencil.
 
 `fusec.vectorize` makes the same of a function by `numpy.vectorize`'s calls: lists are arrays, `otypes=` converts the
 results.
+
+## Tuples and tables
+
+```python
+GAMMA = np.linspace(0, 1, 256, dtype="float32") ** 2.2
+PALETTE = np.array([[0, 0, 0], [255, 128, 0], [255, 255, 255]], "float32")
+
+@fusec.elementwise
+def shade(pixel, kind):                     # integers
+    red, green, blue = PALETTE[kind]
+    return GAMMA[pixel] * red, GAMMA[pixel] * green, GAMMA[pixel] * blue
+```
+
+Tuples, and arrays and lists from outside, take any integer as an index; negative ones count from the end. An array
+has `.shape`, `.size`, `.ndim`, `.dtype` and `len`, may have several axes, `a[i, j]` or `a[i][j]`, and may be passed to
+functions. It is what it was when the function was decorated, whatever becomes of it later, and has up to 4096 elements;
+a larger one is an argument of an [explicit kernel](#explicit-kernels). Items that an index chooses at run time have one
+type, by the rule for variables. An index outside gives the nearest item; with `FUSEC_CHECK=bounds` it is an error with
+line and element.
+
+`for` walks over tuples and arrays, also by `enumerate`, `zip` and `reversed`, which take a `range` of known numbers
+too. Up to 64 rounds are written out, so that each value is known in its round, as in `for k in (1, 2): x = x ** k`.
 
 ## Stencils
 
@@ -104,10 +130,11 @@ axes, or as many as `axes=` names.
 
 as scipy.ndimage has them. Other names are `"edge"` (nearest), `"symmetric"` and `"grid-mirror"` (reflect),
 `"grid-wrap"` (wrap) and `"grid-constant"` (constant). Results of small integers wrap, as NumPy's do. Weights that a
-loop walks are numbers written out, or an array of `fusec.local`.
+loop walks are a tuple, or an array from outside.
 
 The function is compiled twice, for elements whose neighbours all exist and for those at the
-border; offsets that are not known when it is compiled, such as `a[k]` in a loop, are looked up as at the border.
+border. Offsets that a loop over known numbers makes are known: `for k in range(-2, 3): total += a[k] * weights[k + 2]`.
+Others, such as an argument, are looked up as at the border, and `"skip"` refuses them.
 Offsets reach 2**31 either way; known ones beyond that are refused.
 
 ## Explicit kernels

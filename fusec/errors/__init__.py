@@ -10,6 +10,7 @@ from fusec.errors.base import (
     FusecRuntimeError,
     FusecTypeError,
     FusecValueError,
+    FusecWarning,
     UserError,
 )
 
@@ -20,5 +21,6 @@ __all__ = [
     "FusecRuntimeError",
     "FusecTypeError",
     "FusecValueError",
+    "FusecWarning",
     "UserError",
 ]

@@ -1,10 +1,21 @@
-"""Errors of a call: arguments that do not fit the kernel (codes F200 to F299). CuPy's own texts where it has them."""
+"""Errors of a call: arguments that do not fit the kernel (codes F200 to F299, F730 to F732, F800 on).
+
+CuPy's own texts where it has them.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecIndexError, FusecMemoryError, FusecTypeError, UserError
+from fusec.errors.base import (
+    FusecError,
+    FusecIndexError,
+    FusecMemoryError,
+    FusecOverflowError,
+    FusecTypeError,
+    FusecValueError,
+    UserError,
+)
 
 
 class WrongNumberOfArguments(UserError):
@@ -41,12 +52,34 @@ class UnsupportedArgument(UserError):
 
     code: ClassVar[str] = "F202"
     message: ClassVar[str] = "Unsupported type {given} for parameter '{param}' of kernel '{name}'"
-    hint: ClassVar[str] = "pass a NumPy array, an array with DLPack or __cuda_array_interface__, or a number; {cure}"
+    hint: ClassVar[str] = "pass an array, what NumPy makes an array of, or a number; {cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     param: str
     given: str
-    cure: str = "np.asarray(value) makes an array of a list"
+    cure: str = "objects have DLPack, __cuda_array_interface__ or __array__"
+
+
+class ContainerDeclines(UserError):
+    """An argument whose class wants no ufuncs, or not this one."""
+
+    code: ClassVar[str] = "F800"
+    message: ClassVar[str] = "'{name}' cannot be called with a {given}: its __array_ufunc__ declines"
+    hint: ClassVar[str] = "pass np.asarray(x), and the result is an array"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    given: str
+
+
+class ContainerFails(UserError):
+    """An argument that fails to hand out its arrays, or to take results."""
+
+    code: ClassVar[str] = "F801"
+    message: ClassVar[str] = "'{name}' of a {given} fails: {reason}"
+    hint: ClassVar[str] = "pass np.asarray(x), and the result is an array"
+    name: str
+    given: str
+    reason: str
 
 
 class OutputIsNotAnArray(UserError):
@@ -191,6 +224,7 @@ class ScalarDoesNotFit(UserError):
     code: ClassVar[str] = "F219"
     message: ClassVar[str] = "{given} does not fit {dtype}, the type of parameter '{param}' of kernel '{name}'"
     hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecOverflowError
     name: str
     param: str
     given: str
@@ -408,4 +442,40 @@ class CannotSimulate(UserError):
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     what: str
+    cure: str
+
+
+class NotWhole(UserError):
+    """A key, a counter or an end of a range of random numbers that is no whole number."""
+
+    code: ClassVar[str] = "F730"
+    message: ClassVar[str] = "the {name} of random numbers is {given}, which is no whole number"
+    hint: ClassVar[str] = "pass integers, or convert: int(x) for one number, x.astype('int64') for an array"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    name: str
+    given: str
+
+
+class NotInWord(UserError):
+    """A key, a counter or an end of a range of random numbers that does not fit in 64 bits."""
+
+    code: ClassVar[str] = "F731"
+    message: ClassVar[str] = "the {name} of random numbers is {given}, which is not from {low} to {high}"
+    hint: ClassVar[str] = "bring it into the range, e.g. with x % 2**63"
+    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    name: str
+    given: str
+    low: int
+    high: int
+
+
+class BadRange(UserError):
+    """A range of random integers that is empty or too wide."""
+
+    code: ClassVar[str] = "F732"
+    message: ClassVar[str] = "random integers from {low} up to, but not including, {high}"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecValueError
+    low: int
+    high: int
     cure: str

@@ -16,6 +16,16 @@ class FusecError(Exception):
         self.error = error
         self.span = span
 
+    @property
+    def code(self) -> str:
+        """The code that ``fusec explain`` takes, such as F204."""
+        return self.error.code
+
+    @property
+    def hint(self) -> str:
+        """The cure, "" if there is none to tell."""
+        return self.error.text("hint")
+
     def __str__(self) -> str:
         return diagnostics.render(
             self.error.code, self.error.text(), self.span, self.error.text("label"), self.error.text("hint")
@@ -44,6 +54,10 @@ class FusecMemoryError(FusecError, MemoryError):
 
 class FusecRuntimeError(FusecError, RuntimeError):
     """A FusecError that is also a RuntimeError: the machine, not the program, is in the way."""
+
+
+class FusecWarning(UserWarning):
+    """What fusec warns of in a function that it leaves as NumPy has it; the text is that of an error."""
 
 
 CATALOGUE: dict[str, type[UserError]] = {}
@@ -102,7 +116,8 @@ class UserError:
     def text(self, part: str = "message") -> str:
         """One of the class's format strings, filled in with the fields."""
         template: str = getattr(type(self), part)
-        return template.format(**self.__dict__)
+        shown = {name: diagnostics.short(value) for name, value in self.__dict__.items()}
+        return template.format(**shown)
 
     def at(self, span: Span | None = None) -> FusecError:
         """The exception to raise: ``raise UnknownName(...).at(span)``."""

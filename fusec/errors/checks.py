@@ -1,10 +1,13 @@
-"""What kernels find when they are checked as they run (codes F380 to F389)."""
+"""What kernels find when they are checked (codes F380 to F389, F720 to F724 and F740)."""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecIndexError, FusecRuntimeError, UserError
+from fusec import diagnostics
+from fusec.errors.base import FusecError, FusecIndexError, FusecOverflowError, FusecRuntimeError, UserError
 
 
 class IndexOutside(UserError):
@@ -35,12 +38,35 @@ class AssertionFailed(UserError):
     element: str
 
 
+class ItemOutside(UserError):
+    """An index outside a tuple, or an array from outside, found as the kernel ran."""
+
+    code: ClassVar[str] = "F740"
+    message: ClassVar[str] = "kernel '{kernel}': index {index} is outside a table of {limit} items"
+    label: ClassVar[str] = "in element {element}"
+    hint: ClassVar[str] = "indices run from -{limit} to {limit} - 1; unchecked kernels take the nearest item"
+    exception: ClassVar[type[FusecError]] = FusecIndexError
+    kernel: str
+    index: int
+    limit: int
+    element: str
+
+
 class CannotCheck(UserError):
     """A kernel whose accesses cannot be checked, since it computes with addresses."""
 
     code: ClassVar[str] = "F382"
     message: ClassVar[str] = "kernel '{kernel}' moves pointers, whose bounds nobody knows"
     hint: ClassVar[str] = "index the arrays themselves, x[i], or run it without checks"
+    kernel: str
+
+
+class LocalArrayAfterTheCheck(UserError):
+    """A reduction or scan that indexes a local array where its check does not look."""
+
+    code: ClassVar[str] = "F384"
+    message: ClassVar[str] = "kernel '{kernel}' indexes a local array in what combines or finishes, or in a function"
+    hint: ClassVar[str] = "a check of a reduction or scan looks at what is made of each element: index there"
     kernel: str
 
 
@@ -53,3 +79,81 @@ class UnknownCheck(UserError):
     where: str
     given: str
     cure: str = '"check" turns checks on, "trust" off; for all kernels there is FUSEC_CHECK=bounds'
+
+
+class ConstantComparison(UserError):
+    """A bool compared with a number that it never is, below, or above, so that the answer is known."""
+
+    code: ClassVar[str] = "F720"
+    message: ClassVar[str] = "a bool is 0 or 1: '{op} {number}' is always {answer} of it"
+    hint: ClassVar[str] = "{cure}"
+    about: ClassVar[str] = """\
+Sums and products of bools are bools, in NumPy and in what kernels compute from it, so that a count of neighbours on a
+bool board is 0 or 1 and never 3. A comparison that cannot tell anything is refused; fused functions, which are NumPy's,
+warn in its place.
+
+    elementwise("def f(x): return x + x == 2")(np.ones(3, "bool"))               # wrong
+    elementwise("def f(x): return np.int8(x) + x == 2")(np.ones(3, "bool"))      # right"""
+    op: str
+    number: str
+    answer: str
+    cure: str
+
+
+COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def constant_comparison(op: str, number: float, cure: str) -> ConstantComparison | None:
+    """The error for ``x op number`` of a bool, None if the answer depends on the bool or the number is 0 or 1."""
+    answers = {COMPARED[op](each, number) for each in (0, 1)}
+    if number in (0, 1) or len(answers) == 2:
+        return None
+    return ConstantComparison(op, str(diagnostics.short(number)), "true" if answers == {True} else "false", cure)
+
+
+class IntegerWraps(UserError):
+    """An operation on integers whose exact result its type does not hold, found as the kernel ran."""
+
+    code: ClassVar[str] = "F721"
+    message: ClassVar[str] = "kernel '{kernel}': {operation} beyond {dtype}, and {result}"
+    label: ClassVar[str] = "in element {element}"
+    hint: ClassVar[str] = "convert an operand to a wider type before; where wrapping is meant, leave this check off"
+    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    kernel: str
+    operation: str
+    result: str
+    dtype: str
+    element: str
+
+
+class CastLoses(UserError):
+    """A cast to an integer type that does not hold the value, found as the kernel ran."""
+
+    code: ClassVar[str] = "F722"
+    message: ClassVar[str] = "kernel '{kernel}': {value} of {given} does not fit {dtype}, and becomes {result}"
+    label: ClassVar[str] = "in element {element}"
+    hint: ClassVar[str] = "store it in a wider type, or clip before; where the loss is meant, leave this check off"
+    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    kernel: str
+    value: str
+    given: str
+    dtype: str
+    result: str
+    element: str
+
+
+class TotalWraps(UserError):
+    """A sum or product of the elements of an array that its type does not hold."""
+
+    code: ClassVar[str] = "F723"
+    message: ClassVar[str] = "kernel '{kernel}': {what} beyond {dtype}, and wraps to {result}"
+    label: ClassVar[str] = "in total {element}"
+    hint: ClassVar[str] = "combine floats, e.g. float64(x); where wrapping is meant, leave this check off"
+    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    kernel: str
+    what: str
+    dtype: str
+    result: str
+    element: str

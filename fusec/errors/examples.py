@@ -40,12 +40,12 @@ A call gives all inputs, or all inputs and all outputs.
     add(np.ones(3), 2)           # right: z is allocated
     add(np.ones(3), 2, out)      # right: z is written to `out`""",
     "F202": """\
-Arrays are NumPy's, or those of libraries that share memory by DLPack or __cuda_array_interface__. Lists
-are no arrays: making one costs a copy, which is left to you.
+Arrays are NumPy's, whatever has DLPack, __cuda_array_interface__ or __array__, and lists of numbers.
+Masked arrays are refused, since the mask would be lost.
 
     negate = ElementwiseKernel("float64 x", "float64 z", "z = -x", "negate")
-    negate([1.0, 2.0])               # wrong
-    negate(np.asarray([1.0, 2.0]))   # right""",
+    negate({1.0, 2.0})               # wrong: a set has no order
+    negate([1.0, 2.0])               # right""",
     "F204": """\
 Arrays are never converted silently: a declared dtype is that dtype, and a placeholder is one dtype in a
 call. Python numbers take the type of their parameter.
@@ -64,11 +64,14 @@ A placeholder gets its dtype from an array; numbers have none of their own.
     ElementwiseKernel("int64 x", "float64 z", "z = x", "fill")(np.arange(3))     # right: no placeholder""",
     "F206": """\
 The dtypes are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, complex64,
-complex128 and the two 8-bit floats float8_e4m3fn and float8_e5m2, all in the byte order of the machine.
+complex128 and the two 8-bit floats float8_e4m3fn and float8_e5m2. Arguments in the byte order of other
+machines are converted, outputs are not.
 
     twice = ElementwiseKernel("T x", "T z", "z = x + x", "twice")
-    twice(np.ones(3, ">f8"))                       # wrong: the byte order is foreign
-    twice(np.ones(3, ">f8").astype("float64"))     # right""",
+    twice(np.ones(3, "longdouble"))                       # wrong
+    twice(np.ones(3, "longdouble").astype("float64"))     # right
+    twice(np.ones(3), np.empty(3, ">f8"))                 # wrong: the output is in another byte order
+    twice(np.ones(3, ">f8"))                              # right""",
     "F212": """\
 Shapes are joined from the last axis on, as in NumPy: axes must agree, or one of them be 1.
 

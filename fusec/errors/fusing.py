@@ -1,4 +1,4 @@
-"""Errors of functions that fusec.fuse traces (codes F280 to F289)."""
+"""Errors of functions that fusec.fuse traces (codes F280 to F289, F700 to F719)."""
 
 from __future__ import annotations
 
@@ -39,3 +39,25 @@ class NotTraceable(UserError):
     exception: ClassVar[type[FusecError]] = FusecTypeError
     what: str
     cure: str
+
+
+class AltersOutside(UserError):
+    """A change of something from outside that is no assignment to a name, an attribute or an array."""
+
+    code: ClassVar[str] = "F700"
+    message: ClassVar[str] = "a fused function changes {what}, which later calls would not do"
+    label: ClassVar[str] = "changed here"
+    hint: ClassVar[str] = "return what is new, and have the caller store it"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    what: str
+
+
+class DrawsNumbers(UserError):
+    """Random numbers of a generator with a state, which would be drawn when the function is traced, and never again."""
+
+    code: ClassVar[str] = "F701"
+    message: ClassVar[str] = "{what} in a fused function would draw its numbers once, when the function is traced"
+    label: ClassVar[str] = "random numbers"
+    hint: ClassVar[str] = "pass them as an argument, or use fusec.random, whose numbers depend on a key and a counter"
+    exception: ClassVar[type[FusecError]] = FusecTypeError
+    what: str

@@ -164,9 +164,8 @@ Some functions take integers alone, and most no complex values.
     ElementwiseKernel("complex128 x", "float64 z", "z = floor(x)").source("cuda")         # wrong
     ElementwiseKernel("complex128 x", "float64 z", "z = floor(x.real())").source("cuda")  # right""",
     "F151": """\
-A raw array is indexed and a method called before there is a value.
+A method is called before there is a value.
 
-    ElementwiseKernel("raw float64 x", "float64 z", "z = x").source("cuda")         # wrong
     ElementwiseKernel("raw float64 x", "float64 z", "z = x.size").source("cuda")    # wrong
     ElementwiseKernel("raw float64 x", "float64 z", "z = x[i]").source("cuda")      # right
     ElementwiseKernel("raw float64 x", "float64 z", "z = x.size()").source("cuda")  # right""",

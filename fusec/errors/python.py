@@ -111,15 +111,15 @@ class NoReturn(UserError):
 
 
 class NumberTooLarge(UserError):
-    """A Python integer that the dtype it meets cannot hold."""
+    """A Python integer that the dtype it meets cannot hold; int64 if it meets none."""
 
     code: ClassVar[str] = "F179"
     message: ClassVar[str] = "Python integer {value} out of bounds for {dtype}"
-    hint: ClassVar[str] = "convert the other operand first, e.g. np.{wider}(x)"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecOverflowError
     value: str
     dtype: str
-    wider: str
+    cure: str
 
 
 class NotACapture(UserError):

@@ -58,9 +58,10 @@ A Python integer takes the dtype of the other operand, as in NumPy 2, and must f
     elementwise("def f(x): return x + 300")(np.ones(3, "uint8"))               # wrong
     elementwise("def f(x): return np.int32(x) + 300")(np.ones(3, "uint8"))     # right""",
     "F180": """\
-Numbers, dtypes, tuples of them and functions may be used from outside; they are constants of the kernel.
+Numbers, dtypes, functions, tuples and lists of them, and arrays may be used from outside; they are constants of the
+kernel.
 
-    elementwise("def f(x): return x + t", names={"t": [1, 2]})(np.ones(3))        # wrong
+    elementwise("def f(x): return x + t[0]", names={"t": {0: 1}})(np.ones(3))     # wrong
     elementwise("def f(x): return x + t[0]", names={"t": (1, 2)})(np.ones(3))     # right""",
     "F181": """\
 An annotation fixes a dtype; without one any is taken.
@@ -88,9 +89,10 @@ As in Python, a tuple has as many values as there are names for them.
     elementwise("def f(x):\\n    a, b = x\\n    return a")(np.ones(3))         # wrong
     elementwise("def f(x):\\n    a, b = x, 1\\n    return a")(np.ones(3))      # right""",
     "F186": """\
-Loops count: for stands with range.
+Loops run over a range, or over a tuple or an array from outside; an argument is one number.
 
-    elementwise("def f(x):\\n    for k in (1, 2): x = x + k\\n    return x")(np.ones(3))           # wrong
+    elementwise("def f(x):\\n    for k in x: x = x + k\\n    return x")(np.ones(3))                # wrong
+    elementwise("def f(x):\\n    for k in (1, 2): x = x + k\\n    return x")(np.ones(3))           # right
     elementwise("def f(x):\\n    for k in range(1, 3): x = x + k\\n    return x")(np.ones(3))      # right""",
     "F187": """\
 Arguments without a default must be given, by position or by name.

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, FusecValueError, UserError
+from fusec.source import Span
 
 
-class FusecAxisError(FusecIndexError, FusecValueError):
-    """A FusecError that is also an IndexError and a ValueError, as NumPy's AxisError is."""
+class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
+    """A FusecError that is also NumPy's AxisError, and with that an IndexError and a ValueError."""
+
+    def __init__(self, error: UserError, span: Span | None = None) -> None:
+        Exception.__init__(self, error, span)
+        self.error, self.span = error, span
+        self._msg = None
+        self.axis, self.ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
 
 
 class AxisOutOfBounds(UserError):
@@ -227,3 +236,14 @@ class UnknownOrder(UserError):
     )
     exception: ClassVar[type[FusecError]] = FusecTypeError
     given: str
+
+
+class DatesRefused(UserError):
+    """A reduction or scan of dates or durations that NumPy refuses."""
+
+    code: ClassVar[str] = "F802"
+    message: ClassVar[str] = "{name} of {dtype}: {reason}"
+    hint: ClassVar[str] = "dates and durations have NumPy's rules; x.view('int64') computes on their numbers"
+    name: str
+    dtype: str
+    reason: str

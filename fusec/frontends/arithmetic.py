@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fusec import dtypes
 from fusec.dtypes import BOOL, INT32, DType, c_common, c_promote
+from fusec.errors.checks import constant_comparison
 from fusec.errors.language import BadOperands, CannotConvert
 from fusec.frontends.c_types import show
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, const, scalar_type, type_of
@@ -14,6 +15,7 @@ BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
 COMPARISONS = {
     "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
 }  # fmt: skip
+MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 WIDEST = 64  # bits; shifting any integer by this much leaves nothing of it
 
 
@@ -83,6 +85,7 @@ def binary(op: str, left: Expr, right: Expr, span: Span) -> Expr:
     if op in COMPARISONS:
         if common.is_complex and op not in ("==", "!="):
             raise BadOperands(op, f"{a} and {b}", "complex values have no order; compare abs(x) or x.real()").at(span)
+        _check_bool(op, left, right, span)
         return apply(COMPARISONS[op], x, y)
     if op in BITWISE:
         if not common.is_integer:
@@ -94,6 +97,17 @@ def binary(op: str, left: Expr, right: Expr, span: Span) -> Expr:
     if not common.is_integer and op == "%":
         raise BadOperands(op, f"{a} and {b}", "use fmod(a, b) for floats").at(span)
     return apply(ARITHMETIC[op], x, y)
+
+
+def _check_bool(op: str, left: Expr, right: Expr, span: Span) -> None:
+    """Raise ConstantComparison for a bool and a number that tell nothing of each other."""
+    if isinstance(left, Const):
+        left, right, op = right, left, MIRRORED[op]
+    if isinstance(right, Const) and not isinstance(left, Const) and scalar_type(left) == BOOL:
+        cure = "count in an int, e.g. (int)x, and compare that"
+        problem = None if right.type.is_complex else constant_comparison(op, right.value.item(), cure)
+        if problem is not None:
+            raise problem.at(span)
 
 
 def _shift(op: str, left: Expr, right: Expr, span: Span) -> Expr:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from fusec.errors.language import NotSupported
 from fusec.frontends import syntax as s
 from fusec.frontends.tokens import Token
 from fusec.records import replace
@@ -40,11 +39,9 @@ class Builder:
     def condition(self, children: Children) -> s.Expression:
         return children[0]  # type: ignore[no-any-return]
 
-    def template(self, children: Children) -> s.FunctionDef:
+    def template(self, children: Children) -> s.FunctionDef | s.StructDef:
         params, item = children
-        if isinstance(item, s.StructDef):
-            raise NotSupported("a struct template is", "write one struct for each type it is needed for").at(item.span)
-        found: s.FunctionDef = replace(item, templates=params)
+        found: s.FunctionDef | s.StructDef = replace(item, templates=params)
         return found
 
     def template_head(self, children: Children) -> tuple[s.TemplateParam, ...]:
@@ -82,19 +79,64 @@ class Builder:
         return self._struct(children[-1], children[2:-1])
 
     def _struct(self, name: Token, members: Children) -> s.StructDef:
-        fields = tuple(pair for member in members if isinstance(member, tuple) for pair in member)
-        methods = tuple(member for member in members if isinstance(member, Span))
-        return s.StructDef(self._at(name), name.text, fields, methods)
+        return s.StructDef(self._at(name), name.text, tuple(each for each in members if each is not None))
 
-    def fields(self, children: Children) -> tuple[tuple[s.Qualified, s.Declarator], ...]:
-        return tuple((children[0], child) for child in children[1:])
+    def fields(self, children: Children) -> s.Fields:
+        return s.Fields(self._join(children[0], children[-1]), children[0], tuple(children[1:]))
+
+    def struct_fields(self, children: Children) -> s.Fields:
+        word, name, *rest = children
+        at = next(i for i in range(len(rest), 0, -1) if not isinstance(rest[i - 1], s.Declarator))
+        members, declarators = rest[:at], rest[at:]
+        name = name or Token("TYPE", f"{declarators[0].name}_type", word.start, word.end)
+        struct = self._struct(name, members)
+        kind = s.Qualified(struct.span, s.TypeName(struct.span, struct.name), frozenset())
+        return s.Fields(self._join(word, declarators[-1]), kind, tuple(declarators), struct)
 
     def field(self, children: Children) -> s.Declarator:
         return self.declarator(children)
 
-    def method(self, children: Children) -> Span:
-        names = [child for child in children if isinstance(child, Token)]
-        return self._at(names[0]) if names else children[0].span
+    def empty_member(self, _: Children) -> None:
+        return None
+
+    def method(self, children: Children) -> s.FunctionDef:
+        last = len(children) - 1 if isinstance(children[-1], s.Block) else len(children)
+        start = last
+        while isinstance(children[start - 1], Token) and children[start - 1].type == "QUALIFIER":
+            start -= 1
+        found = self.function([*children[:start], *children[last:]])
+        is_const = any(child.text == "const" for child in children[start:last])
+        return replace(found, const=True) if is_const else found
+
+    def constructor(self, children: Children) -> s.FunctionDef:
+        kind, rest = children[0], children[1:]
+        block = rest.pop() if isinstance(rest[-1], s.Block) else None
+        params = tuple(child for child in rest if isinstance(child, s.Parameter))
+        initials = tuple(child for child in rest if isinstance(child, s.Initial))
+        return s.FunctionDef(kind.span, "", kind, params, block, None, initials)
+
+    def default_constructor(self, children: Children) -> s.FunctionDef:
+        return self.constructor([*(c for c in children if not isinstance(c, Token)), self.block([])])
+
+    def initial(self, children: Children) -> s.Initial:
+        name, args = children
+        given = args.elements if isinstance(args, s.Braced) else args or ()
+        return s.Initial(self._at(name), name.text, given)
+
+    def enum(self, children: Children) -> s.EnumDef:
+        word, scope, name, base, values = children
+        span = self._at(name or word)
+        return s.EnumDef(span, name.text if name else "", values, base, scope is not None)
+
+    def typedef_enum(self, children: Children) -> s.EnumDef:
+        _, _, base, values, name = children
+        return s.EnumDef(self._at(name), name.text, values, base, scoped=False)
+
+    def enumerators(self, children: Children) -> tuple[tuple[str, Span, s.Expression | None], ...]:
+        return tuple(child for child in children if child is not None)
+
+    def enumerator(self, children: Children) -> tuple[str, Span, s.Expression | None]:
+        return children[0].text, self._at(children[0]), children[1]
 
     def typedef(self, children: Children) -> s.Alias:
         name = children[-1]
@@ -153,6 +195,10 @@ class Builder:
         word, init, condition, step, body = children
         return s.Loop(self._at(word), init, condition, step, body)
 
+    def range_loop(self, children: Children) -> s.RangeLoop:
+        _, kind, *pointers, name, values, body = children
+        return s.RangeLoop(self._at(name), _marked(kind, pointers), name.text, values, body)
+
     def while_loop(self, children: Children) -> s.Loop:
         word, condition, body = children
         return s.Loop(self._join(word, condition), None, condition, None, body)
@@ -183,7 +229,7 @@ class Builder:
 
     def type(self, children: Children) -> s.Qualified:
         qualifiers = frozenset(child.text for child in children if isinstance(child, Token))
-        base = next(child for child in children if not isinstance(child, Token))
+        base = next(child for child in children if isinstance(child, (s.TypeName, s.Decltype)))
         return s.Qualified(self._join(children[0], children[-1]), base, qualifiers)
 
     def builtin(self, children: Children) -> s.TypeName:

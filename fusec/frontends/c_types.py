@@ -39,21 +39,39 @@ class Auto:
 class PointerTo:
     """A declared pointer or reference; the space of its target is known from what it is made of."""
 
-    element: DType
+    element: DType | Struct
     const: bool
     reference: bool = False
 
 
-CType = DType | Struct | PointerTo | Void | Auto
+@dataclass(frozen=True, slots=True)
+class RawOf:
+    """The type of a raw array, which only a parameter of a function template can have."""
 
-NAMED: dict[str, DType] = {
+    array: str
+
+
+CType = DType | Struct | PointerTo | Void | Auto | RawOf
+
+_COMPONENTS = {
+    "char": INT8, "uchar": UINT8, "short": INT16, "ushort": UINT16, "int": INT32, "uint": UINT32, "long": INT64,
+    "ulong": UINT64, "longlong": INT64, "ulonglong": UINT64, "float": FLOAT32, "double": FLOAT64,
+}  # fmt: skip
+VECTORS = {  # CUDA's vector types
+    f"{name}{count}": Struct(f"{name}{count}", tuple((axis, dtype) for axis in "xyzw"[:count]))
+    for name, dtype in _COMPONENTS.items()
+    for count in (1, 2, 3, 4)
+}
+
+NAMED: dict[str, DType | Struct] = {
     **BY_NAME,
+    **VECTORS,
     "int8_t": INT8, "int16_t": INT16, "int32_t": INT32, "int64_t": INT64, "uint8_t": UINT8, "uint16_t": UINT16,
     "uint32_t": UINT32, "uint64_t": UINT64, "size_t": UINT64, "ssize_t": INT64, "ptrdiff_t": INT64, "intptr_t": INT64,
     "uintptr_t": UINT64, "index_t": INT64, "uint": UINT32, "uchar": UINT8, "ushort": UINT16, "ulong": UINT64,
     "longlong": INT64, "ulonglong": UINT64, "half": FLOAT16, "__half": FLOAT16, "__half_t": FLOAT16,
     "bfloat16": BFLOAT16, "__nv_bfloat16": BFLOAT16, "cuComplex": COMPLEX64, "cuFloatComplex": COMPLEX64,
-    "cuDoubleComplex": COMPLEX128,
+    "cuDoubleComplex": COMPLEX128, "IndexT": INT64,
 }  # fmt: skip
 
 _INTEGERS = {
@@ -91,9 +109,13 @@ def show(given: CType | Type) -> str:
     match given:
         case DType(name=name) | Struct(name=name):
             return name
+        case PointerTo(element=Struct(name=name)):
+            return f"a pointer to {name}"
         case PointerTo(element=element) | Pointer(element=element):
             return f"a pointer to {element}"
         case Void():
             return "void"
         case Auto():
             return "auto"
+        case RawOf(array=array):
+            return f"raw array '{array}'"

@@ -8,21 +8,26 @@ from fusec.errors.language import (
     ArgumentCount,
     CannotConvert,
     NotAValue,
+    NotSupported,
     UnknownMember,
 )
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import convert, dtype_of
-from fusec.frontends.c_types import CType, PointerTo, show
+from fusec.frontends.c_types import VECTORS, CType, PointerTo, RawOf, show
 from fusec.frontends.effects import ATOMICS, THROUGH_POINTERS
 from fusec.frontends.folding import fold
 from fusec.frontends.functions import BUILTINS, Site
-from fusec.frontends.overloads import Operand, Overloads
-from fusec.frontends.symbols import Address, FieldPlace, Indexer, RawArray, Variable
-from fusec.frontends.unit import Template
+from fusec.frontends.overloads import Candidate, Functions, Operand, Overloads
+from fusec.frontends.storage import why_constant
+from fusec.frontends.symbols import Address, FieldPlace, Indexer, Place, RawArray, StructAddress, Variable
+from fusec.frontends.unit import Record, Template
 from fusec.frontends.unknown import unknown_function
-from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
-from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, Local, LocalArray, Query
+from fusec.ir.expr import Expr, Pointer, Struct, apply, const, scalar_type, type_of
+from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, LocalArray, Make, Query
+from fusec.ir.reductions import parts_of
 from fusec.source import Span
+
+Copy = tuple[Variable | FieldPlace, tuple[LocalArray, ...]]
 
 SHAPES = dict.fromkeys(
     ("size", "shape", "strides", "ndim"),
@@ -31,13 +36,15 @@ SHAPES = dict.fromkeys(
 
 
 class Calls(Overloads):
-    """Lowers calls."""
+    """Lowers calls. member: the struct that the function is a member of, and where it is."""
+
+    member: tuple[Record, Place] | None = None
 
     def call(self, node: s.Call, wanted: bool = True) -> Expr | None:
         """A call; None if it returns nothing. wanted: the result is used."""
         match node.callee:
             case s.Attribute() as callee:
-                return self._method(callee, node)
+                return self._method(callee, node, wanted)
             case s.Name(name=name) | s.Instance(name=name):
                 return self._named_call(name, node, wanted)
             case s.Trait() as trait if not node.args:
@@ -46,8 +53,12 @@ class Calls(Overloads):
                 raise NotAValue("this", "only functions are called").at(node.callee.span)
 
     def _named_call(self, name: str, node: s.Call, wanted: bool) -> Expr | None:
-        if name in self.unit.functions:
-            return self._device(name, node, wanted)
+        if self.member is not None and name in self.member[0].methods:
+            return self._member_call(*self.member, node, wanted)
+        functions = (self.member[0].statics.get(name) if self.member else None) or self.unit.functions.get(name)
+        if functions:
+            operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args)]
+            return self._device(name, node, operands, functions, wanted)
         found = self.find(name)
         if found is not None:
             raise NotAValue(f"calling '{name}'", f"'{name}' is no function").at(node.callee.span)
@@ -62,6 +73,8 @@ class Calls(Overloads):
             return const(float("nan"), FLOAT64 if name == "nan" else FLOAT32)
         if name == "__ldg" and len(node.args) == 1:
             return self.load(self.address(node.args[0]))
+        if name.startswith("make_") and name[5:] in VECTORS:
+            return self._vector(name, node)
         found = BUILTINS.get(name)
         if found is None:
             raise unknown_function(name, {*ATOMICS, *self.unit.functions}, node.callee.span)
@@ -74,9 +87,23 @@ class Calls(Overloads):
                 args = [convert(arg, self.scalar(kind), node.span) for arg in args]
         return self.bounded(found.make(Site(name, node.span), args))
 
+    def _vector(self, name: str, node: s.Call) -> Expr:
+        """CUDA's ``make_float4(x, y, z, w)``, of its own type or the preamble's of that name."""
+        found = self.unit.types.get(name[5:], VECTORS[name[5:]])
+        if not isinstance(found, Struct) or len(found.fields) != len(VECTORS[name[5:]].fields):
+            found = VECTORS[name[5:]]
+        if len(node.args) != len(found.fields):
+            raise ArgumentCount(name, str(len(found.fields)), len(node.args)).at(node.span)
+        values = [self.value(arg) for arg in node.args]
+        pairs = zip(values, found.fields, node.args, strict=True)
+        return Make(tuple(convert(value, dtype, arg.span) for value, (_, dtype), arg in pairs), found)
+
     # --- methods ---
 
-    def _method(self, callee: s.Attribute, node: s.Call) -> Expr | None:
+    def _method(self, callee: s.Attribute, node: s.Call, wanted: bool) -> Expr | None:
+        place = self.owner(callee)
+        if place is not None:
+            return self._struct_method(place, callee, node, wanted)
         if isinstance(callee.value, s.Name):
             match self.lookup(callee.value):
                 case RawArray() as array:
@@ -88,11 +115,34 @@ class Calls(Overloads):
             self._set_part(callee, node)
             return None
         value = self.value(callee.value)
+        if isinstance(type_of(value), Struct):
+            local = self.temporary(value)
+            assert isinstance(local.type, Struct), "it has the type of its value"
+            return self._struct_method(Variable(local.name, local.type), callee, node, wanted)
         given = dtype_of(value, callee.value.span, f".{callee.name}()")
         if callee.name in ("real", "imag") and not node.args and given.is_complex:
             return apply(callee.name, value)
         cure = SHAPES.get(callee.name, "only complex values have .real() and .imag()")
         raise UnknownMember(f"a {given} value", f"{callee.name}()", cure).at(callee.span)
+
+    def _struct_method(self, place: Place, callee: s.Attribute, node: s.Call, wanted: bool) -> Expr | None:
+        assert isinstance(place, (Variable, FieldPlace, StructAddress)), "structs have methods"
+        assert isinstance(place.type, Struct), "structs have methods"
+        record = self.record(place.type)
+        if callee.name in record.methods:
+            return self._member_call(record, place, node, wanted)
+        if functions := record.statics.get(callee.name):
+            operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args)]
+            return self._device(callee.name, node, operands, functions, wanted)
+        known = ", ".join(f"{name}()" for name in (*record.methods, *record.statics)) or "no functions"
+        raise UnknownMember(f"struct '{record.struct.name}'", f"{callee.name}()", f"it has {known}").at(callee.span)
+
+    def _member_call(self, record: Record, place: Place, node: s.Call, wanted: bool) -> Expr | None:
+        assert isinstance(node.callee, (s.Attribute, s.Name, s.Instance)), "methods have names"
+        name = node.callee.name
+        functions = record.methods[name]
+        operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args, 1)]
+        return self._device(name, node, [Operand(place, False, node.span), *operands], functions, wanted)
 
     def _array_method(self, array: str, callee: s.Attribute, node: s.Call, methods: tuple[str, ...]) -> Expr:
         owner = f"raw array '{array}'" if array else "'_ind'"
@@ -146,18 +196,25 @@ class Calls(Overloads):
 
     # --- device functions ---
 
-    def _device(self, name: str, node: s.Call, wanted: bool) -> Expr | None:
-        operands = [self.operand(name, at, arg) for at, arg in enumerate(node.args)]
-        chosen = self.choose(name, node, operands)
-        copies: list[tuple[Variable, LocalArray]] = []
-        args = tuple(self._argument(*pair, copies) for pair in zip(chosen.params, operands, strict=True))
-        instance = self.instance(chosen, tuple(type_of(arg) for arg in args), node.span)
-        call = Call(instance.function.name, args, instance.function.result or INT32)
+    def _device(
+        self, name: str, node: s.Node, operands: list[Operand], functions: Functions, wanted: bool
+    ) -> Expr | None:
+        chosen = self.choose(name, node, operands, functions)
+        if any(isinstance(param, RawOf) for param in chosen.params):
+            return self.inlined(chosen, operands, node.span)
+        copies: list[Copy] = []
+        args = tuple(self.argument(*pair, copies) for pair in zip(chosen.params, operands, strict=True))
+        types = tuple(tuple(type_of(part) for part in arg) for arg in args)
+        instance = self.instance(chosen, types, node.span)
+        flat = tuple(part for arg in args for part in arg)
+        call = Call(instance.function.name, flat, instance.function.result or INT32)
         return self._emit_call(call, instance, copies, wanted)
 
-    def _emit_call(
-        self, call: Call, instance: Template, copies: list[tuple[Variable, LocalArray]], wanted: bool
-    ) -> Expr | None:
+    def inlined(self, chosen: Candidate, operands: list[Operand], span: Span) -> Expr | None:
+        """The text of a function that has raw arrays, in place of its call; the layer of statements writes it."""
+        raise NotImplementedError
+
+    def _emit_call(self, call: Call, instance: Template, copies: list[Copy], wanted: bool) -> Expr | None:
         result = instance.function.result
         if not instance.impure:
             return self.bounded(call) if result is not None else None
@@ -166,52 +223,99 @@ class Calls(Overloads):
         )
         kept = self.variable(result) if result is not None and wanted else None
         self.emit(CallStatement(call, kept.name if kept else "", line=self.line))
-        for variable, memory in copies:
-            self.store(
-                Variable(variable.name, variable.type), Load(memory, memory.type.element), Span(self.unit.source, 0, 0)
-            )
+        self.copy_back(copies)
         return kept if wanted or result is None else call
 
-    def _argument(self, param: CType, operand: Operand, copies: list[tuple[Variable, LocalArray]]) -> Expr:
-        """The IR argument for a parameter. Raises CannotConvert or BadArgument."""
+    def copy_back(self, copies: list[Copy]) -> None:
+        """Give variables that went through memory what is there now."""
+        for place, memory in copies:
+            found = tuple(Load(each, each.type.element) for each in memory)
+            value = Make(found, place.type) if isinstance(place.type, Struct) else found[0]
+            self.store(place, value, Span(self.unit.source, 0, 0), wanted=False)
+
+    def argument(self, param: CType, operand: Operand, copies: list[Copy]) -> tuple[Expr, ...]:
+        """The IR arguments for a parameter. Raises CannotConvert or BadArgument."""
         match param, operand.value:
-            case DType() | Struct(), Address() | Variable() | FieldPlace() as place:
+            case DType() | Struct(), Address() | Variable() | FieldPlace() | StructAddress() as place:
                 if operand.pointer:
                     raise CannotConvert("a pointer", show(param), "read what it points to: *p").at(operand.span)
-                return self.converted(self.load(place), param, operand.span)
+                return (self.converted(self.load(place), param, operand.span),)
             case DType() | Struct(), Expr() as value:
-                return self.converted(value, param, operand.span)
-            case PointerTo(), Address() as address:
-                return self._checked(address, param, operand.span)
-            case PointerTo(element=element), Variable(type=type_) as variable if type_ == element:
-                return self._referred(variable, element, copies, operand.span)
+                return (self.converted(value, param, operand.span),)
+            case PointerTo(element=DType()), Address() as address:
+                return (self._checked(address, param, operand.span),)
+            case PointerTo(element=element), StructAddress(type=type_) as address if type_ == element:
+                if address.const and not param.const:
+                    cure = "declare the parameter const, or pass a variable"
+                    shown = f"the address of {address.const}"
+                    raise CannotConvert(shown, "a pointer to be written", cure).at(operand.span)
+                return address.pointers
+            case PointerTo(element=element), (Variable(type=type_) | FieldPlace(type=type_)) as place if (
+                type_ == element
+            ):
+                return self._referred(place, param, copies, operand.span)
+            case _, RawArray(name=name):
+                cure = f"give the parameter a template's type: template<typename A> ... f(A {name})"
+                raise CannotConvert(show(operand.type), show(param), cure).at(operand.span)
             case PointerTo(element=element), _:
-                cure = f"pass an address or variable of type {element}"
+                cure = f"pass an address or variable of type {element.name}"
                 raise CannotConvert(show(operand.type), show(param), cure).at(operand.span)
             case _:
                 raise AssertionError(f"parameters have types, not {param}")
 
     def _checked(self, address: Address, param: PointerTo, span: Span) -> Expr:
         if address.element != param.element or self.stored(address) != address.element:
-            raise CannotConvert(f"a pointer to {address.element}", f"a pointer to {param.element}").at(span)
+            raise CannotConvert(f"a pointer to {address.element}", show(param)).at(span)
         if address.const and not param.const:
             cure = "declare the parameter const, or pass an output"
             raise CannotConvert(f"the address of {address.const}", "a pointer to be written", cure).at(span)
         return address.pointer
 
     def _referred(
-        self, variable: Variable, dtype: DType, copies: list[tuple[Variable, LocalArray]], span: Span
-    ) -> LocalArray:
-        """A variable passed by reference: it goes through an array of one element and back."""
+        self, place: Variable | FieldPlace, param: PointerTo, copies: list[Copy], span: Span
+    ) -> tuple[LocalArray, ...]:
+        """A variable passed by reference: each part goes through an array of one element and back."""
         for known, memory in copies:
-            if known is variable:
+            if known is place or (isinstance(place, FieldPlace) and known == place):
                 return memory
-        if variable.const:
-            raise CannotConvert(f"the address of {variable.const}", "a pointer to be written", "copy it first").at(span)
-        memory = LocalArray(self.fresh(f"{variable.name}_ref"), Pointer(dtype, "local"))
-        self.emit(DeclareArray(memory.name, dtype, 1, (Local(variable.name, dtype),), line=self.line))
-        copies.append((variable, memory))
-        return memory
+        reason = why_constant(place)
+        if reason and not param.const:
+            raise CannotConvert(f"the address of {reason}", "a pointer to be written", "copy it first").at(span)
+        name = place.name if isinstance(place, Variable) else place.variable.name
+        found: list[LocalArray] = []
+        for part in parts_of(self.load(place)):
+            dtype = scalar_type(part)
+            found.append(LocalArray(self.fresh(f"{name}_ref"), Pointer(dtype, "local")))
+            self.emit(DeclareArray(found[-1].name, dtype, 1, (part,), line=self.line))
+        if not reason:
+            copies.append((place, tuple(found)))
+        return tuple(found)
+
+    # --- constructors ---
+
+    def constructed(self, struct: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
+        """What a constructor makes of arguments. Raises ArgumentCount or TemplateMismatch."""
+        functions = self.record(struct).constructors
+        operands: list[Operand] = []
+        for at, arg in enumerate(args):
+            if isinstance(arg, s.Braced):
+                cure = "name the type of an argument in braces: P{a, b}"
+                raise NotSupported("a braced argument of a constructor is", cure).at(arg.span)
+            operands.append(self.operand(functions, at, arg))
+        if len(operands) == 1 and operands[0].type == struct and not operands[0].pointer:
+            return self.argument(struct, operands[0], [])[0]  # a copy
+        return self._made(struct, operands, span)
+
+    def _made(self, struct: Struct, operands: list[Operand], span: Span) -> Expr:
+        found = self._device(struct.name, s.Node(span), operands, self.record(struct).constructors, wanted=True)
+        assert found is not None, "constructors give structs"
+        return found
+
+    def implicit(self, value: Expr, struct: Struct, span: Span) -> Expr | None:
+        """The struct that a constructor makes of one value, None if there is none."""
+        if isinstance(type_of(value), Struct) or not self.converting(struct):
+            return None
+        return self._made(struct, [Operand(value, False, span)], span)
 
     def returns_pointer(self, node: s.Call) -> bool:
         """True for a call of a device function whose result is written with a star."""

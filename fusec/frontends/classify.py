@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fusec.dtypes import BY_NAME
 from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, Unbalanced, UnknownName
+from fusec.frontends.c_types import VECTORS
 from fusec.frontends.tokens import Token
 from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
@@ -17,9 +18,9 @@ NAMESPACES = frozenset(
 C_TYPES = frozenset(
     "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ssize_t ptrdiff_t intptr_t uintptr_t"
     " uint uchar ushort ulong longlong ulonglong half __half __half_t bfloat16 __nv_bfloat16 complex index_t"
-    " cuComplex cuFloatComplex cuDoubleComplex".split()
+    " cuComplex cuFloatComplex cuDoubleComplex IndexT".split()
 )
-TYPES = (frozenset(BY_NAME) | C_TYPES) - {"bool"}
+TYPES = (frozenset(BY_NAME) | C_TYPES | VECTORS.keys()) - {"bool"}
 # Names that C and CUDA lack: where a preamble has a function of such a name, the name is the function's.
 YIELDING = (frozenset(BY_NAME) - {"bool"}) | frozenset(
     "uint uchar ushort ulong longlong ulonglong bfloat16 index_t".split()
@@ -39,16 +40,13 @@ REFUSED = {
     "new": "kernels have no heap; use a local array",
     "delete": "kernels have no heap; use a local array",
     "union": "use __float_as_int and its relatives to reinterpret bits",
-    "enum": "use const integers",
     "namespace": "declare functions without a namespace",
     "operator": "write a function instead of an operator",
     "virtual": "write plain functions",
     "asm": "portable kernels have no assembly",
     "this": "write plain functions",
-    "private": "structs hold fields only",
-    "public": "structs hold fields only",
-    "friend": "structs hold fields only",
-    "mutable": "structs hold fields only",
+    "friend": "functions see all of a struct",
+    "mutable": "leave the const of the function out",
     "__asm__": "portable kernels have no assembly",
     "__global__": "the preamble holds __device__ functions; the kernel itself is the operation",
     "__shared__": "elements do not share memory; use a local array or a raw argument",
@@ -84,6 +82,8 @@ class _Pass:
         self.forced: dict[int, str] = {}  # positions of names whose kind is known from what is before them
         self.templates: list[tuple[int, frozenset[str]]] = []  # (end, names) of template heads in force
         self.brackets: list[Token] = []
+        self.structs: dict[int, str] = {}  # positions of the brackets that open a struct -> its name
+        self.inside: list[str | None] = [None]  # for each brace around, the name of the struct that it opens
         self.hidden: list[set[str]] = [set()]
 
     def run(self) -> list[Token]:
@@ -96,7 +96,7 @@ class _Pass:
             while self.templates and at > self.templates[-1][0]:
                 self.templates.pop()
             if token.type == "PUNCTUATION":
-                self._bracket(token)
+                self._bracket(at, token)
                 out.append(self._punctuation(token))
             elif token.type != "NAME":
                 out.append(token)
@@ -120,7 +120,7 @@ class _Pass:
             raise NotSupported(f"'{token.text}' is", cure).at(self._span(token))
         return Token(terminal, token.text, token.start, token.end)
 
-    def _bracket(self, token: Token) -> None:
+    def _bracket(self, at: int, token: Token) -> None:
         text = token.text
         if text in ("(", "[", "{"):
             self.brackets.append(token)
@@ -128,6 +128,7 @@ class _Pass:
                 raise TooDeep(MAX_NESTING, "brackets").at(self._span(token))
             if text == "{":
                 self.hidden.append(set())
+                self.inside.append(self.structs.get(at))
         elif text in CLOSERS:
             if not self.brackets:
                 raise Unbalanced(text, "closes nothing").at(self._span(token))
@@ -136,6 +137,7 @@ class _Pass:
                 raise Unbalanced(text, f"does not match '{opener.text}'").at(self._span(token))
             if text == "}":
                 self.hidden.pop()
+                self.inside.pop()
 
     # --- keywords that declare ---
 
@@ -148,8 +150,10 @@ class _Pass:
                 if self._text(at + 1) == "namespace":
                     return at + 3 + (self._text(at + 3) == ";")
                 self._force(at + 1)
-            case "struct":
-                self._force(at + 1)
+            case "struct" | "class" if at + 1 not in self.forced:
+                self._struct(at + 1)
+            case "enum":
+                self._force(at + 1 + (self._text(at + 1) in ("struct", "class")))
             case "template":
                 if self._is_specialised_trait(at):
                     return self._end_of_declaration(at) + 1
@@ -167,6 +171,13 @@ class _Pass:
         if at < len(self.tokens) and self.tokens[at].type == "NAME":
             self.owner.types.add(self.tokens[at].text)
             self.forced[at] = "TYPE"
+
+    def _struct(self, at: int) -> None:
+        """Note the name of a struct, and where it opens."""
+        self._force(at)
+        named = self.tokens[at].type == "NAME" if at < len(self.tokens) else False
+        if self._text(at + named) == "{":
+            self.structs[at + named] = self._text(at) if named else ""
 
     def _typedef(self, at: int) -> None:
         depth = 0
@@ -200,9 +211,12 @@ class _Pass:
         while at < len(self.tokens) and self._text(at) not in ("{", ";"):
             depth += (self._text(at) in ("(", "<")) - (self._text(at) in (")", ">"))
             if depth == 0 and self.tokens[at].type == "NAME" and self._text(at + 1) == "(":
-                self._function(self.tokens[at])
-                self.owner.generics.add(self._text(at))
-                self.forced[at] = "GENERIC"
+                if self.inside[-1] is None:
+                    self._function(self.tokens[at])
+                    self.owner.generics.add(self._text(at))
+                    self.forced[at] = "GENERIC"
+                elif self._text(at) != self.inside[-1]:  # a method; a constructor has the name of its type
+                    self.forced[at] = "NAME"
                 return
             at += 1
 
@@ -226,6 +240,8 @@ class _Pass:
         text = self._unqualified(token)
         if at in self.forced:
             return Token(self.forced[at], text, token.start, token.end)
+        if text == "this" and any(name is not None for name in self.inside):
+            return token
         if text in REFUSED:
             raise NotSupported(f"'{text}' is", REFUSED[text]).at(self._span(token))
         return Token(self._kind(at, text, out), text, token.start, token.end)
@@ -234,6 +250,8 @@ class _Pass:
         if "::" not in token.text:
             return token.text
         space, _, text = token.text.rpartition("::")
+        if space.rpartition("::")[2] in self.owner.types:  # an enumerator or static member, or a type inside of one
+            return text if text in self.owner.types else f"{space.rpartition('::')[2]}::{text}"
         if space not in NAMESPACES:
             raise UnknownName(token.text, f"known namespaces: {', '.join(sorted(NAMESPACES))}").at(self._span(token))
         return text
@@ -250,7 +268,8 @@ class _Pass:
             if self._is_function(at, [each.type for each in out[-2:]]):
                 self._function(self.tokens[at])
                 return "NAME"
-            if before in ("TYPE", "CTYPE", "AUTO"):  # a variable named like a type hides it
+            further = text in VECTORS and before == "COMMA" and self._text(at + 1) in ("=", ",", ";", "[")
+            if further or before in ("TYPE", "CTYPE", "AUTO"):  # a variable named like a type hides it
                 self.hidden[-1].add(text)
                 return "NAME"
             return "TYPE"

@@ -5,12 +5,19 @@ from __future__ import annotations
 from fusec.dtypes import DType
 from fusec.errors.language import BadDeclaration, NotSupported
 from fusec.frontends import syntax as s
-from fusec.frontends.arithmetic import convert
-from fusec.frontends.c_types import Auto, CType, PointerTo, Void, show
+from fusec.frontends.c_types import Auto, CType, PointerTo, RawOf, Void, show
 from fusec.frontends.expressions import Elements, Expressions
 from fusec.frontends.folding import fold
-from fusec.frontends.symbols import Address, GlobalArray, LocalArrayOf, PointerVariable, Symbol, Value, Variable
-from fusec.frontends.unit import check_struct
+from fusec.frontends.symbols import (
+    Address,
+    GlobalArray,
+    LocalArrayOf,
+    PointerVariable,
+    StructAddress,
+    Symbol,
+    Value,
+    Variable,
+)
 from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
 
@@ -40,12 +47,16 @@ class Declarations(Expressions):
         match kind:
             case PointerTo(reference=True):
                 self.bind(each.name, self._reference(each, kind), each.span)
-            case PointerTo(element=element):
+            case PointerTo(element=Struct(name=name)):
+                cure = "use the struct itself; a function may take its address"
+                raise NotSupported(f"a variable that points to struct {name} is", cure).at(each.span)
+            case PointerTo(element=DType() as element):
                 self._pointer_variable(each, element, "the target of a const pointer" if kind.const else "")
             case Auto():
                 self._auto(each, const_reason)
-            case Void():
-                raise BadDeclaration(f"'{each.name}' cannot be void", "name a type with values").at(node.type.span)
+            case Void() | RawOf() | PointerTo():
+                shown = f"'{each.name}' cannot be {show(kind)}"
+                raise BadDeclaration(shown, "name a type with values").at(node.type.span)
             case _:
                 self._variable(each, kind, self._initial(each, kind), const_reason)
 
@@ -55,7 +66,7 @@ class Declarations(Expressions):
             return self.made(kind, each.args, each.span)
         match each.value:
             case None:
-                return None
+                return self.initially(kind, each.span)
             case s.Braced() as braced:
                 return self.braced(braced, kind)
             case value:
@@ -98,12 +109,12 @@ class Declarations(Expressions):
         if each.value is None or isinstance(each.value, s.Braced):
             raise BadDeclaration(f"reference '{each.name}' needs a target", "write T& x = y[i]").at(each.span)
         if kind.const and not isinstance(each.value, (s.Name, s.Index)):  # a constant reference keeps a value alive
-            value = convert(self.value(each.value), kind.element, each.value.span)
+            value = self.converted(self.value(each.value), kind.element, each.value.span)
             return Variable(self.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
         place = self.place(each.value, "a reference")
         element = place.element if isinstance(place, Address) else place.type
         if element != kind.element:
-            shown = f"reference '{each.name}' to {kind.element} cannot refer to {show(element)}"
+            shown = f"reference '{each.name}' to {kind.element.name} cannot refer to {show(element)}"
             raise BadDeclaration(shown, "declare it with the type of its target").at(each.span)
         found = self.frozen(place, each.name)
         return _constant(found) if kind.const else found
@@ -211,7 +222,9 @@ class Declarations(Expressions):
                 case s.FunctionDef():
                     self.unit.declare_function(item)
                 case s.StructDef():
-                    self._struct_type(item)
+                    self.declare_struct(item)
+                case s.EnumDef():
+                    self._global_enumeration(item)
                 case s.Alias(name=name, type=kind):
                     self.unit.types[name] = self.resolve(kind)
                 case s.Declaration():
@@ -219,17 +232,10 @@ class Declarations(Expressions):
                 case s.Empty():
                     pass
 
-    def _struct_type(self, item: s.StructDef) -> None:
-        """A struct; one that the language does not have is refused where it is used."""
-        if item.methods or any(f.arrays or f.marks or f.value for _, f in item.fields):
-            self.unit.refused_structs[item.name] = item
-            return
-        check_struct(item)
-        fields = tuple((field.name, self.scalar(kind)) for kind, field in item.fields)
-        names = [name for name, _ in fields]
-        if len(set(names)) < len(names):
-            raise BadDeclaration(f"struct '{item.name}' has two fields of one name", "rename one").at(item.span)
-        self.unit.types[item.name] = Struct(item.name, fields)
+    def _global_enumeration(self, item: s.EnumDef) -> None:
+        frame = self.within({})
+        self.unit.globals.update({name: Value(value) for name, value in frame.enumeration(item).items()})
+        self.unit.types.update(frame.types[0])
 
     def _global(self, item: s.Declaration) -> None:
         for each in item.declarators:
@@ -266,6 +272,8 @@ def _constant(place: Symbol) -> Symbol:
             return Address(pointer, element, "a constant reference")
         case Variable(name=name, type=type_):
             return Variable(name, type_, "a constant reference")
+        case StructAddress(pointers=pointers, type=type_):
+            return StructAddress(pointers, type_, "a constant reference")
         case _:
             return place
 

@@ -9,12 +9,26 @@ from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c_types import PointerTo, Void, show
 from fusec.frontends.calls import SHAPES, Calls
+from fusec.frontends.places import ADDRESSES
 from fusec.frontends.sequencing import changes
 from fusec.frontends.slips import is_power, power
-from fusec.frontends.symbols import Address, FieldPlace, Indexer, PointerVariable, RawArray, Value, Variable
+from fusec.frontends.storage import why_constant
+from fusec.frontends.symbols import (
+    Address,
+    FieldPlace,
+    Indexer,
+    PointerVariable,
+    RawArray,
+    StructAddress,
+    Value,
+    Variable,
+)
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, type_of
-from fusec.ir.loops import Assign, Field, If, Make, Query
+from fusec.ir.loops import Assign, If, Make, Query
+from fusec.ir.reductions import parts_of
 from fusec.source import Span
+
+COMPARING = frozenset(("==", "!=", "<", ">", "<=", ">=", "-"))
 
 
 class Elements(list[Expr]):
@@ -87,7 +101,7 @@ class Expressions(Calls):
     def _name(self, node: s.Name) -> Expr:
         found = self.lookup(node)
         match found:
-            case Variable() | Address() | FieldPlace():
+            case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
                 return self.load(found)
             case Value(value=value):
                 return value
@@ -105,6 +119,7 @@ class Expressions(Calls):
             self.effect(first)
             value: Expr = const(0, BOOL)
         else:
+            self._refuse_addresses(chain)
             value = self.value(first)
         for at in range(len(chain) - 1, -1, -1):
             each = chain[at]
@@ -116,14 +131,21 @@ class Expressions(Calls):
                 value = self.value(each.second)
         return value
 
+    def _refuse_addresses(self, chain: list[s.Binary | s.Comma]) -> None:
+        """Raises BadOperands for addresses that are compared or subtracted."""
+        for each in chain:
+            match each:
+                case s.Binary(op=op, left=left, right=right, op_span=span) if op in COMPARING and self.is_pointer(left):
+                    if op != "-" or self.is_pointer(right):
+                        raise BadOperands(op, "pointers", ADDRESSES).at(span)
+
     def _joined(self, node: s.Binary, left: Expr) -> Expr:
         if node.op in ("&&", "||"):
             return self._logical(node, left)
         if is_power(node) and isinstance(node.right, s.Prefix) and not self.is_pointer(node.right.operand):
             raise power(node)
         if self.is_pointer(node.right):
-            cure = "compare or subtract indices instead"
-            raise BadOperands(node.op, "pointers", cure).at(node.op_span)
+            raise BadOperands(node.op, "pointers", ADDRESSES).at(node.op_span)
         mark = self.mark
         right = self.value(node.right)
         (left,) = self.kept([left], mark)
@@ -177,7 +199,7 @@ class Expressions(Calls):
             case "++" | "--":
                 return self._step(node, wanted=True)
             case "*":
-                return self.load(self.address(node.operand))
+                return self.load(self.struct_place(node) or self.address(node.operand))
             case "&":
                 raise NotAValue("an address", "assign it to a pointer, or pass it to a function").at(node.span)
             case op:
@@ -214,10 +236,7 @@ class Expressions(Calls):
         (value,) = self.kept([value], mark)
         if node.op:
             value = self.bounded(binary(node.op, self.load(place), value, node.span))
-        return self.store(place, value, node.target.span if self._is_const(place) else node.value.span, wanted)
-
-    def _is_const(self, place: Variable | Address | FieldPlace) -> bool:
-        return bool(place.variable.const if isinstance(place, FieldPlace) else place.const)
+        return self.store(place, value, node.target.span if why_constant(place) else node.value.span, wanted)
 
     def _assign_pointer(self, node: s.Assignment) -> None:
         target = self.lookup(node.target) if isinstance(node.target, s.Name) else None
@@ -305,12 +324,13 @@ class Expressions(Calls):
                     return Query("", "ndim", None, INT64) if axes is None else const(len(axes), INT64)
                 case RawArray() | Indexer():
                     raise NotAValue(f"'.{node.name}'", f"call it: {node.value.name}.{node.name}()").at(node.span)
-        if node.arrow:
-            raise NotSupported("'->' is", "structs are values; use '.'").at(node.span)
+        owner = self.owner(node)
+        if owner is not None:
+            return self.load(self.select(owner, node))
         value = self.value(node.value)
         struct = type_of(value)
         if isinstance(struct, Struct):
-            return Field(value, node.name, self.field_type(struct, node))
+            return self.field_of(value, node)
         cure = f"{show(struct)} has no fields"
         if node.name in ("real", "imag") and isinstance(struct, DType) and struct.is_complex:
             cure = f"call it: {node.value.span.text}.{node.name}()"
@@ -321,8 +341,7 @@ class Expressions(Calls):
         if isinstance(wanted, (PointerTo, Void)):
             raise NotAValue(f"a cast to {show(wanted)}", "read what it points to").at(span)
         if self.is_pointer(inner):
-            cure = "addresses differ from run to run; index with integers instead"
-            raise NotSupported(f"an address as {show(wanted)} is", cure).at(span)
+            raise NotSupported(f"an address as {show(wanted)} is", ADDRESSES).at(span)
         value = self.value(inner)
         if isinstance(wanted, (DType, Struct)):
             return self.bounded(self.converted(value, wanted, span))
@@ -353,30 +372,46 @@ class Expressions(Calls):
 
     def _scalar(self, node: s.Expression, wanted: DType) -> Expr:
         if self.is_pointer(node):
-            cure = "addresses differ from run to run; index with integers instead"
-            raise NotSupported(f"an address as {wanted} is", cure).at(node.span)
+            raise NotSupported(f"an address as {wanted} is", ADDRESSES).at(node.span)
         return self.bounded(convert(self.value(node), wanted, node.span))
 
     def _struct(self, wanted: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
-        if len(args) == 1 and not isinstance(args[0], s.Braced) and len(wanted.fields) > 1:
+        record = self.record(wanted)
+        if record.constructors:
+            return self.constructed(wanted, args, span)
+        given = Elements()
+        if len(args) == 1 and not isinstance(args[0], s.Braced) and len(record.members) > 1:
             value = self.value(args[0])
             if type_of(value) == wanted:
                 return value
-            args = ()
-            given = Elements([convert(value, wanted.fields[0][1], span)])
-        else:
-            given = Elements()
-        if len(args) > len(wanted.fields):
-            raise ArgumentCount(f"struct {wanted.name}", f"up to {len(wanted.fields)}", len(args)).at(span)
-        for (_, dtype), arg in zip(wanted.fields[: len(args)], args, strict=True):
-            self.append(given, arg, dtype)
-        given += [const(0, dtype) for _, dtype in wanted.fields[len(given) :]]
-        return Make(tuple(given), wanted)
+            (first, *_), args = record.members.values(), ()
+            given.append(self.converted(value, first.type, span))
+        if len(args) > len(record.members):
+            raise ArgumentCount(f"struct {wanted.name}", f"up to {len(record.members)}", len(args)).at(span)
+        members = list(record.members.values())
+        for member, arg in zip(members, args, strict=False):
+            self.append(given, arg, member.type)
+        for member in members[len(given) :]:
+            self.append(given, s.Braced(span, ()) if member.default is None else member.default, member.type)
+        return Make(tuple(part for value in given for part in parts_of(value)), wanted)
 
-    def append(self, values: Elements, node: s.Expression | s.Braced, wanted: DType) -> None:
+    def initially(self, kind: DType | Struct, span: Span) -> Expr | None:
+        """What a variable has that is given nothing: None for zeros. Raises ArgumentCount."""
+        if isinstance(kind, DType):
+            return None
+        record = self.record(kind)
+        starts = [member.default or self.initially(member.type, span) for member in record.members.values()]
+        return self.made(kind, (), span) if record.constructors or any(starts) else None
+
+    def append(self, values: Elements, node: s.Expression | s.Braced, wanted: DType | Struct) -> None:
         """Evaluate the next element of a list; the values before it stay what they were."""
         mark = self.mark
-        value = self.braced(node, wanted) if isinstance(node, s.Braced) else self._scalar(node, wanted)
+        if isinstance(node, s.Braced):
+            value = self.braced(node, wanted)
+        elif isinstance(wanted, Struct):
+            value = self.converted(self.value(node), wanted, node.span)
+        else:
+            value = self._scalar(node, wanted)
         if self.mark > mark and changes(self.blocks[-1][mark:]):
             values[values.settled :] = self.kept(values[values.settled :], mark, for_good=True)
             values.settled = len(values)

@@ -11,11 +11,11 @@ from fusec.errors.language import NotConstant, NotSupported, Redeclared, TooDeep
 from fusec.frontends import literals
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import common_choice
-from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, Void, builtin, show
+from fusec.frontends.c_types import NAMED, Auto, CType, PointerTo, RawOf, Void, builtin, show
 from fusec.frontends.folding import Known, fold
 from fusec.frontends.sequencing import changes
 from fusec.frontends.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
-from fusec.frontends.unit import Unit, check_struct
+from fusec.frontends.unit import Unit
 from fusec.frontends.unknown import unknown_name
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, Local, Stmt
@@ -185,19 +185,14 @@ class Frame:
     def resolve(self, node: s.Qualified) -> CType:
         """The type that is written. Raises UnknownType or NotSupported."""
         base = self._base(node.base)
-        if not node.marks:
+        if not node.marks or (node.marks == "&" and isinstance(base, RawOf)):
             return base
         if node.marks not in ("*", "&"):
             raise NotSupported("a pointer to a pointer is", "use one array and compute the index").at(node.span)
-        if isinstance(base, (PointerTo, Void, Auto, Struct)):
+        if isinstance(base, (PointerTo, Void, Auto, RawOf)):
             if node.marks == "&" and isinstance(base, Auto):
                 return base
-            cure = (
-                "pass structs by value and return the new one"
-                if isinstance(base, Struct)
-                else "name the element's type"
-            )
-            raise NotSupported(f"a pointer or reference to {show(base)} is", cure).at(node.span)
+            raise NotSupported(f"a pointer or reference to {show(base)} is", "name the element's type").at(node.span)
         return PointerTo(base, node.const, node.marks == "&")
 
     def scalar(self, node: s.Qualified) -> DType:
@@ -216,7 +211,7 @@ class Frame:
             if node.name in scope:
                 return scope[node.name]
         if node.name in self.unit.refused_structs:
-            check_struct(self.unit.refused_structs[node.name])
+            raise self.unit.refused_structs[node.name]
         found = self.unit.types.get(node.name) or NAMED.get(node.name) or builtin(node.name)
         if found is None:
             known = did_you_mean(node.name, {*self.unit.types, *NAMED})
@@ -255,7 +250,9 @@ class Frame:
 
     def _applied(self, node: s.TypeName) -> CType:
         """A type with arguments: complex<T>, conditional<...>::type and other traits."""
-        args = [self._type_arg(arg) for arg in node.args]
+        args = [self.type_argument(arg) for arg in node.args]
+        if node.name in self.unit.templates and not node.member:
+            return self.instantiated(node, args)
         name = node.name.removesuffix("_t")
         types = [arg for arg in args if isinstance(arg, DType)]
         match name, args:
@@ -278,7 +275,16 @@ class Frame:
             node.span
         )
 
-    def _type_arg(self, node: s.TypeArg) -> CType | Const:
+    def instantiated(self, node: s.TypeName, args: list[CType | Const]) -> Struct:
+        """The struct of a template; the layer of structs makes it."""
+        raise NotImplementedError
+
+    def converted(self, value: Expr, type_: DType | Struct, span: Span) -> Expr:
+        """A value as another type; the layer of storage converts it."""
+        raise NotImplementedError
+
+    def type_argument(self, node: s.TypeArg) -> CType | Const:
+        """An argument of a template: a type, or a constant."""
         if isinstance(node, s.Qualified):
             return self.resolve(node)
         return self.constant(node, "a template argument")
@@ -289,10 +295,14 @@ class Frame:
         """The value of an integer expression that must be known now. Raises NotConstant."""
         with self.block() as named:
             value = self.value(node)
-        found = fold(value, self.known, named)
+        found = self.folded(value, named)
         if found is None or not (found.type.is_integer or found.type == BOOL):
             raise NotConstant(what).at(node.span)
         return found
+
+    def folded(self, value: Expr, named: Sequence[Stmt] = ()) -> Const | None:
+        """The constant that a value is, None if it is none. named: statements that declare locals of it."""
+        return fold(value, self.known, list(named))
 
     def sizeof(self, node: s.Sizeof) -> Const:
         """``sizeof``, a size_t."""
@@ -312,7 +322,7 @@ class Frame:
 
     def trait(self, node: s.Trait) -> Const:
         """A fact about types. Raises UnknownType if there is none of that name."""
-        args = [self._type_arg(arg) for arg in node.args]
+        args = [self.type_argument(arg) for arg in node.args]
         match node.name, args:
             case "is_same", [a, b]:
                 return const(a == b, BOOL)

@@ -353,7 +353,6 @@ _NOT_ELEMENTWISE = (
         r"tex[123]D\w*|tex2DLayered|texCubemap|surf[123]D\w*",
         "textures exist on GPUs alone; pass the array and interpolate",
     ),
-    (r"(make_)?(float|double|u?int|u?char|u?short|u?long)[1234]", "vector types are CUDA's; use scalars or a struct"),
     (r"printf|puts|assert|__trap|__nanosleep|clock(64)?", "portable kernels cannot print, stop or tell the time"),
     (r"curand\w*|malloc|free|memcpy|memset", "portable kernels have no library calls; pass arrays instead"),
     (r"atomic(Inc|Dec)\w*", "use atomicAdd, or a loop over atomicCAS"),

@@ -16,16 +16,16 @@ from fusec.source import SourceFile, Span
 # The words of kernel.lark and those that classify.py refuses; a set here, since reading the tables takes longer.
 RESERVED = frozenset(
     "and and_eq asm auto bitand bitor bool break case char class compl const const_cast constexpr continue decltype"
-    " default delete do double else enum extern false float for friend goto if inline int long mutable namespace new"
-    " not not_eq nullptr operator or or_eq private public register reinterpret_cast restrict return short signed sizeof"
+    " default delete do double else enum explicit extern false float for friend goto if inline int long mutable"
+    " namespace new noexcept not not_eq nullptr operator or or_eq private protected public register"
+    " reinterpret_cast restrict return short signed sizeof"
     " static static_cast struct switch template this throw true try typedef typename union unsigned using virtual void"
     " volatile while xor xor_eq".split()
 )
 
 # Keywords of C++ that no kernel needs; texts that use them as names would not be CUDA C++.
 KEYWORDS = frozenset(
-    "alignas alignof char16_t char32_t dynamic_cast explicit export noexcept protected static_assert thread_local"
-    " typeid wchar_t".split()
+    "alignas alignof char16_t char32_t dynamic_cast export static_assert thread_local typeid wchar_t".split()
 )
 TYPE_WORDS = frozenset("auto bool char double float int long short signed unsigned void".split())
 
@@ -127,5 +127,6 @@ def _check_name(name: str, span: Span) -> None:
         raise ParameterName(name, f"'{name}' is {what} of the kernel language; choose another name").at(span)
     if name == "i":
         raise ParameterName(name, "'i' is the flat index of the element").at(span)
-    if name.startswith("_"):
-        raise ParameterName(name, "names that start with an underscore are reserved").at(span)
+    if name.startswith("_") and (name == "_J" or not re.fullmatch(r"_[A-Za-z]\d*", name)):
+        cure = "of the names that start with an underscore, those of one letter are free, but for _J"
+        raise ParameterName(name, cure).at(span)

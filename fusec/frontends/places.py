@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import INT8, INT64, UINT8, DType
+from fusec.dtypes import INT8, INT64, UINT8
 from fusec.errors.language import (
     AssignToConst,
     BadIndex,
@@ -13,10 +13,10 @@ from fusec.errors.language import (
     UnknownMember,
 )
 from fusec.frontends import syntax as s
-from fusec.frontends.arithmetic import convert, dtype_of, step, to, truth
+from fusec.frontends.arithmetic import dtype_of, step, to, truth
 from fusec.frontends.c_types import PointerTo, show
-from fusec.frontends.frame import Frame
 from fusec.frontends.slips import comma_index
+from fusec.frontends.storage import Storage, target
 from fusec.frontends.symbols import (
     Address,
     FieldPlace,
@@ -26,77 +26,24 @@ from fusec.frontends.symbols import (
     Place,
     PointerVariable,
     RawArray,
+    StructAddress,
     Symbol,
     Value,
     Variable,
 )
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, type_of
-from fusec.ir.loops import Assign, At, Declare, Field, If, Load, Local, LocalArray, Offset, Query, SetField, Store
+from fusec.ir.loops import Assign, At, Declare, If, Local, LocalArray, Offset, Query
 from fusec.records import replace
 from fusec.source import Span
 
-
-def root(pointer: Expr) -> Expr:
-    """What an address was made from: an element, a local array or a pointer variable."""
-    while isinstance(pointer, Offset):
-        pointer = pointer.pointer
-    return pointer
+ADDRESSES = (
+    "addresses differ from run to run: compare indices, and ask np.may_share_memory(a, b) before the call whether two"
+    " arrays overlap"
+)
 
 
-class Places(Frame):
+class Places(Storage):
     """Lowers places and addresses."""
-
-    # --- reading and writing ---
-
-    def load(self, place: Place) -> Expr:
-        """The value in a place."""
-        self._refuse_bytes(place)
-        match place:
-            case Variable(name=name, type=type_):
-                return Local(name, type_)
-            case FieldPlace(variable=variable, field=field, type=dtype):
-                return Field(Local(variable.name, variable.type), field, dtype)
-            case Address(pointer=pointer, element=element):
-                return to(Load(pointer, _target(pointer)), element)
-
-    def store(self, place: Place, value: Expr, span: Span, wanted: bool = True) -> Expr:
-        """Put a value into a place, converted; returns it as it was stored, to be used if `wanted`."""
-        reason = place.variable.const if isinstance(place, FieldPlace) else place.const
-        self._refuse_bytes(place)
-        if reason:
-            raise AssignToConst(reason, _unlock(reason)).at(span)
-        match place:
-            case Variable(name=name, type=type_):
-                self.emit(Assign(name, self.converted(value, type_, span), line=self.line))
-                return Local(name, type_)
-            case FieldPlace(variable=variable, field=field, type=dtype):
-                self.emit(SetField(variable.name, field, convert(value, dtype, span), line=self.line))
-                return self.load(place)
-            case Address(pointer=pointer, element=element):
-                given: Expr = convert(value, element, span)
-                if wanted and not isinstance(given, (Const, Local)):
-                    given = self.temporary(given)  # the store may change what the value was made of
-                self.touch(pointer)
-                self.emit(Store(pointer, to(given, _target(pointer)), line=self.line))
-                return given
-
-    def _refuse_bytes(self, place: Place) -> None:
-        if isinstance(place, Address) and place.offset is not None:
-            cure = "cast the address back before reading: *(T*)&bytes[k]"
-            raise NotSupported("reading or writing single bytes of wider elements is", cure).at(self.span)
-
-    def touch(self, pointer: Expr) -> None:
-        """Note that memory is changed, which makes the function impure unless the memory is its own."""
-        if not isinstance(root(pointer), LocalArray):
-            self.impure = True
-
-    def converted(self, value: Expr, type_: DType | Struct, span: Span) -> Expr:
-        """A value converted to the type of a variable. Raises CannotConvert."""
-        if isinstance(type_, DType):
-            return convert(value, type_, span)
-        if type_of(value) != type_:
-            raise CannotConvert(show(type_of(value)), f"struct {type_.name}").at(span)
-        return value
 
     # --- places ---
 
@@ -108,7 +55,7 @@ class Places(Frame):
             case s.Index():
                 return self.element(node)
             case s.Prefix(op="*", operand=operand):
-                return self.address(operand)
+                return self.struct_place(node) or self.address(operand)
             case s.Prefix(op="++" | "--", operand=operand) if not self.is_pointer(operand):
                 return self.stepped(node)[0]
             case s.Attribute():
@@ -125,7 +72,7 @@ class Places(Frame):
 
     def _named(self, found: Symbol, node: s.Name) -> Place:
         match found:
-            case Variable() | Address() | FieldPlace():
+            case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
                 return found
             case Value():
                 raise AssignToConst(f"constant '{node.name}'", "copy it to a local variable first").at(node.span)
@@ -141,7 +88,7 @@ class Places(Frame):
                 ).at(node.span)
             case LocalArrayOf() | GlobalArray():
                 return NotAValue(f"array '{node.name}'", f"index it: {node.name}[0]").at(node.span)
-            case PointerVariable():
+            case PointerVariable() | StructAddress():
                 return NotAValue(
                     f"pointer '{node.name}'", f"read what it points to: *{node.name} or {node.name}[0]"
                 ).at(node.span)
@@ -150,24 +97,14 @@ class Places(Frame):
             case _:
                 raise AssertionError(f"{found} is a value")
 
-    def _field(self, node: s.Attribute) -> FieldPlace:
-        if node.arrow:
-            raise NotSupported("'->' is", "structs are values; use '.'").at(node.span)
-        if not isinstance(node.value, s.Name):
+    def _field(self, node: s.Attribute) -> Place:
+        owner = self.owner(node)
+        if owner is None and not isinstance(node.value, s.Name):
             raise NotAPlace(f"'.{node.name}'").at(node.span)
-        found = self.lookup(node.value)
-        if not isinstance(found, Variable) or not isinstance(found.type, Struct):
-            raise UnknownMember(f"'{node.value.name}'", node.name, "only structs have fields").at(node.span)
-        return FieldPlace(found, node.name, self.field_type(found.type, node))
-
-    def field_type(self, struct: Struct, node: s.Attribute) -> DType:
-        """The dtype of the field that a node names. Raises UnknownMember."""
-        fields = dict(struct.fields)
-        if node.name not in fields:
-            raise UnknownMember(f"struct '{struct.name}'", node.name, f"its fields are {', '.join(fields)}").at(
-                node.span
-            )
-        return fields[node.name]
+        if owner is None:
+            self.lookup(node.value)  # type: ignore[arg-type]
+            raise UnknownMember(f"'{node.value.span.text}'", node.name, "only structs have fields").at(node.span)
+        return self.select(owner, node)
 
     # --- indexing ---
 
@@ -288,7 +225,8 @@ class Places(Frame):
             node = node.left
         match node:
             case s.Name():
-                return isinstance(self.find(node.name), (PointerVariable, LocalArrayOf, GlobalArray))
+                found = self.find(node.name)
+                return isinstance(found, (PointerVariable, LocalArrayOf, GlobalArray)) or is_struct_pointer(found)
             case s.Prefix(op="&"):
                 return True
             case s.Prefix(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
@@ -384,12 +322,14 @@ class Places(Frame):
     def _cast_pointer(self, kind: s.Qualified, value: s.Expression, span: Span) -> Address:
         wanted = self.resolve(kind)
         if not isinstance(wanted, PointerTo):
-            cure = "addresses differ from run to run; index with integers instead"
-            raise NotSupported(f"an address as {show(wanted)} is", cure).at(span)
+            raise NotSupported(f"an address as {show(wanted)} is", ADDRESSES).at(span)
         given = self.address(value)
-        real = _target(given.pointer)
+        real = target(given.pointer)
         if given.offset is not None and wanted.element == real:
             return self.unbytes(given)
+        if isinstance(wanted.element, Struct):
+            cure = "read the elements one by one"
+            raise CannotConvert(f"a pointer to {given.element}", show(wanted), cure).at(span)
         if given.offset is None and wanted.element in (INT8, UINT8) and real.nbytes > 1:
             return Address(given.pointer, wanted.element, given.const, const(0, INT64))
         if wanted.element == given.element or (
@@ -401,7 +341,7 @@ class Places(Frame):
 
     def unbytes(self, address: Address) -> Address:
         """An address of bytes as one of the elements stored there, which it must be a multiple of."""
-        real = _target(address.pointer)
+        real = target(address.pointer)
         assert address.offset is not None, "only addresses of bytes have offsets"
         size = const(real.nbytes, INT64)
         elements = const(0, INT64) if isinstance(address.offset, Const) and not address.offset.bits else None
@@ -466,17 +406,9 @@ class Places(Frame):
         return local
 
 
-def _unlock(reason: str) -> str:
-    """How to make a place one that may be written, from why it may not."""
-    if reason.startswith(("input", "scalar")):
-        return "declare a local variable, or make the parameter an output"
-    return "copy it to a local array" if reason.endswith("preamble") else "drop the const from its declaration"
-
-
-def _target(pointer: Expr) -> DType:
-    found = type_of(pointer)
-    assert isinstance(found, Pointer), "only pointers have targets"
-    return found.element
+def is_struct_pointer(found: Symbol | None) -> bool:
+    """True for a parameter that is a pointer to a struct."""
+    return isinstance(found, StructAddress) and found.pointer
 
 
 def _indices(node: s.Index) -> tuple[s.Expression, list[s.Expression]]:

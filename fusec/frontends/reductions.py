@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT64, DType
 from fusec.errors.base import FusecError
@@ -37,7 +37,7 @@ from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, Reduction, Stage, 
 from fusec.records import dataclass, field
 from fusec.source import SourceFile, Span
 
-INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
+INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 SUMMED_WIDE = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32}  # what a default reduce_type becomes
 TOTAL, WHOLE, PART = "_total", "_whole", "_part"  # locals
 
@@ -96,7 +96,7 @@ def parse(
             raise ParameterName(param.name, "'a' is the total in post_map_expr; choose another name").at(param.span)
     params = inputs + outputs
     placeholders = frozenset(param.type_name for param in params if param.dtype is None)
-    reader = Reader(placeholders, frozenset(param.name for param in params), tuple(options))
+    reader = Reader(placeholders | {"_type_reduce"}, frozenset(param.name for param in params), tuple(options))
 
     def file(part: str, text: str) -> SourceFile:
         return SourceFile(f"kernel '{name}', {part}", text)
@@ -115,7 +115,7 @@ def parse(
         ((_returned(mapped),), inputs, (), INDEX_NAMES),
         ((_returned(reduced),), (), (), {"a", "b"}),
         (post, (), outputs, {"a", "_in_ind", "_out_ind", *(param.name for param in inputs)}),
-        (() if start is None else (_returned(start),), (), (), ()),
+        (() if start is None else (_returned(start),), inputs, (), ()),
     ):
         review(takes, gives, declarations, ((), tree, ()), frozenset(further), frozenset())
     return ReductionText(
@@ -229,6 +229,7 @@ class _Lowering:
         Statements(self.unit, set()).preamble(text.declarations)
         self.unit.names |= {*(param.name for param in text.params), *self.unit.globals, text.name}
         self.type = self._reduce_type()
+        self.unit.types["_type_reduce"] = self.type
         self.read: set[str] = set()  # outputs whose elements are read, see `_finish`
 
     def _reduce_type(self) -> DType | Struct:
@@ -274,10 +275,11 @@ class _Lowering:
         frame, raw = self._frame(), dict[str, RawArray]()
         symbols = frame.symbols[0]
         results = Indexer(self.kept, Local(TOTALS, INT64))
-        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": Value(self._position())})
+        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": Value(self._position(self.reduced))})
+        symbols.update({"_i": Value(self._position(self.kept)), "_j": Value(self._flat())})
         for param in self.text.inputs:
             dtype, reason = self.types[param.name], f"input '{param.name}'"
-            if param.raw:
+            if param.raw and param.name not in self.scalars:
                 raw[param.name] = RawArray(param.name, dtype, self.ndims.get(param.name), reason)
                 symbols[param.name] = raw[param.name]
             else:
@@ -299,15 +301,22 @@ class _Lowering:
                 loads.append(Declare(param.name, dtype, Load(place, dtype)))
         return Stage((*loads, *body), Accumulator(PART, self.type, value, "")), raw
 
-    def _position(self) -> Expr:
-        """CuPy's ``_J``: the position among the elements of one total, in C order of the axes that are reduced."""
+    def _position(self, axes: Sequence[int]) -> Expr:
+        """The position in C order of some axes: CuPy's ``_J`` for those that are reduced, ``_i`` for the others."""
         position: Expr = const(0, INT64)
-        for axis in self.reduced:
+        for axis in axes:
             along = const(axis, INT64)
             extent = Query("", "shape", along, INT64)
             here = Query("", "coordinate", along, INT64)
-            position = here if axis == self.reduced[0] else apply("add", apply("multiply", position, extent), here)
+            position = here if axis == axes[0] else apply("add", apply("multiply", position, extent), here)
         return position
+
+    def _flat(self) -> Expr:
+        """CuPy's ``_j``: the position where the axes that are reduced come before the others."""
+        inner = self._position(self.reduced)
+        if not self.kept:
+            return inner
+        return apply("add", apply("multiply", inner, Local(TOTALS, INT64)), self._position(self.kept))
 
     def _combine(self) -> Function:
         frame = self._frame()
@@ -327,9 +336,7 @@ class _Lowering:
         totals, covered = Local(TOTALS, INT64), Local(REDUCED, INT64)
         frame.symbols[0]["_out_ind"] = Indexer(self.kept, totals)
         frame.symbols[0]["_in_ind"] = Indexer((), apply("multiply", totals, covered))
-        for param in self.text.inputs:
-            if param.name in self.scalars and param.name != "a":  # which is the total here
-                frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
+        self._see_numbers(frame, {"a"})  # which is the total here
         tail: list[Stmt] = []
         places = {
             param.name: Element(param.name, Pointer(self.types[param.name], "global")) for param in self.text.outputs
@@ -349,6 +356,12 @@ class _Lowering:
             head.append(Declare(name, dtype, Load(place, dtype) if name in self.read else None))
         return (*head, *body)
 
+    def _see_numbers(self, frame: Statements, hidden: Set[str] = frozenset()) -> None:
+        """Let a part that has no element use the inputs that are numbers."""
+        for param in self.text.inputs:
+            if param.name in self.scalars and param.name not in hidden:
+                frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
+
     def _statements(self, frame: Statements) -> None:
         """The statements of post_map_expr. Raises UnknownName for an input that is an array."""
         try:
@@ -366,6 +379,7 @@ class _Lowering:
         if self.text.identity is None:
             return ()
         frame = self._frame()
+        self._see_numbers(frame)
         value = frame.value(self.text.identity)
         value = frame.converted(value, self.type, self.text.identity.span)
         names = zip(_locals(TOTAL, self.type), parts_of(value), strict=True)

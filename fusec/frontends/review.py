@@ -8,6 +8,7 @@ from typing import Any
 from fusec.errors.language import HidesParameter
 from fusec.frontends import literals
 from fusec.frontends import syntax as s
+from fusec.frontends.c_types import VECTORS
 from fusec.frontends.effects import ATOMICS, THROUGH_POINTERS
 from fusec.frontends.functions import BUILTINS
 from fusec.frontends.params import ParamDecl
@@ -15,7 +16,7 @@ from fusec.frontends.slips import PARTS, Functions, check_effect, comma_index, i
 from fusec.frontends.unknown import MODULES, unknown_function, unknown_member, unknown_name
 
 EFFECTFUL = frozenset({*ATOMICS, *THROUGH_POINTERS, *(f"{name}f" for name in THROUGH_POINTERS)})
-FUNCTIONS = EFFECTFUL | BUILTINS.keys() | {"nan", "nanf", "__ldg"}
+FUNCTIONS = EFFECTFUL | BUILTINS.keys() | {"nan", "nanf", "__ldg"} | {f"make_{name}" for name in VECTORS}
 NAMES = literals.CONSTANTS.keys() | {"NULL"}
 FLAT = frozenset({"i", "n", "_ind"})
 
@@ -43,6 +44,11 @@ def review(
             functions.setdefault(item.name, []).append(item)
         elif isinstance(item, s.Declaration):
             constants |= {each.name for each in item.declarators}
+        elif isinstance(item, s.EnumDef):
+            constants |= _enumerators(item)
+        elif isinstance(item, s.StructDef):
+            constants |= _constants(item)
+            functions.update(_statics(item))
     found = _Review(inputs, outputs, functions, constants | further, flat)
     prepared, operation, after = trees
     found.walk(prepared)
@@ -51,6 +57,34 @@ def review(
     found.scopes.pop()
     found.walk(after)
     found.called_functions()
+
+
+def _enumerators(item: s.EnumDef) -> set[str]:
+    """The names that an enumeration declares."""
+    names = {name for name, _, _ in item.values}
+    scoped = {f"{item.name}::{name}" for name in names}
+    return scoped if item.scoped else names | scoped
+
+
+def _constants(item: s.StructDef) -> set[str]:
+    """The constants of a struct, as they are written outside."""
+    found: set[str] = set()
+    for each in item.members:
+        match each:
+            case s.EnumDef():
+                found |= _enumerators(each) | {f"{item.name}::{name}" for name in _enumerators(each)}
+            case s.Fields(type=kind, declarators=declarators) if "static" in kind.qualifiers:
+                found |= {f"{item.name}::{declarator.name}" for declarator in declarators}
+            case s.StructDef():
+                found |= _constants(each)
+    return found
+
+
+def _statics(item: s.StructDef) -> dict[str, list[s.FunctionDef]]:
+    """The static functions of a struct, of which only the lowering knows what their names mean."""
+    functions = [each for each in item.members if isinstance(each, s.FunctionDef) and each.body is not None]
+    own = [each for each in functions if each.initials is None and "static" in each.result.qualifiers]
+    return {f"{item.name}::{each.name}": [each, each] for each in own}
 
 
 class _Review:
@@ -151,6 +185,13 @@ class _Review:
                 pending += (s.Block(node.span, (then,)), condition)
             case s.Loop():
                 self._loop(node, pending)
+            case s.RangeLoop(values=values, body=body):
+                variable = s.Declarator(node.span, node.name, "", ())
+                self._open(pending, values, variable, s.Block(node.span, (body,)))
+            case s.EnumDef():
+                self.scopes[-1] |= _enumerators(node)
+            case s.StructDef():
+                self.scopes[-1] |= _constants(node)
             case s.Switch(value=value, items=items):
                 pending += (s.Block(node.span, tuple(each for each in items if not isinstance(each, s.Case))), value)
             case s.Return(value=value) if value is not None:

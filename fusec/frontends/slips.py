@@ -11,6 +11,7 @@ from fusec.frontends import syntax as s
 from fusec.frontends.functions import BUILTINS
 from fusec.source import Span
 
+METHODS = frozenset("real imag size shape strides get".split())  # of what is no struct; without arguments
 Functions = Mapping[str, list[s.FunctionDef]]
 Parts = Callable[[Any], tuple[Any, ...]]
 
@@ -84,8 +85,8 @@ def _has_effect(node: s.Expression, functions: Functions) -> bool:
                 if name in functions or name not in BUILTINS:
                     return True
                 pending += args
-            case s.Call(callee=s.Attribute(value=value), args=args):
-                if args:
+            case s.Call(callee=s.Attribute(value=value, name=name), args=args):
+                if args or name not in METHODS:
                     return True
                 pending.append(value)
             case s.Call():

@@ -2,62 +2,47 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, DType
-from fusec.errors.language import BadDeclaration, BadReturn, Fallthrough, Misplaced
+from fusec.dtypes import BOOL, INT64, DType
+from fusec.errors.language import (
+    BadDeclaration,
+    BadReturn,
+    Fallthrough,
+    Misplaced,
+    NotSupported,
+)
 from fusec.frontends import syntax as s
 from fusec.frontends.arithmetic import binary
-from fusec.frontends.c_types import CType, PointerTo, Void, show
-from fusec.frontends.declarations import Declarations
+from fusec.frontends.bodies import FALSE, TRUE, Bodies, Context
+from fusec.frontends.c_types import Auto, PointerTo, Void, show
 from fusec.frontends.frame import MAX_STATEMENTS
 from fusec.frontends.slips import check_effect
-from fusec.frontends.symbols import Address, PointerVariable, Variable
-from fusec.frontends.unit import Template
-from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, scalar_type, type_of
+from fusec.frontends.symbols import LocalArrayOf
+from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, scalar_type, type_of
 from fusec.ir.loops import (
     Assign,
-    Atomic,
     Break,
-    CallStatement,
     Continue,
     Declare,
-    Function,
     If,
     Local,
-    Make,
     Return,
-    SetField,
     Stmt,
     While,
 )
-from fusec.records import dataclass
+from fusec.records import replace
 
-TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 MAX_LADDER = 8  # sections of a switch that become nested ifs
+MAX_CHAIN, CHAIN_PIECE = 40, 16  # links of ``else if`` that become nested ifs; else pieces of so many do
 
 Lowered = tuple[list[s.Case], tuple[Stmt, ...]]
 
 
-@dataclass
-class Context:
-    """A loop, or a switch that was made one so that ``break`` can leave it. flag: set by a ``continue`` inside."""
+class Statements(Bodies):
+    """Lowers statements."""
 
-    is_switch: bool = False
-    flag: Local | None = None
-
-
-class Statements(Declarations):
-    """Lowers statements. result: what the function returns, None for the kernel itself."""
-
-    result: CType | None = None
     exits: tuple[Stmt, ...] = ()  # the kernel's stores at the end of an element's work
     resumes = False  # an `after_loop` follows, to which `continue` goes
     left_early = False  # such a `continue` was met
-
-    @property
-    def contexts(self) -> list[Context]:
-        """The loops and switches around, innermost last."""
-        found: list[Context] = self.__dict__.setdefault("_contexts", [])
-        return found
 
     def statements(self, body: tuple[s.Statement, ...]) -> None:
         """Lower statements in the current scope."""
@@ -83,6 +68,9 @@ class Statements(Declarations):
                 case s.Loop():
                     with self.scope():
                         self._loop(node)
+                case s.RangeLoop():
+                    with self.scope():
+                        self._range_loop(node)
                 case s.Switch():
                     self._switch(node)
                 case s.Jump(word=word):
@@ -91,6 +79,10 @@ class Statements(Declarations):
                     self._return(node)
                 case s.Alias(name=name, type=kind):
                     self.types[-1][name] = self.resolve(kind)
+                case s.StructDef() if node.templates is None:
+                    self.types[-1][node.name] = self.define(node, {}, node.name)
+                case s.EnumDef():
+                    self.enumeration(node)
                 case s.Empty():
                     pass
 
@@ -101,10 +93,38 @@ class Statements(Declarations):
         return tuple(body)
 
     def _if(self, node: s.If) -> None:
+        links, orelse = _chain(node)
+        if len(links) > MAX_CHAIN:
+            self._long_chain(links, orelse)
+            return
         line = self.line
         condition = self.condition(node.condition)
-        then, orelse = self._branch(node.then), self._branch(node.orelse)
-        self.emit(If(condition, then, orelse, line=line))
+        then, rest = self._branch(node.then), self._branch(node.orelse)
+        self.emit(If(condition, then, rest, line=line))
+
+    def _long_chain(self, links: list[s.If], orelse: s.Statement | None) -> None:
+        """Many ``else if`` in pieces, each of which runs if the ones before found nothing, so that none nests deep."""
+        pieces = [links[at : at + CHAIN_PIECE] for at in range(0, len(links), CHAIN_PIECE)]
+        flags = [self.temporary(FALSE, "_else") for _ in pieces[1:]]
+        for at, piece in enumerate(pieces):
+            with self.block() as body:
+                self._links(piece, orelse if at == len(flags) else flags[at])
+            self.emit(If(flags[at - 1], tuple(body), line=self.line)) if at else self.blocks[-1].extend(body)
+
+    def _links(self, links: list[s.If], last: s.Statement | Local | None) -> None:
+        """A chain that ends in a statement, or in setting a flag."""
+        node, line = links[0], self.at(links[0])
+        self.line, self.span = line, node.span
+        condition = self.condition(node.condition)
+        then = self._branch(node.then)
+        with self.block() as rest, self.scope():
+            if len(links) > 1:
+                self._links(links[1:], last)
+            elif isinstance(last, Local):
+                self.emit(Assign(last.name, TRUE, line=line))
+            elif last is not None:
+                self.statement(last)
+        self.emit(If(condition, then, tuple(rest), line=line))
 
     # --- loops ---
 
@@ -125,14 +145,55 @@ class Statements(Declarations):
             if node.step is not None:
                 self.effect(node.step)
         if not effects:
-            self.emit(While(condition, body, tuple(step), node.test_first, line=line))
+            self.repeat(While(condition, body, tuple(step), node.test_first, line=line))
         elif node.test_first:
             leave = If(apply("logical_not", condition), (Break(line=line),), line=line)
-            self.emit(While(TRUE, (*effects, leave, *body), tuple(step), line=line))
+            self.repeat(While(TRUE, (*effects, leave, *body), tuple(step), line=line))
         else:
             again = self.variable(BOOL, "_again")
             test = (*effects, Assign(again.name, condition, line=line))
-            self.emit(While(again, body, test, test_first=False, line=line))
+            self.repeat(While(again, body, test, test_first=False, line=line))
+
+    def _range_loop(self, node: s.RangeLoop) -> None:
+        """``for (T x : array)``; a reference is another name for the element, all else a copy."""
+        array, at = self._range(node), self.variable(INT64, "_at")
+        (length, *inner), line = array.lengths, self.at(node)
+        if inner:
+            cure = "loop over its rows by an index"
+            raise NotSupported(f"a loop over the rows of '{array.name}' is", cure).at(node.values.span)
+        kind = self.resolve(node.type)
+        self.contexts.append(Context())
+        with self.block() as body, self.scope():
+            place = self._local_at(array, at)
+            reason = array.const or (f"constant '{node.name}'" if node.type.const else "")
+            if "&" in node.type.marks and (not node.type.const or isinstance(kind, Auto)):
+                self.bind(node.name, replace(place, const=reason), node.span)
+            else:
+                element = array.element if isinstance(kind, Auto) else kind
+                element = element.element if isinstance(element, PointerTo) else element
+                if not isinstance(element, (DType, Struct)):
+                    raise BadDeclaration(f"'{node.name}' cannot be {show(kind)}", "name a scalar").at(node.type.span)
+                value = self.converted(self.load(place), element, node.span)
+                self._variable(s.Declarator(node.span, node.name, "", ()), element, value, reason)
+            self.statement(node.body)
+        self.contexts.pop()
+        step = Assign(at.name, apply("add", at, const(1, INT64)), line=line)
+        self.repeat(While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
+
+    def _range(self, node: s.RangeLoop) -> LocalArrayOf:
+        """The array that a loop goes over. Raises BadDeclaration."""
+        match node.values:
+            case s.Name() as name if isinstance(found := self.array_of(name), LocalArrayOf):
+                return found
+            case s.Braced(elements=(_, *_) as elements) as braced:
+                kind = self.resolve(replace(node.type, marks=""))
+                if isinstance(kind, Auto):
+                    with self.block():
+                        kind = self.type_of_node(elements[0]) if not isinstance(elements[0], s.Braced) else kind
+                declared = s.Declarator(braced.span, "_values", "", (None,), braced)
+                return self._array(s.Declaration(braced.span, node.type, (declared,)), declared, kind, "")
+        cure = "loop over a local array, or over values: for (int k : {1, 2, 3})"
+        raise BadDeclaration("a loop over what is no array", cure).at(node.values.span)
 
     def _jump(self, word: str, node: s.Jump) -> None:
         if word == "break":
@@ -189,7 +250,7 @@ class Statements(Declarations):
         context = self.contexts.pop()
         if context.flag is not None:
             self.emit(Declare(context.flag.name, BOOL, line=line))
-        self.emit(While(TRUE, (*chain, Break(line=line)), line=line))
+        self.repeat(While(TRUE, (*chain, Break(line=line)), line=line))
         if context.flag is not None:
             with self.block() as resumed:
                 self._jump("continue", s.Jump(node.span, "continue"))
@@ -255,16 +316,26 @@ class Statements(Declarations):
                 raise BadReturn("the operation returns no value", "assign to an output parameter").at(node.span)
             self.leave()
             return
+        if self.made_here is not None and node.value is None:
+            self.emit(Return(self.load(self.made_here), line=self.line))
+            return
         if isinstance(self.result, Void):
             if node.value is not None:
                 raise BadReturn("this function returns void", "declare a result type").at(node.span)
-            self.emit(Return(line=self.line))
+            self.give(None)
             return
         if node.value is None:
             raise BadReturn(f"a value of type {show(self.result)} must be returned", "write return value;").at(
                 node.span
             )
-        self.emit(Return(self._result(node.value), line=self.line))
+        self.give(self._result(node.value))
+
+    def give(self, value: Expr | None) -> None:
+        """Return from the function."""
+        if self.inline is not None:
+            self.hand_back(value)
+        else:
+            self.emit(Return(value, line=self.line))
 
     def _result(self, node: s.Expression | s.Braced) -> Expr:
         match self.result:
@@ -288,116 +359,13 @@ class Statements(Declarations):
                     node.span
                 )
 
-    def function(
-        self, function: s.FunctionDef, name: str, params: tuple[CType, ...], types: tuple[Type, ...]
-    ) -> Template:
-        """Lower a device function for the types of its arguments."""
-        assert function.body is not None, "mere declarations are not called"
-        self.result = self.resolve(function.result)
-        names = [self._bind_parameter(*each) for each in zip(function.params, params, types, strict=False)]
-        with self.scope():
-            self.statements(function.body.body)
-        body = [*self.prologue, *self.blocks[0]]
-        result = self._result_type()
-        if result is not None and not _ends(body):
-            body += self._zero_result(result)
-        final = self._copied(names, types, body)
-        text = function.span.file.line(function.span.line).strip()
-        made = Function(name, tuple(zip(final, types, strict=True)), result, tuple(body), text)
-        return Template(made, self.impure)
 
-    def _bind_parameter(self, parameter: s.Parameter, kind: CType, type_: Type) -> str:
-        name = self.fresh(parameter.name or "_unused")
-        reason = f"constant '{parameter.name}'" if parameter.type.const else ""
-        if not parameter.name:
-            return name
-        match kind, type_:
-            case PointerTo(reference=True, element=element), Pointer():
-                self.bind(parameter.name, Address(Local(name, type_), element, reason), parameter.span)
-            case PointerTo(element=element), Pointer():
-                self.bind(parameter.name, PointerVariable(name, element, reason, type_), parameter.span)
-            case DType() | Struct(), _:
-                if parameter.name in self.unit.addressed and isinstance(kind, DType):
-                    memory = self.fresh(f"{name}_ref")
-                    self.bind(parameter.name, self.in_memory(memory, kind, Local(name, kind), reason), parameter.span)
-                else:
-                    self.bind(parameter.name, Variable(name, kind, reason), parameter.span)
-        return name
-
-    def _result_type(self) -> Type | None:
-        match self.result:
-            case DType() | Struct() as kind:
-                return kind
-            case PointerTo(element=element, const=is_const):
-                return Pointer(element, "global", is_const)
-            case _:
-                return None
-
-    def _zero_result(self, result: Type) -> list[Stmt]:
-        """A function that ends without return gives zero."""
-        match result:
-            case DType():
-                return [Return(const(0, result))]
-            case Struct(fields=fields):
-                return [Return(Make(tuple(const(0, dtype) for _, dtype in fields), result))]
-            case Pointer():
-                null = Local(self.fresh("_null"), result)
-                return [Declare(null.name, result), Return(null)]
-
-    def _copied(self, names: list[str], types: tuple[Type, ...], body: list[Stmt]) -> list[str]:
-        """Parameter names; one that the body assigns to is copied to a local first."""
-        changed = assigned(body)
-        final: list[str] = []
-        copies: list[Stmt] = []
-        for name, type_ in zip(names, types, strict=True):
-            given = self.fresh(f"{name}_in") if name in changed else name
-            final.append(given)
-            if given != name:
-                copies.append(Declare(name, type_, Local(given, type_)))
-        body[:0] = copies
-        return final
-
-
-def assigned(body: list[Stmt] | tuple[Stmt, ...]) -> set[str]:
-    """The locals that statements assign to, declarations aside."""
-    found: set[str] = set()
-    pending = list(body)
-    while pending:
-        match pending.pop():
-            case Assign(name=name) | SetField(name=name) | Atomic(result=name) | CallStatement(result=name):
-                found.add(name)
-            case If(then=then, orelse=orelse):
-                pending += [*then, *orelse]
-            case While(body=inner, step=step):
-                pending += [*inner, *step]
-    return found
-
-
-def _ends(body: list[Stmt] | tuple[Stmt, ...]) -> bool:
-    """True if control cannot run off the end."""
-    if not body:
-        return False
-    match body[-1]:
-        case Return():
-            return True
-        case If(then=then, orelse=orelse):
-            return _ends(then) and _ends(orelse)
-        case While(condition=condition, body=inner):
-            return condition is TRUE and not _breaks(inner)
-        case _:
-            return False
-
-
-def _breaks(body: tuple[Stmt, ...]) -> bool:
-    """True if statements leave the loop they stand in."""
-    for statement in body:
-        match statement:
-            case Break():
-                return True
-            case If(then=then, orelse=orelse):
-                if _breaks(then) or _breaks(orelse):
-                    return True
-    return False
+def _chain(node: s.If) -> tuple[list[s.If], s.Statement | None]:
+    """All of ``if``, ``else if``, ... and what the last ``else`` does."""
+    links = [node]
+    while isinstance(following := links[-1].orelse, s.If):
+        links.append(following)
+    return links, links[-1].orelse
 
 
 Section = tuple[list[s.Case], tuple[s.Statement, ...]]

@@ -38,11 +38,24 @@ class Address:
 
 @dataclass(frozen=True)
 class FieldPlace:
-    """A field of a local struct."""
+    """A field of a local struct. parts: the fields of the IR that hold it, several if it is a struct itself."""
 
     variable: Variable
-    field: str
-    type: DType
+    parts: tuple[str, ...]
+    type: DType | Struct
+
+
+@dataclass(frozen=True)
+class StructAddress:
+    """A struct in memory, each field of the IR at an address of its own. pointer: the name is that of a pointer to it.
+
+    const: why it may not be written, "" if it may.
+    """
+
+    pointers: tuple[Expr, ...]
+    type: Struct
+    const: str = ""
+    pointer: bool = False
 
 
 @dataclass
@@ -111,5 +124,5 @@ class GlobalArray:
     declarator: s.Declarator
 
 
-Symbol = Variable | Address | FieldPlace | LocalArrayOf | PointerVariable | RawArray | Indexer | Value | GlobalArray
-Place = Variable | Address | FieldPlace
+Place = Variable | Address | FieldPlace | StructAddress
+Symbol = Place | LocalArrayOf | PointerVariable | RawArray | Indexer | Value | GlobalArray

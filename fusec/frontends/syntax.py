@@ -284,6 +284,16 @@ class Loop(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class RangeLoop(Node):
+    """``for (T name : values) body``; the span is that of the name."""
+
+    type: Qualified
+    name: str
+    values: Expression | Braced
+    body: Statement
+
+
+@dataclass(frozen=True, slots=True)
 class Case(Node):
     """A label of a switch; value None is ``default``."""
 
@@ -317,7 +327,17 @@ class Empty(Node):
     """``;``."""
 
 
-Statement = Declaration | Alias | Evaluate | Block | If | Loop | Switch | Jump | Return | Empty
+@dataclass(frozen=True, slots=True)
+class EnumDef(Node):
+    """An enumeration. name: "" if it has none. values: names, their places, and values where they are given.
+
+    base: the type of the values, None for int. scoped: ``enum class``, whose values are written ``name::value``.
+    """
+
+    name: str
+    values: tuple[tuple[str, Span, Expression | None], ...]
+    base: Qualified | None
+    scoped: bool
 
 
 # --- preambles --------------------------------------------------------------------------------------------------
@@ -341,23 +361,61 @@ class Parameter(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Initial(Node):
+    """What a constructor gives a field before its body: ``name(a, b)`` or ``name{a, b}``."""
+
+    name: str
+    args: tuple[Expression | Braced, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionDef(Node):
-    """A device function; body None is a mere declaration. templates: () if it is no template."""
+    """A device function; body None is a mere declaration. templates: None if it is no template.
+
+    initials: those of a constructor, None for all other functions. const: a method that leaves its struct as it is.
+    """
 
     name: str
     result: Qualified
     params: tuple[Parameter, ...]
     body: Block | None
     templates: tuple[TemplateParam, ...] | None = None
+    initials: tuple[Initial, ...] | None = None
+    const: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fields(Node):
+    """Fields of one type, or constants of a struct if that is static; and the struct that is defined with them."""
+
+    type: Qualified
+    declarators: tuple[Declarator, ...]
+    defines: StructDef | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StructDef(Node):
-    """A struct. methods: spans of member functions, which the language does not have."""
+    """A struct, with its members in order. templates: None if it is no template."""
 
     name: str
-    fields: tuple[tuple[Qualified, Declarator], ...]
-    methods: tuple[Span, ...]
+    members: tuple[Fields | FunctionDef | StructDef | EnumDef | Alias, ...]
+    templates: tuple[TemplateParam, ...] | None = None
 
 
-External = FunctionDef | StructDef | Alias | Declaration | Empty
+Statement = (
+    Declaration
+    | Alias
+    | Evaluate
+    | Block
+    | If
+    | Loop
+    | RangeLoop
+    | Switch
+    | Jump
+    | Return
+    | Empty
+    | StructDef
+    | EnumDef
+)
+
+External = FunctionDef | StructDef | EnumDef | Alias | Declaration | Empty

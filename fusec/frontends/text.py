@@ -8,11 +8,12 @@ from fusec.dtypes import INT64, DType
 from fusec.errors.language import TooDeep
 from fusec.frontends import syntax as s
 from fusec.frontends.assignment import read_first, used
+from fusec.frontends.bodies import TRUE
 from fusec.frontends.frame import MAX_DEPTH
 from fusec.frontends.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.parse import Reader
 from fusec.frontends.review import review
-from fusec.frontends.statements import TRUE, Statements
+from fusec.frontends.statements import Statements
 from fusec.frontends.symbols import Address, Indexer, RawArray, Symbol, Value, Variable
 from fusec.frontends.unit import Unit
 from fusec.ir.expr import Expr, Pointer

@@ -4,16 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fusec.errors.language import BadDeclaration, NotSupported
+from fusec.dtypes import DType
+from fusec.errors.base import FusecError
 from fusec.frontends import syntax as s
 from fusec.frontends.c_types import CType
 from fusec.frontends.symbols import Symbol
-from fusec.ir.expr import Struct
+from fusec.ir.expr import Const, Struct
 from fusec.ir.loops import Function
 from fusec.records import dataclass, field
 from fusec.source import SourceFile
 
 MAX_FUNCTIONS = 500  # instantiations in one kernel
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field as the text has it: its type, the fields of the IR that hold it, and the value it has from the start."""
+
+    name: str
+    type: DType | Struct
+    parts: tuple[str, ...] = ()
+    default: s.Expression | s.Braced | None = None
+
+
+@dataclass(eq=False)
+class Record:
+    """A struct as the text has it.
+
+    types, values: what is declared inside, the struct's own name among it. methods: with the struct as first parameter.
+    template, args: what it was made of, "" if it is no template's. bindings: of the template's parameters.
+    """
+
+    struct: Struct
+    members: dict[str, Member]
+    types: dict[str, CType] = field(default_factory=dict)
+    values: dict[str, Const] = field(default_factory=dict)
+    constructors: list[s.FunctionDef] = field(default_factory=list)
+    methods: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
+    statics: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
+    template: str = ""
+    args: tuple[CType | Const, ...] = ()
+    bindings: dict[str, CType | Const] = field(default_factory=dict)
 
 
 @dataclass
@@ -30,7 +61,8 @@ class Unit:
 
     source: the text that statement lines refer to. single: float literals without suffix are float32.
     names: taken by functions. active: functions being lowered, outermost first. addressed: variables whose address
-    may be kept in a pointer, which therefore live in memory.
+    may be kept in a pointer, which therefore live in memory. templates: of structs; structs: made of them, by name and
+    arguments. refused_structs: what is wrong with them. owners: the structs that functions are members of, by identity.
     """
 
     source: SourceFile
@@ -38,8 +70,11 @@ class Unit:
     types: dict[str, CType]
     globals: dict[str, Symbol] = field(default_factory=dict)
     functions: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
-    structs: dict[str, Struct] = field(default_factory=dict)
-    refused_structs: dict[str, s.StructDef] = field(default_factory=dict)
+    templates: dict[str, s.StructDef] = field(default_factory=dict)
+    structs: dict[tuple[object, ...], Struct] = field(default_factory=dict)
+    records: dict[Struct, Record] = field(default_factory=dict)
+    owners: dict[int, Record] = field(default_factory=dict)
+    refused_structs: dict[str, FusecError] = field(default_factory=dict)
     instances: dict[tuple[object, ...], Template] = field(default_factory=dict)
     active: list[tuple[object, ...]] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -64,19 +99,3 @@ class Unit:
         """Add a function to the overloads of its name; a mere declaration adds nothing."""
         if function.body is not None:
             self.functions.setdefault(function.name, []).append(function)
-
-
-def check_struct(struct: s.StructDef) -> None:
-    """Refuse what structs of scalars cannot have. Raises NotSupported or BadDeclaration."""
-    if struct.methods:
-        raise NotSupported("a member function is", "structs hold fields only; write a plain function").at(
-            struct.methods[0]
-        )
-    if not struct.fields:
-        raise BadDeclaration(f"struct '{struct.name}' has no fields", "add a field").at(struct.span)
-    for kind, field_ in struct.fields:
-        if kind.marks or field_.marks or field_.arrays:
-            cure = "fields are scalars; keep arrays in local variables beside the struct"
-            raise NotSupported(f"the array or pointer field '{field_.name}' is", cure).at(field_.span)
-        if field_.value is not None:
-            raise NotSupported("a default value of a field is", "assign it where the struct is made").at(field_.span)

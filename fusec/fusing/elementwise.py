@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from fusec import dtypes
-from fusec.dtypes import BOOL, INT32, STORAGE_FLOATS, UINT8, DType
+from fusec.dtypes import BOOL, INT32, INT64, STORAGE_FLOATS, UINT8, DType
+from fusec.errors.base import FusecWarning
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import arithmetic
 from fusec.frontends.python.functions import FUNCTIONS, Site
-from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType, carrier, storage
+from fusec.frontends.python.types import PY_BOOL, PY_INT, PYTHON_TYPES, Kind, PythonType, carrier, is_integer, storage
 from fusec.frontends.python.values import Scalar, converted
-from fusec.fusing.trace import Trace, constant, here, rounded_to
+from fusec.fusing.tables import cure_for
+from fusec.fusing.trace import Trace, constant, here, holds, rounded_to
 from fusec.fusing.values import Value, phantom
 from fusec.ir.expr import Expr, apply, const
 
@@ -58,8 +61,7 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
         raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} operands, but {len(values)} were given")
     name = ufunc.__name__
     if name not in FUNCTIONS and name not in SEVERAL:
-        cure = f"fused are {', '.join(sorted(each for each in FUNCTIONS if hasattr(np, each)))}"
-        raise NotFusable(f"'{name}'", cure).at(here())
+        raise NotFusable(f"'{name}'", cure_for(name)).at(here())
     types = resolved(ufunc, [each.kind for each in values], dtype)
     values = trace.ready(values)
     if name in ORDERED and types[0].is_complex:
@@ -69,7 +71,7 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
         operands = [trace.adapted(each, types[0]).expr for each in values]
         return [trace.combined(Scalar(types[0], _extreme(name, *operands)), values)]
     if name in COMPARISONS and dtype is None:
-        scalars = [each.scalar for each in values]
+        scalars = _compared(name, *(each.scalar for each in values))
     else:
         scalars = [trace.adapted(each, kind).scalar for each, kind in zip(values, types[: ufunc.nin], strict=True)]
         if name == "power" and values[1].scalar.literal is not None:
@@ -82,6 +84,24 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
     for scalar, wanted in zip(made, types[ufunc.nin :], strict=True):
         found.append(trace.combined(finished(scalar, wanted, name), values))
     return found
+
+
+def _compared(name: str, left: Scalar, right: Scalar) -> list[Scalar]:
+    """Operands of a comparison; warns of a bool and a number that tell nothing of each other, which NumPy compares."""
+    left, right = _as_it_is(left, right), _as_it_is(right, left)
+    symbol = next(each for each, op in arithmetic.COMPARISONS.items() if op == name)
+    problem = arithmetic.constant_answer(symbol, left, right)
+    if problem is not None:
+        place = here()
+        warnings.warn_explicit(str(problem.at(place)), FusecWarning, place.file.name, place.line)
+        left, right = (arithmetic.counted(each, place) for each in (left, right))
+    return [left, right]
+
+
+def _as_it_is(value: Scalar, other: Scalar) -> Scalar:
+    """A Python integer that is compared: int64 if it is passed by value, since the other dtype may not hold it."""
+    is_passed = value.type == PY_INT and value.literal is None and isinstance(other.type, DType)
+    return Scalar(INT64, value.expr) if is_passed and is_integer(other.type) else value
 
 
 def _ordered(name: str, a: Expr, b: Expr) -> Expr:
@@ -115,6 +135,22 @@ def python_operator(trace: Trace, op: str, left: Value, right: Value) -> Value:
     """An operator on two Python numbers, whose result is one too."""
     made = arithmetic.binary(op, left.scalar, right.scalar, here())
     return trace.combined(made, [left, right])
+
+
+def mask(value: Value) -> Value:
+    """The value of `where=`. Raises NumPy's error for numbers, which are no truth values."""
+    if not value.is_weak and value.dtype != BOOL:
+        raise TypeError(
+            f"Cannot cast array data from {value.dtype.numpy!r} to {np.dtype(bool)!r} according to the rule 'safe'"
+        )
+    return value
+
+
+def can_cast(value: Value, dtype: np.dtype[Any], casting: Any) -> bool:
+    """Whether NumPy casts a value to a dtype; Python's numbers go by their kind."""
+    if value.is_weak and casting in ("safe", "same_kind"):
+        return holds(known_dtype(dtype), value.kind)
+    return np.can_cast(value.dtype.numpy, dtype, casting)
 
 
 def choose(trace: Trace, condition: Value, then: Value, orelse: Value) -> Value:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusec.fusing import elementwise, tracers
+from fusec.fusing.constants import NUMPY
 from fusec.fusing.trace import Trace, constant
 from fusec.fusing.values import Value, phantom
 
@@ -19,10 +20,10 @@ class Namespace:
         self._trace = trace
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
+        return getattr(NUMPY, name)
 
     def __eq__(self, other: object) -> bool:
-        return other is np or (isinstance(other, Namespace) and other._trace is self._trace)
+        return other is np or other is NUMPY or (isinstance(other, Namespace) and other._trace is self._trace)
 
     def __hash__(self) -> int:
         return hash(np)
@@ -57,7 +58,8 @@ class Namespace:
                 return tracers.made(self._trace, tracers._operand(self._trace, found))
             row = elementwise.known_dtype(found.dtype)
             return tracers.made(self._trace, constant(found[()], row))
-        result = given if dtype is None else given.astype(dtype, copy=False)
+        result = tracers.made(self._trace, given._read()) if given._is_scalar else given  # an array of the number
+        result = result if dtype is None else result.astype(dtype, copy=False)
         return result.copy() if copy and result is given else result
 
     def __dir__(self) -> list[str]:

@@ -29,6 +29,7 @@ from fusec.reductions.arguments import run
 from fusec.reductions.graph_kernels import GraphKernel
 from fusec.reductions.graphs import ElementwiseSource, ReducingSource, signature_of
 from fusec.reductions.kernels import Reducing
+from fusec.reductions.plans import Phase
 
 Shape = tuple[int, ...]
 Fetch = Callable[[Sequence[Any], list[Any]], Any]
@@ -95,7 +96,10 @@ class KernelStep:
                 self.kernel.reduce(inputs, outputs, self.axis, True, True)
             return
         kernel = self.kernel
-        found: Any = kernel(*inputs) if isinstance(kernel, MapKernel) else run(kernel, inputs, None, self.axis, True)
+        if isinstance(kernel, MapKernel):
+            found: Any = kernel(*inputs)
+        else:
+            found = run(kernel, inputs, None, self.axis, True, scalars=False)
         places, shapes = self.makes
         self.check((found,) if len(places) == 1 else found)
         if len(places) == 1:
@@ -127,6 +131,21 @@ class KernelStep:
             (only,) = places
             return lambda args: (args[only],)
         return itemgetter(*places)
+
+    def phases(self) -> Sequence[Phase]:
+        """The kernels that run one after the other to reduce; none of a step that goes element by element."""
+        if isinstance(self.kernel, MapKernel):
+            return ()
+        bound, _ = self.kernel.planned(tuple(map(self._example, self.leaves)), self.group.axes, True, True)
+        return bound.phases
+
+    def _example(self, leaf: Leaf) -> Any:
+        """What a kernel reads, but for its content."""
+        if leaf.buffer is None:
+            return 1 if leaf.phantom.dtype.kind in "biu" else 1.0
+        if self.group.axes is None or leaf.phantom.shape == self.group.shape:
+            return leaf.phantom
+        return np.broadcast_to(leaf.phantom, self.group.shape)
 
     def is_plain(self, count: int) -> bool:
         """Whether the inputs are just the arguments of a call."""
@@ -183,14 +202,8 @@ class Builder:
         """Whether every row of a staged kernel is one chunk."""
         if isinstance(step.kernel, MapKernel) or not step.group.is_staged:
             return True
-        from fusec.reductions import calls as reducing_calls
-
-        args = tuple(
-            (1 if leaf.phantom.dtype.kind in "biu" else 1.0) if leaf.buffer is None else self._seen(leaf, step.group)
-            for leaf in step.leaves
-        )
         try:
-            step.kernel.plan(reducing_calls.read(step.kernel, args, None, step.group.axes, True, True))
+            step.phases()
         except FusecError as error:
             if isinstance(error.error, RowsTooLong):
                 return False
@@ -265,12 +278,6 @@ class Builder:
             return False
         order = memory_order(group.shape, [layouts.broadcast_strides(view, group.shape) for view in views])
         return all(order == _order(each.buffer.phantom) for each in stored)
-
-    def _seen(self, leaf: Leaf, group: Group) -> Array:
-        """A leaf as a kernel reads it."""
-        if group.axes is None or leaf.phantom.shape == group.shape:
-            return leaf.phantom
-        return np.broadcast_to(leaf.phantom, group.shape)
 
     def _fetch(self, leaf: Leaf, group: Group) -> Fetch:
         if leaf.number is not None:

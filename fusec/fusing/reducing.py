@@ -68,7 +68,11 @@ def _prepared(x: Any, axis: Any, where: Any) -> tuple[Trace, Value, tuple[int, .
     trace: Trace = tracer._trace
     value = tracers._operand(trace, x)
     axes = normalised(axis, len(value.shape))
-    mask = None if where is True or where is None or where is np._NoValue else tracers._operand(trace, where)
+    mask = (
+        None
+        if where is True or where is None or where is np._NoValue
+        else elementwise.mask(tracers._operand(trace, where))
+    )
     return trace, value, axes, mask
 
 

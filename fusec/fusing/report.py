@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from fusec.explain import Explanation
@@ -10,18 +11,26 @@ from fusec.fusing.plans import KernelStep
 from fusec.fusing.values import Store, is_dear_op, parts_of
 from fusec.ir.expr import Apply
 from fusec.ir.graph import Reduce
+from fusec.reductions.plans import Phase
 
 
 def report(name: str, plan: Any) -> Explanation:
     """The report of a plan."""
-    lines = [("kernels", str(len(plan.steps)))]
-    moved = 0
-    for number, step in enumerate(plan.steps, 1):
+    lines: list[tuple[str, str]] = []
+    moved = number = 0
+    for step in plan.steps:
+        number += 1
         topic = f"kernel {number}"
         lines.append((topic, _described(step)))
         if step.group.reason:
             lines.append((topic, f"apart from the one before: {step.group.reason}"))
-        moved += _bytes(step)
+        phases = step.phases()
+        for before, _ in itertools.pairwise(phases):
+            number += 1
+            totals = f"{before.chunks:,} chunks for each of {before.positions // before.chunks:,}"
+            lines.append((f"kernel {number}", f"combines the totals that the one before makes: {totals}"))
+        moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
+    lines.insert(0, ("kernels", str(number)))
     lines += [("note", note) for note in plan.notes]
     lines.append(("bytes moved", f"{moved:,}"))
     return Explanation(name, tuple(lines), moved)
@@ -53,6 +62,11 @@ def _counted(count: int, what: str) -> str:
 def _operations(group: Group) -> int:
     found = {part for expr in group.exprs.values() for part in parts_of(expr)}
     return sum(isinstance(part, Reduce) or (isinstance(part, Apply) and part.op != "convert") for part in found)
+
+
+def _between(step: KernelStep, phase: Phase) -> int:
+    """The bytes that a phase hands to the next: a total of each chunk, in the type of the output at least."""
+    return phase.positions * sum(each.dtype.nbytes for each in step.kernel.signature.outputs if each.dtype is not None)
 
 
 def _bytes(step: KernelStep) -> int:

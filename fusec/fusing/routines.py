@@ -12,6 +12,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.functions import Site
 from fusec.fusing import elementwise, tracers
+from fusec.fusing.reducing import normalised
 from fusec.fusing.tables import FUNCTIONS, METHODS
 from fusec.fusing.trace import Trace, constant, here
 from fusec.fusing.values import Value, phantom
@@ -50,8 +51,7 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     """A view of another shape, or a copy where no strides give it. Raises NumPy's errors."""
-    if order not in ("C", "A", "K") or (order == "A" and not x._seen.flags.c_contiguous and x._seen.flags.f_contiguous):
-        raise NotFusable(f"reshape in order '{order}'", "transpose before and after").at(here())
+    _check_order(x, order)
     wanted = (
         np.broadcast_to(np.empty(()), x.shape).reshape(shape).shape
         if x.size
@@ -66,6 +66,21 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     return x._view(lambda array: np.reshape(array, wanted, copy=False))
 
 
+def _check_order(x: Any, order: str) -> None:
+    """Raises NotFusable for an order in which the elements follow each other otherwise than in C order."""
+    flags, steps = (
+        x._seen.flags,
+        [abs(step) for step, extent in zip(x._seen.strides, x.shape, strict=True) if extent > 1],
+    )
+    is_c = {
+        "C": True,
+        "A": flags.c_contiguous or not flags.f_contiguous,
+        "K": flags.c_contiguous or (0 not in steps and steps == sorted(steps, reverse=True)),
+    }
+    if not is_c.get(order):
+        raise NotFusable(f"reshape in order '{order}'", "transpose before and after").at(here())
+
+
 def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
     del copy
     return reshaped(x, shape[0] if len(shape) == 1 else shape, order)
@@ -77,7 +92,9 @@ def _reshape(x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
 
 
 def _ravel(x: Any, order: str = "C") -> Any:
-    return reshaped(x, -1, order)
+    """A view of an array that is dense in C order; a copy of any other, even where strides would give a view."""
+    _check_order(x, order)
+    return reshaped(x if x._seen.flags.c_contiguous else _copied(x, "C"), -1)
 
 
 def _flatten(x: Any, order: str = "C") -> Any:
@@ -147,14 +164,18 @@ def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = T
     trace = trace_of(target, source, where)
     value = tracers._operand(trace, source)
     if not isinstance(target, tracers.Tracer):
+        if isinstance(source, tracers.Tracer) and source._is_scalar:
+            source._number("np.copyto into an array from outside")
         raise NotFusable("np.copyto into an array from outside", "pass it as an argument").at(here())
-    if not value.is_weak and not np.can_cast(value.dtype.numpy, target.dtype, casting):  # type: ignore[arg-type]
+    if not elementwise.can_cast(value, target.dtype, casting):
+        what = "array data" if value.shape else "scalar"
         raise TypeError(
-            f"Cannot cast array data from {value.dtype.numpy!r} to {target.dtype!r} according to the rule '{casting}'"
+            f"Cannot cast {what} from {value.dtype.numpy!r} to {target.dtype!r} according to the rule '{casting}'"
         )
     if where is not True:
         value = trace.adapted(value, elementwise.known_dtype(target.dtype))
-        value = elementwise.choose(trace, tracers._operand(trace, where), value, target._read())
+        mask = elementwise.mask(tracers._operand(trace, where))
+        value = elementwise.choose(trace, mask, value, target._read())
     target._write(value)
 
 
@@ -162,6 +183,8 @@ def _part(which: str) -> Callable[..., Any]:
     def part(x: Any) -> Any:
         if x.dtype.kind != "c":
             return x if which == "real" else full_like(x, 0)
+        if x._read().is_weak:
+            return getattr(x._number("parts of a Python number"), which)
         return scalar_function(which)(x)
 
     return part
@@ -215,6 +238,10 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
     options = {name: value for name, value in options.items() if value is not None}
     if out is not None:
         options["out"] = out
+    kind = getattr(x, "dtype", None)
+    if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
+        low = None if type(low) is int and low <= np.iinfo(kind).min else low
+        high = None if type(high) is int and high >= np.iinfo(kind).max else high
     if low is None and high is None:
         return np.positive(x, **options)
     if low is None:
@@ -259,14 +286,33 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return where(x == np.inf, x.dtype.type(high), where(x == -np.inf, x.dtype.type(low), found))
 
 
-def diff(x: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     """np.diff."""
-    x = traced(x, trace_of(x))
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    trace = trace_of(x, prepend, append)
+    x = traced(x, trace)
+    if not x.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if not n:
+        return x
+    (axis,) = normalised(axis, x.ndim)
+    ends = [_end(trace, x.shape, axis, each) for each in (prepend, append)]
+    if ends != [[], []]:
+        x = concatenate([*ends[0], x, *ends[1]], axis)
     before = (slice(None),) * (axis % x.ndim)
     for _ in range(n):
         high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
         x = np.not_equal(high, low) if x.dtype == np.bool_ else high - low
     return x
+
+
+def _end(trace: Trace, shape: tuple[int, ...], axis: int, given: Any) -> list[Any]:
+    """What np.diff has before or after an array: a number is repeated across the axis."""
+    if given is np._NoValue:
+        return []
+    found = traced(given, trace)
+    return [found if found.ndim else np.broadcast_to(found, (*shape[:axis], 1, *shape[axis + 1 :]))]
 
 
 # --- creation --------------------------------------------------------------------------------------------------------
@@ -340,17 +386,30 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, cas
     return concatenate(parts, axis, out, dtype=dtype, casting=casting)
 
 
-def roll(x: Any, shift: int, axis: Any = None) -> Any:
-    """np.roll along one axis."""
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """np.roll."""
+    x = traced(x, trace_of(x, shift))
     if axis is None:
         return reshaped(roll(reshaped(x, -1), shift, 0), x.shape)
-    if not x.shape[axis]:
-        return _copied(x)
-    shift %= x.shape[axis]
-    before = (slice(None),) * (axis % x.ndim)
-    return concatenate(
-        [x[(*before, slice(x.shape[axis] - shift, None))], x[(*before, slice(0, x.shape[axis] - shift))]], axis
-    )
+    pairs = np.broadcast(_integers(shift), _integers(axis))
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    shifts: dict[int, int] = {}
+    for by, along in pairs:
+        (at,) = normalised(along, x.ndim)
+        shifts[at] = shifts.get(at, 0) + int(by)
+    x = x if any(x.shape[at] and by % x.shape[at] for at, by in shifts.items()) else _copied(x)
+    for at, by in shifts.items():
+        cut = x.shape[at] - by % x.shape[at] if x.shape[at] else 0
+        if cut != x.shape[at]:
+            before = (slice(None),) * at
+            x = concatenate([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], at)
+    return x
+
+
+def _integers(given: Any) -> Any:
+    """Numbers of Python, of which Python needs those that are traced."""
+    return [int(each) for each in given] if isinstance(given, (tuple, list)) else np.asarray(given)
 
 
 _VIEWS = (
@@ -361,6 +420,13 @@ _VIEWS = (
 
 def _refused_view(*_: Any) -> Any:
     raise NotFusable("x.view(...)", "convert with x.astype, or view before the fused function").at(here())
+
+
+def _conjugate(x: Any) -> Any:
+    """The method, which unlike the function leaves all as it is that is not complex."""
+    if x.dtype.kind != "c":
+        return x
+    return x._number("the conjugate of a Python number").conjugate() if x._read().is_weak else np.conjugate(x)
 
 
 FUNCTIONS.update(
@@ -387,9 +453,8 @@ METHODS.update(
     **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "round", "diagonal")},
     "_reshaped": reshaped,
     "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
-    "copy": lambda x, order="C": _copied(x, order), "conj": lambda x: np.conjugate(x),
-    "conjugate": lambda x: np.conjugate(x), "fill": lambda x, value: x.__setitem__(..., value),
-    "view": _refused_view,
+    "copy": lambda x, order="C": _copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
+    "fill": lambda x, value: x.__setitem__(..., value), "view": _refused_view,
     }
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ came from has been written.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 
 from fusec.dtypes import compute_type
 from fusec.frontends.python.values import Scalar
@@ -20,7 +20,7 @@ from fusec.fusing.values import (
     Store,
     Total,
     Value,
-    is_dear,
+    is_dear_op,
     leaves_of,
     parts_of,
     replaced,
@@ -28,7 +28,8 @@ from fusec.fusing.values import (
 from fusec.ir.expr import Apply, Expr, scalar_type
 from fusec.records import replace
 
-MAX_REPAIRS = 200  # of a schedule, each of which stores one value more
+MAX_REPAIRS = 200  # of a schedule, besides copies of what is read: each stores one value more
+ONE_BY_ONE = 8  # repairs after each of which the kernels are asked again; then all that they share is stored at once
 
 
 class TooLateError(Exception):
@@ -41,7 +42,7 @@ class TooLateError(Exception):
 
 def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[object] = ()) -> list[Group]:
     """The kernels in order. needed: buffers that are returned. unstaged: (shape, axes) whose rows are walked once."""
-    for _ in range(MAX_REPAIRS):
+    for repair in range(MAX_REPAIRS + len(trace.leaves)):
         live = _alive(trace, needed)
         try:
             groups = _Scheduler(trace, unstaged).place(live)
@@ -49,9 +50,9 @@ def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[obje
             _keep(trace, problem.leaf)
             continue
         again = _computed_again(trace, groups)
-        if again is None:
+        if not again:
             return groups
-        _store(trace, again)
+        _store(trace, again[:1] if repair < ONE_BY_ONE else again)
     raise AssertionError("every repair stores one more of finitely many values")
 
 
@@ -181,36 +182,74 @@ def _change(statement: Statement, known: dict[Expr, Expr]) -> None:
         statement.value = Value(replace(value.scalar, expr=found), value.phantom)
 
 
-def _computed_again(trace: Trace, groups: list[Group]) -> Expr | None:
-    """The largest dear value that several kernels compute."""
+def _computed_again(trace: Trace, groups: list[Group]) -> list[Expr]:
+    """The dear values that several kernels compute, those within larger ones apart."""
     owners: dict[Expr, set[int]] = {}
-    order: list[Expr] = []
     for at, group in enumerate(groups):
         for statement in group.statements:
             for part in parts_of(statement.value.expr):
-                if part not in owners:
-                    order.append(part)
                 owners.setdefault(part, set()).add(at)
-    for part in order:
-        is_shared = len(owners[part]) > 1 and isinstance(part, Apply) and is_dear(part)
-        if is_shared and any(trace.leaves[each].buffer is not None for each in leaves_of(part)):
-            return part
-    return None
+    dear = _dear(owners)
+    found = [part for part, where in owners.items() if len(where) > 1 and part in dear and _reads_memory(trace, part)]
+    inside: set[Expr] = set()
+    pending = [child for part in found for child in part.children]
+    while pending:
+        part = pending.pop()
+        if part not in inside:
+            inside.add(part)
+            pending += part.children
+    return [part for part in found if part not in inside]
 
 
-def _store(trace: Trace, part: Expr) -> None:
-    """Have a buffer hold a part of several values."""
-    dtype = scalar_type(part)
-    arrays = [Value(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
-    shape = common_phantom(arrays, dtype)
-    buffer = trace.temporary(shape, dtype)
-    held = trace.leaf(buffer, (), buffer.phantom)
-    users = [each for each in trace.statements if part in set(parts_of(each.value.expr))]
-    at = trace.statements.index(users[0])
-    for each in users:
-        _change(each, {part: widened(leaves_of(held.expr)[0], compute_type(dtype))})
-    trace.statements.insert(at, Define(buffer, Value(Scalar(dtype, part), shape)))
-    trace.notes.append(f"a value of shape {shape.shape} is stored: several kernels need it, and it is dear to compute")
+def _dear(parts: Iterable[Expr]) -> set[Expr]:
+    """Those of some values with all their parts that have a dear operation in them."""
+    above: dict[Expr, list[Expr]] = {}
+    for part in parts:
+        for child in part.children:
+            above.setdefault(child, []).append(part)
+    pending: list[Expr] = [part for part in parts if isinstance(part, Apply) and is_dear_op(part.op)]
+    found: set[Expr] = set()
+    while pending:
+        part = pending.pop()
+        if part not in found:
+            found.add(part)
+            pending.extend(above.get(part, ()))
+    return found
+
+
+def _reads_memory(trace: Trace, part: Expr) -> bool:
+    return isinstance(part, Apply) and any(trace.leaves[each].buffer is not None for each in leaves_of(part))
+
+
+def _store(trace: Trace, parts: Sequence[Expr]) -> None:
+    """Have buffers hold parts of several values, of which none is in another."""
+    known: dict[Expr, Expr] = {}
+    first: dict[Statement, list[Define]] = {}
+    users = _users(trace, parts)
+    for part in parts:
+        dtype = scalar_type(part)
+        arrays = [Value(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
+        shape = common_phantom(arrays, dtype)
+        buffer = trace.temporary(shape, dtype)
+        held = trace.leaf(buffer, (), buffer.phantom)
+        known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))
+        first.setdefault(users[part], []).append(Define(buffer, Value(Scalar(dtype, part), shape)))
+        trace.notes.append(
+            f"a value of shape {shape.shape} is stored: several kernels need it, and it is dear to compute"
+        )
+    for each in trace.statements:
+        _change(each, dict(known))
+    trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]
+
+
+def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, Statement]:
+    """The first statement that computes each of some values."""
+    wanted, found = set(parts), dict[Expr, Statement]()
+    for statement in trace.statements:
+        for part in parts_of(statement.value.expr):
+            if part in wanted:
+                found.setdefault(part, statement)
+    return found
 
 
 __all__ = ["Total", "schedule"]

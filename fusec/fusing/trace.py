@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import os
 import sys
 import weakref
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
 from fusec.ir.graph import Input
 from fusec.source import SourceFile, Span
 
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parents[1]) + os.sep
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
 MAX_DEPTH = 150  # of one value's expression
 
@@ -72,12 +73,11 @@ class Trace:
         self.name = name
         self.statements: list[Statement] = []
         self.leaves: dict[Input, Leaf] = {}
-        self.constants: list[Array] = []
         self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
         self.written: list[Storage] = []
         self.versions: dict[int, int] = {}
         self._by_geometry: dict[object, Leaf] = {}
-        self._of_constants: dict[int, Storage] = {}
+        self._of_constants: dict[int, tuple[Array, Array, Storage]] = {}  # the array, a copy, the memory
         self._temporaries = itertools.count()
         self._groups = itertools.count(1 << 20)
         self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
@@ -97,12 +97,13 @@ class Trace:
         return self.storage(array, Buffer("argument", place, dtype, array, group))
 
     def constant(self, array: Array, dtype: DType) -> Storage:
-        """An array that the function has from elsewhere; it is read at every call."""
-        if id(array) not in self._of_constants:
-            buffer = Buffer("constant", len(self.constants), dtype, array, next(self._groups), array)
-            self.constants.append(array)
-            self._of_constants[id(array)] = self.storage(array, buffer)
-        return self._of_constants[id(array)]
+        """An array that NumPy made while the function was traced, as it is now."""
+        found = self._of_constants.get(id(array))
+        if found is None or found[1].tobytes() != array.tobytes():
+            held = array.copy(order="K")
+            buffer = Buffer("constant", len(self._of_constants), dtype, held, next(self._groups), held)
+            found = self._of_constants[id(array)] = (array, held, self.storage(held, buffer))
+        return found[2]
 
     def temporary(self, base: Array, dtype: DType) -> Buffer:
         """A buffer of the plan's own."""
@@ -270,7 +271,7 @@ class Trace:
         scalar = value.scalar
         if value.is_weak and isinstance(scalar.expr, Input) and isinstance(kind, DType):
             leaf = self.leaves[scalar.expr]
-            if leaf.number is not None and leaf.number[0] == "argument" and _holds(kind, value.kind):
+            if leaf.number is not None and leaf.number[0] == "argument" and holds(kind, value.kind):
                 return self._number(leaf.number, kind)
         if scalar.literal is not None:
             made = python_values.adapt(scalar, kind, here())
@@ -281,7 +282,7 @@ class Trace:
         return Value(made, phantom(value.shape, storage(kind).numpy, _scaled(value.phantom, storage(kind))))
 
 
-def _holds(kind: DType, given: Kind) -> bool:
+def holds(kind: DType, given: Kind) -> bool:
     """Whether Python numbers of a type are passed as they are to a parameter of a dtype."""
     assert isinstance(given, PythonType), "numbers of Python"
     return given.rank <= {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}[kind.kind]
@@ -352,8 +353,8 @@ def _broadcast_to(shape: tuple[int, ...]) -> Step:
 def here() -> Span:
     """The user's line that is being run."""
     frame = sys._getframe(1)
-    numpy_folder = str(Path(np.__file__).parent)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, numpy_folder)):
+    libraries = (HERE, str(Path(np.__file__).parent) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
         frame = frame.f_back
     text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).rstrip("\n")
     lines = "\n" * (frame.f_lineno - 1)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
+from fusec.dtypes import BOOL
 from fusec.errors.fusing import NeedsValues, NotFusable
 from fusec.frontends.python import arithmetic
+from fusec.frontends.python.functions import FUNCTIONS as FUNCTIONS_OF_NUMBERS
+from fusec.frontends.python.functions import Site
+from fusec.frontends.python.types import PYTHON_TYPES, PythonType
+from fusec.frontends.python.values import Scalar
 from fusec.fusing import elementwise
-from fusec.fusing.tables import FUNCTIONS, METHODS
+from fusec.fusing.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusing.trace import NeedsNumberError, Storage, Trace, constant, here, literal
 from fusec.fusing.values import Array, Step, Value, phantom
 from fusec.operands import dtype_of
 
+WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
 CURES = {
+    "making a NumPy array of it": "use functions that fuse knows: docs/fuse.md lists them; np.stack joins totals",
     "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
     "iteration": "iterate over range(len(x)) and index, or write it without a loop",
 }
@@ -27,7 +36,7 @@ class Tracer:
     """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy would give a number."""
 
     __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]
+    __fusec_tracer__ = True
 
     def __init__(
         self, trace: Trace, memory: Storage, steps: tuple[Step, ...], seen: Array, is_scalar: bool = False
@@ -109,6 +118,13 @@ class Tracer:
     def _write(self, value: Value) -> None:
         """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
         dtype = elementwise.known_dtype(self.dtype)
+        if value.is_weak and value.dtype.is_complex and not dtype.is_complex:
+            python = (
+                "int() argument must be a string, a bytes-like object"
+                if dtype.is_integer
+                else "float() argument must be a string"
+            )
+            raise TypeError(f"{python} or a real number, not 'complex'")
         value = self._trace.adapted(value, dtype)
         if value.shape != self.shape:
             lead = len(value.shape) - self.ndim
@@ -122,16 +138,19 @@ class Tracer:
 
     def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
         seen = step(self._seen)
-        base = made(self._trace, self._read(), True) if self._is_scalar else self  # arrays of a number are new
-        return Tracer(
-            self._trace, base._memory, (*base._steps, step), seen, is_scalar or (self._is_scalar and not seen.ndim)
-        )
+        if isinstance(seen, np.generic):  # np.flip gives the number of an array without axes
+            return self[()]
+        scalar = is_scalar or (self._is_scalar and not seen.ndim)
+        base = made(self._trace, self._read(), scalar) if self._is_scalar else self  # arrays of a number are new
+        return Tracer(self._trace, base._memory, (*base._steps, step), seen, scalar)
 
     def __getitem__(self, index: Any) -> Tracer:
         index = _basic(index)
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
         found = self._view(lambda array: array[where], number)
+        if ... in index:
+            found._is_scalar = False
         return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
 
     def __setitem__(self, index: Any, given: Any) -> None:
@@ -221,9 +240,37 @@ class Tracer:
         return self._number("tolist()")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise NeedsValues("making a NumPy array of it", "use functions that fuse knows: docs/fuse.md lists them").at(
-            here()
-        )
+        return self._number("making a NumPy array of it")
+
+    def __hash__(self) -> int:
+        if not self._is_scalar:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        return hash(self._number("a key or hash()"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._number("a text"), spec) if spec or self._is_scalar else repr(self)
+
+    def __str__(self) -> str:
+        return str(self._number("a text")) if self._is_scalar else repr(self)
+
+    def __copy__(self) -> Any:
+        return self if self._is_scalar else METHODS["copy"](self)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self.__copy__()
+
+    def __round__(self, *_: Any) -> Any:
+        if not self._is_scalar:
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        return self._number("round()")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What isinstance asks: the type that the function would have without fuse."""
+        if not self._is_scalar:
+            return np.ndarray
+        kind = self._memory.value.kind if self._memory.value is not None else None
+        return WEAK_TYPES[kind] if isinstance(kind, PythonType) else self.dtype.type
 
     def __contains__(self, _: Any) -> bool:
         found: bool = self._number("in")
@@ -244,9 +291,8 @@ class Tracer:
         known = FUNCTIONS.get(function.__name__)
         module = getattr(function, "__module__", "") or ""
         if known is None or module != "numpy":
-            cure = f"fused are ufuncs and {', '.join(sorted(FUNCTIONS))}; call others before or after"
-            raise NotFusable(f"{module}.{function.__name__}", cure).at(here())
-        return known(*args, **options)
+            raise NotFusable(f"{module}.{function.__name__}", cure_for(function.__name__)).at(here())
+        return _asked(f"np.{function.__name__}", known, args, options)
 
     # --- methods -------------------------------------------------------------------------------------------------
 
@@ -255,9 +301,24 @@ class Tracer:
         if method is None:
             if name.startswith("__") or not hasattr(np.ndarray, name):
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-            cure = f"methods that are fused: {', '.join(sorted(each for each in METHODS if each[0] != '_'))}"
-            raise NotFusable(f"the method '{name}'", cure).at(here())
-        return lambda *args, **options: method(self, *args, **options)
+            raise NotFusable(f"the method '{name}'", cure_for(name, METHODS)).at(here())
+        return lambda *args, **options: _asked(f"the method '{name}'", method, (self, *args), options)
+
+
+def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function that stands for one of NumPy's. Raises NotFusable for arguments that only NumPy's has."""
+    params = _parameters(function)
+    unknown = [name for name in options if name not in params and "**" not in params]
+    if unknown:
+        raise NotFusable(f"{what} with {', '.join(f'{name}=' for name in unknown)}", "leave it out").at(here())
+    return function(*args, **options)
+
+
+@lru_cache(maxsize=512)
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of a function's parameters, "**" for any."""
+    found = inspect.signature(function).parameters.values()
+    return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
 
 
 def _leaves(value: Value) -> list[Any]:
@@ -297,7 +358,8 @@ def _operand(trace: Trace, given: Any) -> Value:
         return constant(given, elementwise.known_dtype(given.dtype))
     if isinstance(given, np.ndarray):
         dtype = dtype_of(given, "an array from outside", trace.name)
-        return trace.read(trace.constant(given, dtype), (), given)
+        memory = trace.constant(given, dtype)
+        return trace.read(memory, (), memory.base)
     if isinstance(given, (float, int, complex)):
         return literal(float(given) if isinstance(given, float) else given)
     if isinstance(given, (list, tuple)) and not any(isinstance(each, Tracer) for each in given):
@@ -317,6 +379,8 @@ def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
     if seen.dtype != value.dtype.numpy:
         seen = phantom(seen.shape, value.dtype.numpy)
     scalar = is_scalar and not seen.shape
+    if value.is_weak and not scalar:
+        value = trace.adapted(value, value.dtype)
     return Tracer(trace, trace.storage(seen, None, Value(value.scalar, seen)), (), seen, scalar)
 
 
@@ -339,15 +403,28 @@ def _is_operand(given: Any) -> bool:
 def _binary(op: str, ufunc: np.ufunc, swapped: bool) -> Callable[[Tracer, Any], Any]:
     def operate(self: Tracer, other: Any) -> Any:
         if not _is_operand(other):
-            return NotImplemented
+            is_number = self._is_scalar or op not in ("==", "!=")
+            return NotImplemented if is_number or hasattr(other, "__array_ufunc__") else _unequal(self, other, op)
         pair = (other, self) if swapped else (self, other)
         left, right = (_operand(self._trace, each) for each in pair)
         if left.is_weak and right.is_weak:
             return made(self._trace, elementwise.python_operator(self._trace, op, left, right), True)
+        is_square = op == "**" and not swapped and type(other) is int and other == 2
+        if is_square and self.dtype == np.bool_ and not self._is_scalar:
+            return np.square(self)  # as NumPy's arrays compute it; the type is another one
         (found,) = elementwise.apply_ufunc(self._trace, ufunc, [left, right])
         return made(self._trace, found, True)
 
     return operate
+
+
+def _unequal(array: Tracer, other: Any, op: str) -> Any:
+    """An array == or != None or a text: the same answer for each element. Raises NotFusable for other objects."""
+    if not isinstance(other, (type(None), str, bytes)):
+        cure = "compare numbers; `is` tells whether it is one object"
+        raise NotFusable(f"an array {op} a value of type {type(other).__name__}", cure).at(here())
+    answer = elementwise.full(constant(op == "!=", BOOL), array.shape, BOOL)
+    return made(array._trace, answer, True)
 
 
 def _in_place(op: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
@@ -363,11 +440,19 @@ def _in_place(op: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
     return operate
 
 
-def _unary(ufunc: np.ufunc, python: Callable[[Any], Any] | None = None) -> Callable[[Tracer], Any]:
+def python_unary(name: str, value: Scalar) -> Scalar:
+    """An operator or abs() of a Python number, which is one too."""
+    if name == "abs":
+        return FUNCTIONS_OF_NUMBERS["abs"].make(Site(name, here()), [value])
+    return arithmetic.prefix(name, value, here())
+
+
+def _unary(name: str, ufunc: np.ufunc) -> Callable[[Tracer], Any]:
     def operate(self: Tracer) -> Any:
         value = self._read()
-        if value.is_weak and python is operator.neg:
-            return made(self._trace, Value(arithmetic.prefix("-", value.scalar, here()), value.phantom), True)
+        if value.is_weak:
+            scalar = python_unary(name, value.scalar)
+            return made(self._trace, Value(scalar, value.phantom), True)
         (found,) = elementwise.apply_ufunc(self._trace, ufunc, [value])
         return made(self._trace, found, True)
 
@@ -380,10 +465,17 @@ for _name, (_op, _ufunc) in _BINARY.items():
         setattr(Tracer, f"__r{_name}__", _binary(_op, _ufunc, True))
         setattr(Tracer, f"__i{_name}__", _in_place(_op, _ufunc))
 _OTHERS: dict[str, Callable[..., Any]] = {
-    "neg": _unary(np.negative, operator.neg), "pos": _unary(np.positive), "invert": _unary(np.invert),
-    "abs": _unary(np.absolute), "divmod": lambda self, other: np.divmod(self, other),
-    "rdivmod": lambda self, other: np.divmod(other, self),
+    "neg": _unary("-", np.negative), "pos": _unary("+", np.positive), "invert": _unary("~", np.invert),
+    "abs": _unary("abs", np.absolute), "divmod": lambda self, other: _divided(self, other),
+    "rdivmod": lambda self, other: _divided(other, self),
 }  # fmt: skip
+
+
+def _divided(left: Any, right: Any) -> Any:
+    """divmod(); of two Python numbers, two of them."""
+    if all(isinstance(each, (int, float)) and not isinstance(each, np.generic) for each in (left, right)):
+        return left // right, left % right
+    return np.divmod(left, right)
 
 
 def _refused_product(*_: Any) -> Any:

@@ -50,7 +50,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
 
 def _into(trace: Trace, ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracers.Tracer:
     """Store a result in an array given for it."""
-    if isinstance(target, np.ndarray):
+    if isinstance(target, np.ndarray) and not isinstance(target, tracers.Tracer):
         cure = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
         raise NotFusable("writing into an array that the function made outside of the trace", cure).at(here())
     if not isinstance(target, tracers.Tracer):
@@ -67,7 +67,8 @@ def _into(trace: Trace, ufunc: np.ufunc, target: Any, value: Any, where: Any, ca
         )
     if where is not True:
         value = trace.adapted(value, elementwise.known_dtype(target.dtype))
-        value = elementwise.choose(trace, tracers._operand(trace, where), value, target._read())
+        mask = elementwise.mask(tracers._operand(trace, where))
+        value = elementwise.choose(trace, mask, value, target._read())
     target._write(value)
     return target
 

@@ -126,10 +126,10 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Expr):
-    """An entry of a small constant table, which only definitions of elementary functions use.
+    """An entry of a constant table: of an elementary function's, or of what a kernel captures.
 
-    values: a power of two of them, float32 or float64, finite and not subnormal. index: an integer, of which the low
-    bits count, so that every index is good.
+    values: a power of two of them, of one float of finite and not subnormal ones, or of one integer of 32 or 64 bits.
+    index: an integer, of which the low bits count, so that every index is good.
     """
 
     values: tuple[Const, ...]

@@ -49,7 +49,7 @@ from fusec.records import dataclass, field
 
 EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64
-TABLE_LENGTH = 256  # entries of a constant table
+TABLE_LENGTH = 4096  # entries of a constant table
 STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floats take part in,
 NEIGHBOURS = frozenset({"nextafter", "spacing"})  # but for these, until they are expanded: they ask for neighbours
 
@@ -162,10 +162,12 @@ def _check_lookup(value: Lookup) -> None:
     """The entries must be literals that every target can put into an initialiser."""
     count, dtype = len(value.values), value.type
     _require(1 < count <= TABLE_LENGTH and count.bit_count() == 1, f"a table of {count} entries")
-    _require(dtype in COMPUTE_FLOATS, f"a table of {dtype}")
+    _require(dtype in COMPUTE_FLOATS or (dtype.is_integer and dtype.bits >= 32), f"a table of {dtype}")
     _require(_scalar(value.index).is_integer, f"a table indexed by {type_of(value.index)}")
     for entry in value.values:
         _require(isinstance(entry, Const) and entry.type == dtype, f"{entry} in a table of {dtype}")
+        if dtype.is_integer:
+            continue
         exponent = entry.bits >> dtype.mantissa & (1 << dtype.bits - 1 - dtype.mantissa) - 1
         normal = 0 < exponent < (1 << dtype.bits - 1 - dtype.mantissa) - 1
         _require(normal or entry.bits == 0, f"{entry.value} in a table")

@@ -1,4 +1,4 @@
-"""Functions of integers: divisors and powers, all wrapping."""
+"""Functions of integers: divisors and powers, which wrap; binomial coefficients; positions in a sequence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fusec.dtypes import unsigned_of
 from fusec.ir.expr import apply
 from fusec.ir.walk import Body
 from fusec.math.body import Block, call, write
-from fusec.math.value import Value, where
+from fusec.math.value import Value, multiply_high, where
 
 
 def _size(x: Value) -> Value:
@@ -53,3 +53,42 @@ def pow_(x: Value, y: Value) -> Body:
         return block.finish(result + 0)
     inverse = where(x.eq(1), x.like(1), where(x.eq(-1), where((y & 1).ne(0), x, 1), 0))
     return block.finish(where(y < 0, inverse, result))
+
+
+def comb(x: Value, y: Value) -> Body:
+    """How many ways there are to choose y of x; 0 for negative numbers, the largest integer for what is larger.
+
+    After round i the result is the coefficient of (x - k + i, i), which is exact: with the quotients and rests of both
+    factors by i no product is larger than the new result. It at least doubles in every round, so that there are few.
+    """
+    block, bits = Block(), x.dtype.bits
+    whole = unsigned_of(bits)
+    possible = block.let((y >= 0) & (y <= x))
+    size = where(possible, x, 0).to(whole)
+    least = where(possible, where(y > x - y, x - y, y), 0).to(whole)
+    count, result, at = block.let(least), block.let(size.like(1)), block.let(size.like(1))
+    limit = size.like((1 << bits - (x.dtype.kind == "signed")) - 1)
+
+    def turn(inner: Block) -> None:
+        factor = inner.let(size - count + at)
+        parts, rests = _divided(result, at), _divided(factor, at)
+        product = inner.let(parts[0] * factor)
+        found = inner.let(product + parts[1] * rests[0] + Value(apply("quotient", (parts[1] * rests[1]).expr, at.expr)))
+        beyond = inner.let(multiply_high(parts[0], factor).ne(0) | (found < product) | (found > limit))
+        inner.assign(result, where(beyond, limit, found))
+        inner.assign(at, where(beyond, count + 1, at + 1))
+
+    block.loop(at <= count, turn)
+    return block.finish(where(possible, result.to(x.dtype), 0))
+
+
+def _divided(x: Value, y: Value) -> tuple[Value, Value]:
+    quotient = Value(apply("quotient", x.expr, y.expr))
+    return quotient, x - quotient * y
+
+
+def position(x: Value, y: Value) -> Value:
+    """Where the item x of a sequence of y lies: a negative index counts from the end, one outside is the nearest."""
+    counted = x if x.dtype.kind == "unsigned" else where(x < 0, x + y, x)
+    counted = counted if x.dtype.kind == "unsigned" else where(counted < 0, 0, counted)
+    return where(counted >= y, y - 1, counted)

@@ -117,6 +117,8 @@ REAL: dict[str, Formula] = {
 INTEGER_FORMULAS: dict[str, Formula] = {
     "gcd": integers.gcd,
     "lcm": integers.lcm,
+    "comb": integers.comb,
+    "position": integers.position,
     "pow": integers.pow_,
 }
 

@@ -1,4 +1,4 @@
-"""Check bounds: before every statement that indexes an array, whether the index lies inside; and assertions.
+"""Check: before every statement that indexes an array, whether the index lies inside; assertions; integers that wrap.
 
 The first violation is written into a hidden array, `FAULT`, and the element that has it ends its work there, so that
 nothing outside an array is touched. A thread of a block goes on to meet the others at barriers, but touches no memory.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusec.dtypes import BOOL, INT64, UINT32, UINT64
+from fusec.dtypes import BOOL, INT64, UINT32, UINT64, DType
 from fusec.errors.checks import CannotCheck
-from fusec.ir.expr import Apply, Expr, Pointer, apply, const
+from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type
 from fusec.ir.loops import (
     ArrayParam,
     Assign,
@@ -34,12 +34,16 @@ from fusec.ir.loops import (
 )
 from fusec.ir.walk import Body, expressions, map_expressions, operands, rebuild, rewriter, statements, with_body
 from fusec.passes.uniform import uniformity
+from fusec.passes.wraps import Loss, bits_of, losses, replay
 from fusec.records import dataclass, field, replace
 
 FAULT = "fusec_fault"
 ASSERT = "fusec_assert"
-WORDS = 5
-"""uint32 words of FAULT: the number of the site + 1, or 0; the index, low and high; the element's position too."""
+WORDS = 7
+"""uint32 words of FAULT: the number of the site + 1, or 0; then of 64 bits each, the low word first, the index or the
+first operand, the element's position, and the second operand."""
+
+REPLAYS = 256  # calls of functions that are looked through for integers that wrap
 
 ENDED = "fusec_ended"
 
@@ -49,49 +53,79 @@ GOES_ON = apply("logical_not", Local(ENDED, BOOL))
 
 @dataclass(frozen=True)
 class Site:
-    """A place where something may be violated. array: "" for an assertion; limit: elements of a local array, else 0."""
+    """A place where something may be violated.
+
+    array: "" for an assertion and for a tuple or an array of constants. limit: elements of these and of a local array.
+    op, given, dtype: of an operation that loses its value: see `wraps.Loss`, the dtypes of its operands and its own.
+    """
 
     line: int
     array: str = ""
     axis: int = 0
     axes: int = 1
     limit: int = 0
+    op: str = ""
+    given: tuple[DType, ...] = ()
+    dtype: DType = BOOL
 
 
 @dataclass(frozen=True)
 class _Access:
-    """An index that must be at least 0 and below a limit, if the condition holds."""
+    """An index that must be at least `least` and below a limit, if the condition holds."""
 
     condition: Expr
     index: Expr
     limit: Expr
     site: Site
+    least: Expr = ZERO
 
 
-def check_bounds(program: Program) -> tuple[Program, tuple[Site, ...]]:
+@dataclass(frozen=True)
+class _Lossy:
+    """An operation that loses its value if the condition holds and its own."""
+
+    condition: Expr
+    loss: Loss
+    line: int
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A call of a function, if the condition holds."""
+
+    condition: Expr
+    call: Call
+    line: int
+
+
+def check_bounds(program: Program, kinds: str = "bounds") -> tuple[Program, tuple[Site, ...]]:
     """The program with its checks and one more array, FAULT, and the sites that this refers to.
 
+    kinds: what is looked for, "bounds" or "wrap" or both with a comma between. Of bounds:
     Requires: the program as a front end made it; assertions are statements that call ASSERT. Ensures: no such call is
     left; arrays are indexed inside. In functions that the kernel calls, indices into local arrays are clamped, and
-    assertions are left out. Raises CannotCheck for pointers that are moved.
+    assertions are left out. Raises CannotCheck for pointers that are moved. Of wraps: an element that has one goes on;
+    functions are looked through where they are called, unless they change memory.
     """
-    axes = {param.name: param.ndim for param in program.arrays}
-    checks = (_BlockChecks if program.block else _Checks)(program, axes)
+    checks = (_BlockChecks if program.block else _Checks)(program, frozenset(kinds.split(",")))
     body = checks.whole()
-    functions = tuple(with_body(each, _clamped(each.body, program, each.name)) for each in program.functions)
+    functions = program.functions
+    if "bounds" in checks.kinds:
+        functions = tuple(with_body(each, _clamped(each.body, program, each.name)) for each in functions)
     params = (*program.params, ArrayParam(FAULT, UINT32, raw=True, written=True, ndim=1))
     return replace(program, params=params, body=body, functions=functions), tuple(checks.sites)
 
 
 @dataclass
 class _Checks:
-    """The kernel's own body on its way. sites: those so far, numbered in order."""
+    """The kernel's own body on its way. sites: those so far, numbered in order. line: of a call that is replayed."""
 
     program: Program
-    axes: dict[str, int]
+    kinds: frozenset[str]
     sites: list[Site] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)
     count: int = 0
+    line: int = 0
 
     def whole(self) -> Body:
         """The kernel's body."""
@@ -153,15 +187,39 @@ class _Checks:
         return f"fusec_{what}_{self.count}"
 
     def _checks(self, stmt: Stmt, roots: tuple[Expr, ...]) -> list[Stmt]:
-        """The checks for all accesses below some expressions, in the order in which they happen."""
-        found: dict[_Access, None] = {}
+        """The checks for all that expressions do, in the order in which they happen, each once."""
+        found: dict[_Access | _Lossy | _Called, None] = {}
+        self.seen: set[tuple[Expr, Expr]] = set()
         for root in roots:
-            for access in self._accesses(root, TRUE, stmt.line):
+            for access in self._accesses(root, TRUE, stmt.line or self.line):
                 found[access] = None
-        return [self.report(_violated(each), each.index, each.site) for each in found]
+        return [each for access in found for each in self._check(access)]
 
-    def _accesses(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
-        """What an expression accesses, operands first; condition: under which it is evaluated."""
+    def _check(self, access: _Access | _Lossy | _Called) -> list[Stmt]:
+        match access:
+            case _Access():
+                return [self.report(_violated(access), access.index, access.site)]
+            case _Lossy(condition, Loss(op, violated, values, dtype), line):
+                site = Site(line, op=op, given=tuple(map(scalar_type, values)), dtype=dtype)
+                return [self.note(_both(condition, violated), tuple(map(bits_of, values)), site)]
+            case _Called(condition, Call(name, args), line):
+                return self._replayed(condition, name, args, line)
+
+    def _replayed(self, condition: Expr, name: str, args: tuple[Expr, ...], line: int) -> list[Stmt]:
+        """What a function does, for its checks."""
+        (function,) = (each for each in self.program.functions if each.name == name)
+        self.count += 1
+        outer, self.line = self.line, line
+        body = replay(function, args, f"_fusec{self.count}") if self.count < REPLAYS else ()
+        checked = self.block(body) if body else ()
+        self.line = outer
+        return [If(condition, checked, line=line)] if checked else []
+
+    def _accesses(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access | _Lossy | _Called]:
+        """What an expression does, operands first; condition: under which it is evaluated."""
+        if (expr, condition) in self.seen:
+            return
+        self.seen.add((expr, condition))
         match expr:
             case Apply("where", (test, then, orelse)):
                 yield from self._accesses(test, condition, line)
@@ -174,7 +232,13 @@ class _Checks:
             case _:
                 for child in expr.children:
                     yield from self._accesses(child, condition, line)
-        yield from self._own(expr, condition, line)
+        if "bounds" in self.kinds:
+            yield from self._own(expr, condition, line)
+        if "wrap" in self.kinds:
+            for loss in losses(expr):
+                yield _Lossy(condition, loss, line)
+            if isinstance(expr, Call) and expr.function != ASSERT:
+                yield _Called(condition, expr, line)
 
     def _own(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
         match expr:
@@ -190,13 +254,21 @@ class _Checks:
                 yield _Access(condition, distance, length, Site(line, name, 0, 1, self.lengths[name]))
             case Offset():
                 raise _refusal(self.program)
+            case Apply("position", (index, Const() as length)):
+                items = int(length.value)
+                yield _Access(condition, index, length, Site(line, limit=items), const(-items, INT64))
 
     def report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
         """Note a violation, if it is the first of all, and end the element's work."""
+        return self.note(violated, (apply("bitcast", index, target=UINT64),), site, self.ending(site.line))
+
+    def note(self, violated: Expr, values: tuple[Expr, ...], site: Site, *ending: Stmt) -> Stmt:
+        """Note a violation with up to two numbers as 64 bits, if it is the first of all. ending: what follows."""
         number, line = len(self.sites) + 1, site.line
         self.sites.append(site)
         old = self._name("old")
-        words = [*_halves(index), *_halves(self.position())]
+        place = apply("bitcast", self.position(), target=UINT64)
+        words = [word for each in (values[0], place, *values[1:]) for word in _halves(each)]
         note = tuple(Store(_word(at), word, line=line) for at, word in enumerate(words, 1))
         return If(
             violated,
@@ -204,7 +276,7 @@ class _Checks:
                 Declare(old, UINT32, line=line),
                 Atomic("compare_exchange", _word(0), (const(0, UINT32), const(number, UINT32)), old, line=line),
                 If(apply("equal", Local(old, UINT32), const(0, UINT32)), note, line=line),
-                self.ending(line),
+                *ending,
             ),
             line=line,
         )
@@ -241,24 +313,30 @@ class _BlockChecks(_Checks):
 
     def held(self, stmt: If | While, checks: list[Stmt]) -> Expr:
         """Where threads part anyway, those that have ended do not enter, and leave."""
-        return _both(GOES_ON, stmt.condition) if checks or id(stmt) in self.known.loops else stmt.condition
+        return _both(GOES_ON, stmt.condition) if _may_end(checks) or id(stmt) in self.known.loops else stmt.condition
 
     def simple(self, stmt: Stmt, checks: list[Stmt]) -> list[Stmt]:
         """A statement; one that touches memory is for threads that have not ended."""
-        if not checks:
-            return [stmt]
+        if not _may_end(checks):
+            return [*checks, stmt]
         if isinstance(stmt, Declare) and stmt.value is not None:
             self.moved.append(Declare(stmt.name, stmt.type, line=stmt.line))
             stmt = Assign(stmt.name, stmt.value, line=stmt.line)
         return [*checks, If(GOES_ON, (stmt,), line=stmt.line)]
 
-    def report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
-        """Note a violation of a thread that has had none."""
-        return super().report(_both(GOES_ON, violated), index, site)
+    def note(self, violated: Expr, values: tuple[Expr, ...], site: Site, *ending: Stmt) -> Stmt:
+        """Note a violation of a thread that has had none that ended it."""
+        return super().note(_both(GOES_ON, violated), values, site, *ending)
+
+
+def _may_end(checks: list[Stmt]) -> bool:
+    """Whether threads may end at these checks."""
+    return any(isinstance(each, Assign) and each.name == ENDED for each in statements(checks))
 
 
 def _violated(access: _Access) -> Expr:
-    outside = apply("logical_or", apply("less", access.index, ZERO), apply("greater_equal", access.index, access.limit))
+    before, after = apply("less", access.index, access.least), apply("greater_equal", access.index, access.limit)
+    outside = apply("logical_or", before, after)
     return _both(access.condition, outside)
 
 
@@ -270,8 +348,7 @@ def _word(at: int) -> Expr:
     return At(FAULT, (const(at, INT64),), Pointer(UINT32, "global"))
 
 
-def _halves(value: Expr) -> tuple[Expr, Expr]:
-    bits = apply("bitcast", value, target=UINT64)
+def _halves(bits: Expr) -> tuple[Expr, Expr]:
     high = apply("right_shift", bits, const(32, UINT64))
     return apply("convert", bits, target=UINT32), apply("convert", high, target=UINT32)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from fusec.dtypes import DType
 from fusec.ir.expr import Expr
-from fusec.ir.loops import Declare, Function, Program, Stmt
+from fusec.ir.loops import Declare, Function, Program, ScalarParam, Stmt
 from fusec.ir.reductions import (
     Accumulator,
     Reduction,
@@ -16,6 +17,7 @@ from fusec.ir.reductions import (
     split_kept,
     stage_program,
     then_program,
+    visible,
     whole_of,
 )
 from fusec.records import replace
@@ -46,8 +48,16 @@ def run_on_reduction(reduction: Reduction, run: Callable[[Program], Program]) ->
             total = _over(total, kept[len(declared(stage.then)) :])
     for accumulator in reduction.accumulators:
         changed(combine_program(reduction, accumulator))
-    finish, _ = changed(finish_program(reduction))
-    return replace(reduction, stages=tuple(stages), total=total, finish=finish, functions=tuple(functions.values()))
+    after = replace(reduction, stages=tuple(stages), total=total)
+    finish, _ = changed(_beside(finish_program(reduction), visible(after, len(stages))))
+    return replace(after, finish=finish, functions=tuple(functions.values()))
+
+
+def _beside(program: Program, others: Sequence[tuple[str, DType]]) -> Program:
+    """The program with parameters of these names too, so that no pass gives a name that stands in the same scope."""
+    known = {param.name for param in program.params}
+    more = tuple(ScalarParam(name, dtype) for name, dtype in others if name not in known)
+    return replace(program, params=(*program.params, *more))
 
 
 def _over(accumulator: Accumulator, values: tuple[Expr, ...]) -> Accumulator:

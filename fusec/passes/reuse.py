@@ -85,10 +85,10 @@ class _Reuser:
         """Note first computations and repetitions; `above`: values certain to be there, with their statements."""
         known = dict(above)
         for stmt in body:
-            for root in operands(stmt):
+            for root in values_of(stmt):
                 self.match(root, known, number)
             if not isinstance(stmt, While):  # its condition runs every round, so nothing can stand before it for all
-                for root in operands(stmt):
+                for root in values_of(stmt):
                     self.register(root, known, number)
             number += 1
             for nested in blocks(stmt):
@@ -151,10 +151,11 @@ class _Reuser:
         """The statements over names, and the number of the statement after them."""
         result: list[Stmt] = []
         for stmt in body:
-            roots = operands(stmt)
             before: list[Stmt] = []
             own = self.own_name(stmt, number)
-            new = tuple(self.value(root, number, before, stmt.line, root is own) for root in roots)
+            new = tuple(self.value(root, number, before, stmt.line, root is own) for root in values_of(stmt))
+            if isinstance(stmt, CallStatement):
+                new = (stmt.call if new == stmt.call.children else stmt.call.rebuild(new),)
             if own is not None and isinstance(stmt, Declare):
                 self.names[own] = Local(stmt.name, stmt.type)
             number += 1
@@ -196,6 +197,11 @@ class _Reuser:
             if name not in self.taken:
                 self.taken.add(name)
                 return name
+
+
+def values_of(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions whose values names can stand for: of a call for its effect, the arguments alone."""
+    return stmt.call.children if isinstance(stmt, CallStatement) else operands(stmt)
 
 
 def changed_by(stmt: Stmt) -> tuple[str, ...]:

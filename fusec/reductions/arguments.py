@@ -26,10 +26,12 @@ from fusec.errors.reductions import (
     WhereTooLarge,
     WhereWithoutInitial,
 )
-from fusec.operands import Array, host_array, is_number
+from fusec.operands import Array, host_array, is_lent, is_number
+from fusec.operands import dtype_of as row_of
 from fusec.reductions import choosing
 from fusec.reductions.binding import UFUNCS, Axis, plain_axis
-from fusec.reductions.kernels import Reducing, outputs_of
+from fusec.reductions.dates import Dated
+from fusec.reductions.kernels import Reducing, outputs_of, scalars_of
 from fusec.scalars import encode
 from fusec.signature import join
 
@@ -41,14 +43,16 @@ SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
 
 
 def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
-    """The argument as a kernel takes it, and as an array to look at; numbers and lists become arrays.
+    """The argument as a kernel takes it, and as an array to look at; numbers become arrays, and what must be converted.
 
     Of an array on a device the second has dtype and shape alone.
     """
-    if isinstance(x, np.ndarray):
+    if type(x) is np.ndarray and x.dtype.isnative:
         return x, x
-    if is_number(x) or isinstance(x, (list, tuple)):
-        made = np.asarray(x)
+    if isinstance(x, (np.ndarray, list, tuple)) or is_number(x):
+        made = np.asarray(x) if is_number(x) else host_array(x, param, name)
+        if made.dtype.kind in "SUV":
+            row_of(made, param, name)  # refuses NumPy's scalars that are no numbers
         return made, made
     with forking.lock:
         from fusec.runtime import cuda
@@ -58,7 +62,8 @@ def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
         found = cuda.describe(x)
         seen = found.dtype, found.shape
     if seen is None:
-        return x, host_array(x, param, name)
+        made = host_array(x, param, name)
+        return (x if is_lent(x) else made), made
     return x, _standing_for(*seen)
 
 
@@ -95,11 +100,11 @@ def _masked(where: object, array: Array, name: str) -> tuple[object, ...]:
     return (given,)
 
 
-def _numbers(kernel: Reducing, array: Array, keyword: str, value: object) -> tuple[object, ...]:
+def _numbers(kernel: Reducing | Dated, array: Array, keyword: str, value: object) -> tuple[object, ...]:
     """The number as an argument, none if there is none; refused if it does not fit, where no kernel would look."""
     if value is None:
         return ()
-    if not array.size:
+    if not array.size and not isinstance(kernel, Dated):
         (dtype,) = (param.dtype for param in kernel.in_params if param.name == keyword)
         assert dtype is not None, "formulas know the types of their numbers"
         encode(value, dtype, keyword, kernel.name)
@@ -121,7 +126,7 @@ def _number(value: Given, name: str, keyword: str, *, needed: bool = False) -> G
 def corrected(name: str, correction: float, ddof: float | None, unknown: Mapping[str, object]) -> float:
     """What the number of elements is reduced by, under either name. Raises CorrectionTwice, and UnknownKeyword."""
     for keyword in unknown:
-        takes = "a call takes axis=, dtype=, out=, correction=, ddof=, keepdims= and where="
+        takes = "a call takes axis=, dtype=, out=, correction=, ddof=, keepdims=, mean= and where="
         raise UnknownKeyword(name, keyword, takes).at()
     if ddof is None:
         return correction
@@ -140,8 +145,10 @@ def plain_keepdims(keepdims: object, name: str) -> bool:
         raise KeepdimsNotBool(name, repr(keepdims)).at() from reason
 
 
-def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
-    """The output, or a tuple of several. Raises WrongNumberOfOutputs."""
+def run(
+    kernel: Reducing | Dated, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, *, scalars: bool = True
+) -> object:
+    """The output, or a tuple of several; new ones without axes as `scalars` of NumPy. Raises WrongNumberOfOutputs."""
     if out is not None:
         count = len(out) if isinstance(out, (tuple, list)) else 1
         if count != kernel.nout:
@@ -151,10 +158,11 @@ def run(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, kee
     if axis is not None and type(axis) is not int:
         axis = plain_axis(axis)
     quick = kernel.quick.get((axis, keepdims, out is not None))
-    if quick is not None:
-        return quick(*args, *outputs_of(out))
-    found = kernel.reduce(args, out, axis, keepdims, True)
-    return found[0] if kernel.nout == 1 else found
+    found: Any = quick(*args, *outputs_of(out)) if quick is not None else kernel.reduce(args, out, axis, keepdims, True)
+    if found.__class__ is tuple:
+        found = found if kernel.nout > 1 else found[0]
+        return scalars_of(found) if scalars and out is None else found
+    return found[()] if scalars and found.__class__ is np.ndarray and not found.ndim and out is None else found
 
 
 def total(
@@ -251,15 +259,26 @@ def moments(
     correction: float | None,
     *,
     skips_nan: bool = False,
+    mean: object = None,
 ) -> object:
-    """Means and variances."""
+    """Means and variances. mean: known from before."""
     name = ("nan" if skips_nan else "") + "_".join(outputs)
     given, array = array_of(x, name)
     mask = _masked(where, array, name)
     if outputs != ("mean",):
         correction = _number(correction, name, "correction", needed=True)
-    kernel = choosing.moments(outputs, array.dtype, named(dtype), dtype_of(out), masked=bool(mask), skips_nan=skips_nan)
-    return run(kernel, (given, *mask, *_numbers(kernel, array, "correction", correction)), out, axis, keepdims)
+    means: tuple[object, ...] = ()
+    about = None
+    if mean is not None:
+        if is_number(mean) and not isinstance(mean, np.generic):  # adapts to x, as Python's numbers do
+            mean = np.asarray(mean, np.result_type(array.dtype, mean, 0.0))  # type: ignore[arg-type]
+        known, seen = array_of(mean, name, "mean")
+        means, about = (known,), seen.dtype
+    kernel = choosing.moments(
+        outputs, array.dtype, named(dtype), dtype_of(out), about=about, masked=bool(mask), skips_nan=skips_nan
+    )
+    numbers = _numbers(kernel, array, "correction", correction)
+    return run(kernel, (given, *means, *mask, *numbers), out, axis, keepdims)
 
 
 def place(name: str, x: object, axis: Axis, out: object, keepdims: bool, *, skips_nan: bool) -> object:
@@ -276,7 +295,7 @@ def place(name: str, x: object, axis: Axis, out: object, keepdims: bool, *, skip
         raise NoPosition(asked, array.shape).at()
     kernel = choosing.place(name, array.dtype, dtype_of(out), short=extent < SHORT_INDEX, skips_nan=skips_nan)
     found = run(kernel, (given,), out, one, keepdims)
-    if skips_nan and isinstance(found, np.ndarray) and (found < 0).any():
+    if skips_nan and isinstance(found, (np.ndarray, np.generic)) and np.less(found, 0).any():
         raise OnlyNan(asked).at()
     return found
 

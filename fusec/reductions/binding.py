@@ -94,7 +94,8 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     for param, each, wanted in zip(kernel.out_params, outputs, shapes, strict=False):
         if each.shape != wanted:
             raise OutShapeMismatch(kernel.name, param.name, each.shape, wanted).at()
-    ndims = tuple((param.name, len(given.inputs[param.name].shape)) for param in kernel.in_params if param.raw)
+    addressed = [param.name for param in kernel.in_params if param.raw and param.name in given.inputs]
+    ndims = tuple((name, len(given.inputs[name].shape)) for name in addressed)
     uses, masked = kernel.uses_index, given.mask is not None
     request = Request(
         pipeline.types_with_mask(types, masked), given.numbers,
@@ -148,13 +149,12 @@ def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
 
 
 def _index(axis: object, whole: object) -> int:
-    try:
-        found = operator.index(axis)  # type: ignore[arg-type]
-    except TypeError as reason:
-        raise AxisNotInteger(repr(whole)).at() from reason
     if isinstance(axis, (bool, np.bool_)):
         raise AxisNotInteger(repr(whole)).at()
-    return found
+    try:
+        return operator.index(axis)  # type: ignore[arg-type]
+    except TypeError as reason:
+        raise AxisNotInteger(repr(whole)).at() from reason
 
 
 def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:

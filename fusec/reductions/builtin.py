@@ -1,7 +1,7 @@
 """The reductions that are built in, named and called as NumPy's and the Array API's.
 
 Sums and products of small integers and bools accumulate in int64 or uint64 and wrap; float16 and bfloat16 accumulate in
-float32 and are rounded once. Results are arrays, also those without axes. A nan among the elements is the result, but
+float32 and are rounded once. Results without axes are NumPy scalars. A nan among the elements is the result, but
 of functions named nan...; these give nan where no number is left.
 """
 
@@ -234,13 +234,19 @@ def argmax(x: object, axis: int | None = None, out: object = None, *, keepdims: 
 
 @briefly
 def nanargmin(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
-    """The place of the least number, int64; raises OnlyNan (a ValueError) where there is none."""
+    """The place of the least number, int64; raises OnlyNan (a ValueError) where there is none.
+
+    On a device, where no call waits for its result, the place is -1 instead.
+    """
     return arguments.place("argmin", x, axis, out, keepdims, skips_nan=True)
 
 
 @briefly
 def nanargmax(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
-    """The place of the greatest number, int64; raises OnlyNan (a ValueError) where there is none."""
+    """The place of the greatest number, int64; raises OnlyNan (a ValueError) where there is none.
+
+    On a device, where no call waits for its result, the place is -1 instead.
+    """
     return arguments.place("argmax", x, axis, out, keepdims, skips_nan=True)
 
 
@@ -286,14 +292,15 @@ def var(
     keepdims: bool = False,
     where: object = True,
     ddof: float | None = None,
+    mean: object = None,
     **unknown: object,
 ) -> object:
     """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.
 
-    ddof: NumPy's older name of `correction`.
+    ddof: NumPy's older name of `correction`. mean: the means, known from before, which broadcast against x.
     """
     correction = arguments.corrected("var", correction, ddof, unknown)
-    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction)
+    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
 
 
 @briefly
@@ -307,11 +314,12 @@ def std(
     keepdims: bool = False,
     where: object = True,
     ddof: float | None = None,
+    mean: object = None,
     **unknown: object,
 ) -> object:
     """The standard deviation, the root of `var`."""
     correction = arguments.corrected("std", correction, ddof, unknown)
-    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction)
+    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
 
 
 @briefly
@@ -325,11 +333,12 @@ def nanvar(
     keepdims: bool = False,
     where: object = True,
     ddof: float | None = None,
+    mean: object = None,
     **unknown: object,
 ) -> object:
     """The variance of elements that are not nan."""
     correction = arguments.corrected("nanvar", correction, ddof, unknown)
-    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, skips_nan=True)
+    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
 
 
 @briefly
@@ -343,11 +352,12 @@ def nanstd(
     keepdims: bool = False,
     where: object = True,
     ddof: float | None = None,
+    mean: object = None,
     **unknown: object,
 ) -> object:
     """The standard deviation of elements that are not nan."""
     correction = arguments.corrected("nanstd", correction, ddof, unknown)
-    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, skips_nan=True)
+    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
 
 
 @briefly

@@ -9,25 +9,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusec import forking, layouts
-from fusec.errors.arguments import (
-    OutputIsNotAnArray,
-    OutputIsReadOnly,
-    OutputOverlapsItself,
-    OutputsOverlap,
-    OutputTooLarge,
-)
+from fusec.errors.arguments import OutputOverlapsItself, OutputsOverlap, OutputTooLarge
 from fusec.errors.reductions import WhereNotBool
 from fusec.forking import forks_wait
 from fusec.ir.loops import ScalarParam
 from fusec.layouts import Shape, View
 from fusec.modes import usual
-from fusec.operands import Array, dtype_of, host_array, is_number, may_overlap, shares_memory, view_of, wrapper_of
+from fusec.operands import (
+    Array,
+    dtype_of,
+    host_array,
+    is_number,
+    may_overlap,
+    output_array,
+    shares_memory,
+    view_of,
+    without_memory,
+    wrapper_of,
+)
 from fusec.records import dataclass, replace
 from fusec.reductions import pipeline
 from fusec.reductions.binding import Axis, Bound, Given, asks_for_positions, bind, plain_axis
 from fusec.reductions.pipeline import MASK
 from fusec.reductions.plans import Arguments, Phase, arrange
-from fusec.signature import Parameter
 
 if TYPE_CHECKING:
     from fusec.reductions.kernels import Reducing
@@ -67,6 +71,12 @@ class Call:
     mask: Array | None
     axis: Axis
     keepdims: bool
+
+    def without_memory(self) -> Call:
+        """What may be remembered of it: how its arrays lie, but not the arrays."""
+        inputs = {name: without_memory(each) for name, each in self.inputs.items()}
+        outputs = None if self.outputs is None else list(map(without_memory, self.outputs))
+        return replace(self, inputs=inputs, outputs=outputs)
 
     @property
     def key(self) -> object:
@@ -135,26 +145,17 @@ def read(kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, ke
     given: Sequence[object] | None = args[kernel.nin :] or None
     if out is not None:
         given = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    outputs = None if given is None else [_output(kernel, *pair) for pair in zip(kernel.out_params, given, strict=True)]
-    if outputs is not None:
+    outputs = None
+    if given is not None:
+        named = zip(kernel.out_params, given, strict=True)
+        outputs = [output_array(each, param.name, kernel.name) for param, each in named]
         _check_outputs(kernel, outputs)
     mask = None
     if where is not True and where is not None:
-        mask = host_array(
-            np.asarray(where) if isinstance(where, (bool, np.bool_, list)) else where, "where", kernel.name
-        )
+        mask = np.asarray(where) if is_number(where) else host_array(where, "where", kernel.name)
         if mask.dtype != np.bool_:
             raise WhereNotBool(kernel.name, str(mask.dtype)).at()
     return Call(inputs, values, outputs, mask, plain_axis(axis), bool(keepdims))
-
-
-def _output(kernel: Reducing, param: Parameter, given: object) -> Array:
-    if given is None or is_number(given):
-        raise OutputIsNotAnArray(kernel.name, param.name, repr(given)).at()
-    found = host_array(given, param.name, kernel.name)
-    if not found.flags.writeable:
-        raise OutputIsReadOnly(kernel.name, param.name).at()
-    return found
 
 
 def _check_outputs(kernel: Reducing, outputs: Sequence[Array]) -> None:

@@ -13,6 +13,7 @@ from fusec.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compu
 from fusec.errors.arguments import UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.operands import cure_for
+from fusec.reductions.dates import Dated, is_dated
 from fusec.reductions.formulas import Formula, signature_of
 from fusec.reductions.kernels import Reducing
 
@@ -28,8 +29,10 @@ CACHE = 1024  # kernels that are remembered
 @lru_cache(CACHE)
 def total(
     name: str, rule: str, given: Given, dtype: Asked, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
-) -> Reducing:
+) -> Reducing | Dated:
     """A sum or product."""
+    if is_dated(given) and dtype is None:
+        return Dated(name, given, masked=masked, starts=starts)
     row = row_of(given, name)
     default = WIDE.get(row.kind, row)
     result = asked(name, default, dtype, out)
@@ -53,16 +56,22 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> R
 
 
 @lru_cache(CACHE)
-def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing:
+def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing | Dated:
     """Whether any or all elements are not zero, or how many."""
+    if is_dated(given):
+        return Dated(name, given, masked=masked)
     kind = INT64 if name == "count_nonzero" else BOOL
     result = asked(name, kind, None, out)
     return _kernel(Formula(name, name, (row_of(given, name),), kind, (("z", result),), (), masked))
 
 
 @lru_cache(CACHE)
-def extreme(name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool) -> Reducing:
+def extreme(
+    name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
+) -> Reducing | Dated:
     """The least or greatest element, both, or their distance."""
+    if is_dated(given):
+        return Dated(name, given, masked=masked, starts=starts)
     row = ordered(given, name)
     if rule == "ptp" and row == BOOL:
         raise NotReducible("ptp", "bool", "truths are not subtracted; compare any() with all()").at()
@@ -74,8 +83,10 @@ def extreme(name: str, rule: str, given: Given, out: Asked, *, starts: bool, mas
 
 
 @lru_cache(CACHE)
-def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> Reducing:
+def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> Reducing | Dated:
     """The place of an extreme element. short: int32 holds all places."""
+    if is_dated(given):
+        return Dated(f"nan{name}" if skips_nan else name, given)
     row = ordered(given, f"nan{name}" if skips_nan else name)
     held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
     outputs = (("z", _place_held(out)),)
@@ -84,17 +95,29 @@ def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan:
 
 @lru_cache(CACHE)
 def moments(
-    outputs: tuple[str, ...], given: Given, dtype: Asked, out: Asked, *, masked: bool, skips_nan: bool
-) -> Reducing:
-    """Means and variances."""
+    outputs: tuple[str, ...],
+    given: Given,
+    dtype: Asked,
+    out: Asked,
+    *,
+    masked: bool,
+    skips_nan: bool,
+    about: Asked = None,
+) -> Reducing | Dated:
+    """Means and variances; about: the dtype of the means, if they are known."""
     name = ("nan" if skips_nan else "") + "_".join(outputs)
-    row = row_of(given, name)
+    if is_dated(given) and dtype is None and about is None:
+        return Dated(name, given, masked=masked)
+    row, known = row_of(given, name), () if about is None else (row_of(about, name, "mean"),)
     default = row if row.kind in ("float", "complex") else FLOAT64
+    for each in known:
+        default = dtypes.promote(default, each) or default
     result = _floating(name, asked(name, default, dtype, out))
     held = compute_type(default if dtype is None else result)
     stored = tuple((each, result if each == "mean" else real_type(result)) for each in outputs)
     rule, numbers = ("mean", ()) if outputs == ("mean",) else ("spread", (("correction", real_type(held)),))
-    return _kernel(Formula(name, rule, (row,), held, stored, numbers, masked, skips_nan))
+    rule = "about" if known else rule
+    return _kernel(Formula(name, rule, (row, *known), held, stored, numbers, masked, skips_nan))
 
 
 @lru_cache(CACHE)

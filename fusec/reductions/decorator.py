@@ -9,8 +9,10 @@ from typing import Any, overload
 import numpy as np
 
 from fusec import captures
+from fusec.array_functions import check_name
 from fusec.captures import FileFunction, Origin, Text
-from fusec.decorators import origin_of
+from fusec.checked import Bounds, Checks, wanted
+from fusec.decorators import given_names, origin_of
 from fusec.diagnostics import did_you_mean
 from fusec.errors.python import BadReduction
 from fusec.frontends.python.accumulator import identity_of
@@ -42,6 +44,8 @@ def reduction(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Reduction: ...
 @overload
 def reduction(
@@ -53,6 +57,8 @@ def reduction(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Reduction: ...
 @overload
 def reduction(
@@ -63,6 +69,8 @@ def reduction(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Callable[[Any], Reduction]: ...
 
 
@@ -78,6 +86,8 @@ def reduction(
     name: str = "",
     fp: Fp = "strict",
     names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
 ) -> Reduction | Callable[[Any], Reduction]:
     """Make a reduction of functions of scalars; a decorator, bare or with options, or a function of keywords.
 
@@ -87,15 +97,18 @@ def reduction(
     associative and commutative; the first has the earlier elements. finish: from the total, and their `count`, to the
     result or a tuple of them. identity: what a total of no elements is, a number or a tuple of as many as are combined.
     name: shown in messages and used as entry point. fp: "strict", "contract" or "fast". names: what free names of a
-    text stand for.
+    text stand for. bounds: "check" makes calls look for indices outside of arrays and tables
+    in the map, and for assertions that do not hold there.
     Functions may be lambdas, decorated by fusec, known as np.maximum is, or texts. Sources are read and never run.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
     """
 
     @briefly
     def decorate(given: object) -> Reduction:
+        check_name(name)
         roles, start = roles_of(given, {"map": map, "combine": combine, "finish": finish}, names)
         made = made_of(roles, identity if identity is not None else start, name or _name(given), fp, names)
+        made.checks = wanted(bounds, check)
         if not isinstance(given, str) and given is not None:
             made.__module__, made.__doc__ = getattr(given, "__module__", ""), getattr(given, "__doc__", None)
             made.__qualname__ = getattr(given, "__qualname__", made.__name__)
@@ -166,7 +179,7 @@ def _check_class(given: type) -> None:
 
 def _of_text(text: str, names: Mapping[str, object] | None) -> dict[str, Text]:
     """The functions of a text by role: what is called combine, else the last, combines."""
-    whole = Text(text, dict(names or {}))
+    whole = Text(text, given_names(names))
     defined = [each.name for each in whole.functions]
     if "combine" not in defined:
         return {"combine": whole}

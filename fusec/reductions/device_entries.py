@@ -14,6 +14,7 @@ from fusec.device_entries import Encoder, Pair
 from fusec.device_plans import encoder_of, pairs_of
 from fusec.dtypes import DType
 from fusec.layouts import Shape
+from fusec.recent import Recent
 from fusec.records import dataclass
 from fusec.reductions.device_steps import Step, Steps, view_of
 from fusec.runtime import cuda
@@ -131,7 +132,7 @@ class Repeated:
     def __init__(self, following: Callee) -> None:
         self.following = following
         self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: dict[object, Ready] = {}
+        self._ready: Recent[object, Ready] = Recent(MAX_READY)
 
     def __call__(self, *args: object) -> object:
         """Run, or go on."""
@@ -141,7 +142,7 @@ class Repeated:
                 value, mark = self._readers[type(arg)](arg)
                 values.append(value)
                 marks.append(mark)
-            return self._ready[tuple(marks)].run(args, values)
+            return self._ready.get(tuple(marks)).run(args, values)  # type: ignore[union-attr]
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             return self.following(*args)
 
@@ -149,8 +150,6 @@ class Repeated:
         """Remember a kind of call by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         self._readers |= {**numbers, source.kind: source.read}
-        if len(self._ready) >= MAX_READY:
-            self._ready.clear()
         self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusec import layouts
+from fusec import debug, layouts
 from fusec.layouts import Shape
 from fusec.operands import view_of
 from fusec.reductions import sequences
@@ -26,7 +26,7 @@ Callee = Callable[..., object]
 
 BYTES = np.dtype(np.uint8)
 SMALL = 1 << 14  # bytes up to which a cleared array of Python is quicker than one of NumPy's
-MAX_ENTRIES = 8  # one behind the other for a choice of axes, each a few ns for calls that are none of them
+TOO_MUCH_BETWEEN = "too much lies between its kernels"
 
 
 def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> Callee:
@@ -37,7 +37,9 @@ def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> C
     from fusec.runtime.cpu import fastcall
 
     bound = plan.bound
-    if not plan.steps or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
+    reason = objection(plan, call)
+    if reason:
+        debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return following
     given = call.outputs is not None
     if len(plan.steps) == 1:
@@ -47,28 +49,24 @@ def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> C
     else:
         joined = sequences.join(kernel, plan)
         if joined is None:
+            debug.show(2, f"{kernel.name} has no native entry: {TOO_MUCH_BETWEEN}")
             return following
         offsets, (executable, arguments), positions = {}, joined, 1
     places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
-    if given and _may_be_one(kernel, plan, places):
-        return following
     orders = {} if given else {param.name: tuple(range(len(bound.shapes[0]))) for param in kernel.out_params}
     known = fastcall.Known(arguments.template, positions, bound.shapes[0], places, orders)
-    return fastcall.make(executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given)
-
-
-def _may_be_one(kernel: Reducing, plan: Plan, places: Sequence[Place | None]) -> bool:
-    """Whether an output could be the memory of an input where that is not allowed; entries take such calls."""
-    spans = {
-        param.name: (plan.bound.types[param.name].nbytes, place.high - place.low)
-        for param, place in zip(kernel.params, places, strict=True)
-        if place is not None
-    }
-    return any(
-        spans[output.name] == spans.get(each.name) and (output.name, each.name) not in kernel.in_place
-        for output in kernel.out_params
-        for each in kernel.in_params
+    return fastcall.make(
+        executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given, zeroed=bound.read
     )
+
+
+def objection(plan: Plan, call: Call) -> str:
+    """Why calls like one with this plan cannot have a native entry; empty if they may."""
+    if not plan.steps:
+        return "no elements"
+    if call.mask is not None:
+        return "where= is a mask"
+    return "outputs have several shapes" if len(set(plan.bound.shapes)) != 1 else ""
 
 
 def _place(kernel: Reducing, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> Place | None:
@@ -97,10 +95,12 @@ def _shape(kernel: Reducing, plan: Plan, name: str) -> Shape:
 def _specs(kernel: Reducing, plan: Plan, call: Call) -> list[ArgSpec]:
     from fusec.runtime.cpu.fastcall import ArgSpec
 
+    groups = {name: output for output, name in kernel.in_place}
+    groups |= {output: output for output, _ in kernel.in_place}
     return [
         ArgSpec(
             param.name, plan.bound.types[param.name], param in kernel.out_params, param.name in call.values,
-            converts=kernel.converts,
+            converts=kernel.converts, takes=kernel.takes(param.name), group=groups.get(param.name, ""),
         )
         for param in kernel.params
     ]  # fmt: skip
@@ -165,7 +165,7 @@ def repeat_of(kernel: Reducing, plan: Plan, call: Call) -> tuple[Key, Repeat] | 
     bound = plan.bound
     if len(plan.steps) < 2 or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
         return None
-    if call.outputs is not None or any(type(each) not in (int, float) for each in call.values.values()):
+    if call.outputs is not None:
         return None
     args = [call.values.get(param.name, call.inputs.get(param.name)) for param in kernel.in_params]
     return key_of(call.axis, call.keepdims, args), Repeat(kernel, plan, call)

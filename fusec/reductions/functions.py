@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusec import captures, dtypes, forking, operands, pipeline, snapshots
-from fusec.array_functions import Form, dtype_named
+from fusec.array_functions import dtype_named
 from fusec.captures import Origin
+from fusec.checked import Checks
 from fusec.dtypes import DType
+from fusec.entries import Chain
 from fusec.errors.arguments import InvalidKernelName
 from fusec.errors.python import ArgumentMissing, BadReduction, CannotStore, UnexpectedArgument
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
 from fusec.generated import Fp
-from fusec.planned import briefly
+from fusec.operands import Form
+from fusec.planned import MAX_PLANS, briefly
+from fusec.recent import Recent
 from fusec.records import dataclass, replace
 from fusec.reductions.binding import Axis
-from fusec.reductions.kernels import Reducing, outputs_of
+from fusec.reductions.kernels import Reducing, outputs_of, scalars_of
 from fusec.reductions.roles import RESERVED, check, inputs_of
-from fusec.signature import Parameter, Signature
+from fusec.signature import Parameter, Signature, Takes
 
 if TYPE_CHECKING:
     from fusec.explain import Explanation
@@ -36,8 +40,10 @@ if TYPE_CHECKING:
     from fusec.reductions.entries import Repeat
     from fusec.reductions.pipeline import Request
 
-Short = tuple[dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, int], dict[object, "Repeat"]]
-"""Short ways for repeated calls: see `Reducing`, its quick, repeated, the count of entries, and several."""
+Short = tuple[
+    dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, Chain], Recent[object, "Repeat"]
+]
+"""Short ways for repeated calls: see `Reducing`, its quick, repeated, chains, and several."""
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
@@ -57,20 +63,32 @@ class PythonReduction(ReductionFunctions):
 class Variant(Reducing):
     """A reduction for arguments of certain dtypes, some of them numbers, others left to their defaults.
 
-    is_tuple: whether several results, or one, come as a tuple. native: calls of as many arguments by position may get a
-    native entry.
+    is_tuple: whether several results, or one, come as a tuple. forms: of all parameters. native: calls of as many
+    arguments by position may get a native entry.
     """
 
     converts = False
 
     def __init__(
-        self, owner: Reduction, definition: PythonReduction, signature: Signature, is_tuple: bool, native: bool
+        self,
+        owner: Reduction,
+        definition: PythonReduction,
+        signature: Signature,
+        is_tuple: bool,
+        forms: Mapping[str, Form],
     ) -> None:
         super().__init__(definition, signature, uses_index=owner.uses_index, fp=owner.fp)
-        self.owner, self.is_tuple, self.native = owner, is_tuple, native
-        if native:
-            short = owner.short.setdefault(self.nin, ({}, {}, {}, {}))
-            self.quick, self.repeated, self._entries, self._several = short
+        self.owner, self.is_tuple, self.forms, self.checks = owner, is_tuple, forms, owner.checks
+        types = {param.name: param.dtype for param in signature.inputs if param.dtype is not None}
+        self.native = _is_plain(forms, types) and (self.nout == 1) == (not is_tuple)
+        if self.native:
+            short = owner.short.setdefault(self.nin, ({}, {}, {}, Recent(MAX_PLANS)))
+            self.quick, self.repeated, self._chains, self._several = short
+
+    def takes(self, name: str) -> Takes:
+        """Numbers of the sort that made this variant."""
+        sort, _, kind = self.forms.get(name, "").partition(" ")
+        return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
 
     def _hasten(self, plan: Plan, call: Call) -> None:
         if self.native:
@@ -113,8 +131,9 @@ class Reduction:
         asked = {param.name for role in ("map", "finish") if role in self.trees for param in self.trees[role].params}
         self.uses_index = not asked.isdisjoint(("index", "indices"))
         self._declared: dict[str, DType | None] = {}
-        self._variants: dict[object, Variant] = {}
+        self._variants: Recent[object, Variant] = Recent(MAX_VARIANTS)
         self._last: Variant | None = None
+        self.checks: Checks = ""
         self.short: dict[int, Short] = {}  # by the number of arguments
         self.__name__ = self.__qualname__ = name
 
@@ -140,7 +159,7 @@ class Reduction:
             axis, keepdims, out = kwargs.get("axis"), kwargs.get("keepdims", False), kwargs.get("out")
             quick = short[0].get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
             if quick is not None:
-                return quick(*args) if out is None else quick(*args, *outputs_of(out))
+                return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
         return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
 
     @briefly
@@ -172,7 +191,8 @@ class Reduction:
         if out is not None:
             variant.check_counts(inputs, out)
         results = variant.reduce(inputs, out, axis, keepdims, where, stream)
-        return results if variant.is_tuple else results[0]
+        found = results if variant.is_tuple else results[0]
+        return scalars_of(found) if out is None else found
 
     def bound(
         self, args: tuple[object, ...], named: Mapping[str, object], out: object = None
@@ -209,8 +229,6 @@ class Reduction:
             return f"number {self._dtype(np.asarray(value), name)}", 0
         if isinstance(value, (bool, int, float, complex)):
             return f"Python {next(kind.__name__ for kind in (bool, int, float, complex) if isinstance(value, kind))}", 0
-        if isinstance(value, np.ndarray):
-            return f"array {self._dtype(value, name)}", value.ndim
         given = _looked_at(value, name, self.name)
         return f"array {self._dtype(given, name)}", given.ndim
 
@@ -226,11 +244,7 @@ class Reduction:
         known = self._variants.get(key)
         if known is not None:
             return known
-        made = self._made(forms, ndim, wanted)
-        with forking.lock:
-            if len(self._variants) >= MAX_VARIANTS:
-                self._variants.clear()
-            return self._variants.setdefault(key, made)
+        return self._variants.keep(key, self._made(forms, ndim, wanted))
 
     @forking.forks_wait
     def _made(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...]) -> Variant:
@@ -255,9 +269,8 @@ class Reduction:
         results += found.results[len(results) :]
         inputs = tuple(Parameter(name, types[name].name, types[name]) for name in self.params if name in types)
         outputs = tuple(Parameter(name, dtype.name, dtype) for name, dtype in zip(names, results, strict=True))
-        native = _is_plain(forms, types) and (len(results) == 1) == (not found.is_tuple)
         signature = Signature(self.name, inputs, outputs)
-        return Variant(self, replace(definition, outputs=tuple(names)), signature, found.is_tuple, native)
+        return Variant(self, replace(definition, outputs=tuple(names)), signature, found.is_tuple, forms)
 
     def _sorted(
         self, forms: Mapping[str, Form]
@@ -382,14 +395,15 @@ class Reduction:
         if out is not None:
             variant.check_counts(inputs, out)
         results = interpreted(variant, inputs, out, axis, keepdims, where)
-        return results if variant.is_tuple else results[0]
+        found = results if variant.is_tuple else results[0]
+        return scalars_of(found) if out is None else found
 
     def __repr__(self) -> str:
         return f"<fusec.reduction {self.name}({', '.join(self.params)})>"
 
     def __reduce__(self) -> tuple[object, ...]:
         state = (*self.captured(), self.identity, self.name, self.fp)
-        return _restore, (*state, self.__module__, self.__name__, self.__qualname__, self.__doc__)
+        return _restore, (*state, self.__module__, self.__name__, self.__qualname__, self.__doc__, self.checks)
 
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self
@@ -399,18 +413,15 @@ def _looked_at(value: object, name: str, kernel: str) -> operands.Array:
     """An array of any library, as one to look at: of one on a device, dtype and axes. Raises UnsupportedArgument."""
     from fusec.reductions.arguments import array_of
 
-    if isinstance(value, (list, tuple)):
-        operands.host_array(value, name, kernel)  # refuses them
-    return array_of(value, kernel)[1]
+    return array_of(value, kernel, name)[1]
 
 
 def _is_plain(forms: Mapping[str, Form], types: Mapping[str, DType]) -> bool:
-    """Whether the given arguments are the first ones, and numbers are Python's of the same sort as their dtypes."""
+    """Whether the given arguments are the first ones, and NumPy's scalars have the dtypes of their parameters."""
     sorts = [form.partition(" ")[0] for form in forms.values()]
     count = len([sort for sort in sorts if sort != "default"])
-    kinds = {"Python float": "float", "Python int": "signed"}
-    numbers = [types[name].kind == kinds.get(form) for name, form in forms.items() if form[:5] in ("Pytho", "numbe")]
-    return "default" not in sorts[:count] and all(numbers)
+    numbers = [(types[name].name, form.partition(" ")[2]) for name, form in forms.items() if form.startswith("number")]
+    return "default" not in sorts[:count] and all(dtype == kind for dtype, kind in numbers)
 
 
 def _restore(
@@ -423,9 +434,11 @@ def _restore(
     plain: str,
     qualname: str,
     doc: str | None,
+    checks: Checks = "",
 ) -> Reduction:
     """Rebuild a pickled reduction from its texts."""
     made = Reduction({}, {}, identity, name, fp, (functions, keys))
+    made.checks = checks
     made.__module__, made.__name__, made.__qualname__, made.__doc__ = module, plain, qualname, doc
     return made
 

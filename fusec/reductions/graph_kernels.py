@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from fusec import forking
+from fusec.containers import Door, adopted
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.errors.reductions import RowsTooLong
@@ -15,7 +16,7 @@ from fusec.explain import Explanation
 from fusec.generated import Fp
 from fusec.ir.graph import Graph
 from fusec.ir.text import print_graph
-from fusec.operands import is_number
+from fusec.operands import is_contained, is_number
 from fusec.passes.stage import elements_of, in_place, stage
 from fusec.planned import MAX_PLANS, briefly
 from fusec.reductions import calls, graph_levels
@@ -50,15 +51,28 @@ class GraphKernel:
         keepdims: reduced axes of totals stay with one element. out: an array for the output, or a tuple of them; it may
         be one of the inputs.
         """
+        if any(map(is_contained, args)):
+            names = [param.name for param in self.signature.inputs]
+
+            def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+                found = self._run(inputs, outputs or None, axis, keepdims)
+                return (found,) if len(self.signature.outputs) == 1 else found  # type: ignore[return-value]
+
+            door = Door(self.name, names, len(self.signature.outputs), call, elementwise=False)
+            results = adopted(door, args, self._outputs(out) or ())
+            return results[0] if len(results) == 1 else results
+        return self._run(args, out, axis, keepdims)
+
+    def _run(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
         scalars, given, axis = self._numbers(args), self._outputs(out), plain_axis(axis)
-        key = _kind(args, axis)
+        key = _kind(self.name, args, axis)
         if key not in self._long:
             try:
                 return run(self.whole(scalars), args, out, axis, keepdims)
             except FusecError as error:
                 if not isinstance(error.error, RowsTooLong):
                     raise
-            if key is not None and len(self._long) < MAX_PLANS:
+            if len(self._long) < MAX_PLANS:
                 self._long.add(key)
         found = graph_levels.Call(self.apart(scalars), args, axis, keepdims).run(given)
         return found[0] if len(found) == 1 else found
@@ -132,14 +146,13 @@ class GraphKernel:
         return f"<GraphKernel {self.signature}>"
 
 
-def _kind(args: Sequence[object], axis: Axis) -> object:
-    """What the choice between one kernel and several depends on; None for arrays of other libraries."""
+def _kind(name: str, args: Sequence[object], axis: Axis) -> object:
+    """What the choice between one kernel and several depends on."""
     found: list[object] = [tuple(axis) if isinstance(axis, list) else axis]
     for arg in args:
-        if isinstance(arg, np.ndarray):
-            found.append((arg.shape, arg.strides, arg.dtype))
-        elif is_number(arg):
+        if not isinstance(arg, np.ndarray) and is_number(arg):
             found.append(None)
-        else:
-            return None
+            continue
+        array = arg if isinstance(arg, np.ndarray) else array_of(arg, name)[1]
+        found.append((array.shape, array.strides, array.dtype, type(arg)))
     return tuple(found)

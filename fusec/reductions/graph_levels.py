@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from fusec import calls as elementwise_calls
+from fusec import forking
 from fusec.dtypes import INT64
 from fusec.generated import Fp
 from fusec.ir.expr import Expr
@@ -22,7 +23,7 @@ from fusec.reductions import calls
 from fusec.reductions.arguments import array_of
 from fusec.reductions.binding import Axis, normalised
 from fusec.reductions.graphs import ElementwiseSource, ReducingSource, levels, signature_of
-from fusec.reductions.kernels import Reducing
+from fusec.reductions.kernels import Reducing, is_on_device
 
 
 class Apart:
@@ -71,7 +72,7 @@ class Call:
             outputs = () if out is None else tuple(given[name] for name in stored)
             results |= zip(stored, self._elementwise(self.kernels.elements, outputs), strict=True)
         for name in given.keys() & self.kernels.totals.keys():
-            given[name][...] = results[name]  # type: ignore[index]
+            _run(Planned.copier(), (results[name], given[name]))
             results[name] = given[name]
         return tuple(results[name] for name in names)
 
@@ -97,21 +98,36 @@ class Call:
         names = [param.name for param in reducing.in_params]
         if self._shape(names) == self.shape:
             return tuple(self.values[name] for name in names)
-        return tuple(
-            value if is_number(value) else np.broadcast_to(array_of(value, name)[1], self.shape)
-            for name, value in ((name, self.values[name]) for name in names)
-        )
+        return tuple(self._repeated(self.values[name]) for name in names)
+
+    def _repeated(self, value: object) -> object:
+        """A number as it is, an array in the shape of all, without a copy: where it lies is part of a total's order."""
+        if is_number(value):
+            return value
+        if is_on_device((value,), None, True):
+            with forking.lock:
+                from fusec.runtime import cuda
+
+            return cuda.broadcast(value, self.shape, cuda.stream_for((value,)))
+        return np.broadcast_to(array_of(value, self.kernels.graph.name)[1], self.shape)
 
     def _total(self, kernel: Planned | str) -> object:
         """An output of totals, with the axes that it is to have."""
         found = self.values[kernel] if isinstance(kernel, str) else self._elementwise(kernel, ())[0]
         kept = tuple(extent for along, extent in enumerate(self.shape) if along not in self.axes)
-        return found if self.keepdims else found.reshape(kept)  # type: ignore[attr-defined]
+        if self.keepdims:
+            return found
+        reshape = getattr(found, "with_shape", None) or found.reshape  # type: ignore[attr-defined]
+        return reshape(kept)
 
     def _elementwise(self, kernel: Planned, outputs: tuple[object, ...]) -> tuple[object, ...]:
-        args = (*(self.values[param.name] for param in kernel.in_params), *outputs)
-        start = elementwise_calls.run if not any(map(is_foreign, args)) else runner(args)
-        return start(kernel, args, -1)
+        return _run(kernel, (*(self.values[param.name] for param in kernel.in_params), *outputs))
+
+
+def _run(kernel: Planned, args: tuple[object, ...]) -> tuple[object, ...]:
+    """Run an element-wise kernel where its arrays are; all outputs."""
+    start = elementwise_calls.run if not any(map(is_foreign, args)) else runner(args)
+    return start(kernel, args, -1)
 
 
 def _planned(rest: Graph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -> Planned:

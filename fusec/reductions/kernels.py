@@ -8,7 +8,11 @@ from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from fusec import forking, pipeline
+import numpy as np
+
+from fusec import debug, forking, pipeline
+from fusec.checked import CHECKED, Bounds, Checks, wanted
+from fusec.entries import MAX_ENTRIES, Chain
 from fusec.errors.arguments import (
     OutGivenTwice,
     UnknownKeyword,
@@ -19,24 +23,26 @@ from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
 from fusec.modes import usual
 from fusec.operands import is_foreign, is_number
-from fusec.planned import MAX_PLANS, briefly, keep
+from fusec.planned import MAX_PLANS, Planned, briefly
+from fusec.recent import Recent
 from fusec.reductions import calls
 from fusec.reductions.binding import Axis, plain_axis
 from fusec.reductions.calls import Call, Plan
-from fusec.reductions.pipeline import ReductionDefinition, Source
-from fusec.signature import Signature, join
+from fusec.reductions.pipeline import ReductionDefinition, Request, Source
+from fusec.signature import Signature, Takes, join
 
 if TYPE_CHECKING:
     from fusec.explain import Explanation
     from fusec.generated import Kernel
     from fusec.layouts import Shape
     from fusec.reductions.binding import Bound
+    from fusec.reductions.checking import Found
     from fusec.reductions.device_calls import Call as DeviceCall
     from fusec.reductions.device_calls import Plan as DevicePlan
     from fusec.reductions.device_entries import Repeated
     from fusec.reductions.entries import Repeat
 
-INDEX_NAMES = frozenset({"_J", "_in_ind", "_out_ind"})
+INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 
 
 class Reducing:
@@ -48,6 +54,7 @@ class Reducing:
     """
 
     converts = True
+    checks: Checks = ""
 
     def __init__(
         self,
@@ -64,14 +71,24 @@ class Reducing:
         self.in_params, self.out_params, self.params = signature.inputs, signature.outputs, signature.params
         self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
         self.elements, self.in_place, self.uses_index, self.fp = elements, in_place, uses_index, fp
-        self._plans: dict[object, Plan] = {}
-        self._device_plans: dict[object, DevicePlan] = {}
+        self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
+        self._device_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
         self.repeated: dict[object, Repeated] = {}  # by the keys of `quick`: its parts for arrays on a device
         self.last: Bound | None = None  # what was called last, which source() shows
-        self._settled: set[object] = set()  # keys of calls that have an entry, or get none
-        self._entries: dict[object, int] = {}
+        self._settled: Recent[object, bool] = Recent(MAX_PLANS)  # keys of calls that get no entry any more
+        self._chains: dict[object, Chain] = {}  # by the keys of `quick`: its native entries
+        self.checkers: Recent[object, Planned | None] = Recent(MAX_PLANS)  # what looks at indices, by request
         self.quick: dict[object, Callable[..., object]] = {}  # by (axis, keepdims, out is given): what is tried first
-        self._several: dict[object, Repeat] = {}  # by `calls.key_of`: known calls of several kernels
+        self._several: Recent[object, Repeat] = Recent(MAX_PLANS)  # by `calls.key_of`: known calls of several kernels
+
+    def looks_at_indices(self, request: Request) -> bool:
+        """Whether calls of a kind are checked, and have indices to look at as far as is known."""
+        return bool(self.checks) and (request not in self.checkers or self.checkers.get(request) is not None)
+
+    def takes(self, name: str) -> Takes:
+        """Whose numbers a call like this one may have for a parameter."""
+        del name
+        return "any"
 
     def check_counts(self, args: tuple[object, ...], out: object) -> None:
         """Raise for a number of arguments or outputs that is not the kernel's."""
@@ -94,8 +111,21 @@ class Reducing:
             with forking.lock:
                 from fusec.reductions import device_calls
 
+            if self.checks:
+                given = args[self.nin :] or outputs_of(out)
+                there = device_calls.read(self, args[: self.nin], given, axis, keepdims, where, stream)
+                self.check(self.device_plan(there).bound, args, where, stream)
             return device_calls.run(self, args, out, axis, keepdims, where, stream)
+        if self.checks:
+            self.check(self.plan(calls.read(self, args, out, axis, keepdims, where)).bound, args, where)
         return calls.run(self, args, out, axis, keepdims, where)
+
+    def check(self, found: Found, args: tuple[object, ...], where: object, stream: object = None) -> None:
+        """Look at the indices of a call before it runs. Raises IndexOutside or CannotCheck."""
+        with forking.lock:
+            from fusec.reductions import checking
+
+        checking.check(self, found, args, where, stream)
 
     def planned(
         self, args: tuple[object, ...], axis: Axis, keepdims: bool, where: object
@@ -116,7 +146,7 @@ class Reducing:
         if found is None:
             from fusec.reductions import device_calls
 
-            found = keep(self._device_plans, call.key, device_calls.make_plan(self, call))
+            found = self._device_plans.keep(call.key, device_calls.make_plan(self, call))
         self.last = found.bound
         return found
 
@@ -124,7 +154,7 @@ class Reducing:
         """The plan of a call, made at the first call of its kind and remembered."""
         found = self._plans.get(call.key)
         if found is None:
-            found = keep(self._plans, call.key, calls.make_plan(self, call))
+            found = self._plans.keep(call.key, calls.make_plan(self, call))
         else:
             self._hasten(found, call)
         self.last = found.bound
@@ -132,24 +162,46 @@ class Reducing:
 
     def _hasten(self, plan: Plan, call: Call) -> None:
         """Take a short way in calls like one that has come twice."""
-        if type(call.axis) not in (int, NoneType) or call.key in self._settled:
+        if type(call.axis) not in (int, NoneType) or self._settled.get(call.key):
+            return
+        if self.looks_at_indices(plan.bound.request):
+            debug.show(2, f"{self.name} has no native entry: {CHECKED}")
+            self._settled.keep(call.key, True)
             return
         with forking.lock, usual():
             from fusec.reductions import entries
 
-            self._settled.add(call.key)
             choice = (call.axis, call.keepdims, call.outputs is not None)
-            before = self.quick.get(choice) or partial(self._outputs, *choice)
-            if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
-                entry = entries.put_before(self, plan, call, before)
-                if entry is not before:
-                    self._entries[choice] = self._entries.get(choice, 0) + 1
-                    self.quick[choice] = entry
-                    return
+            put_before = partial(entries.put_before, self, plan, call.without_memory())
+            if self.put_entry(choice, call.key, put_before, self.following(*choice)):
+                return
             several = entries.repeat_of(self, plan, call)
-            if several is not None and len(self._several) < MAX_PLANS:
-                self._several[several[0]] = several[1]
-                self.quick[choice] = before
+            if several is not None:
+                self._several.keep(*several)
+                self.quick.setdefault(choice, self.following(*choice))
+
+    def put_entry(
+        self,
+        choice: object,
+        key: object,
+        put_before: Callable[[Callable[..., object]], Callable[..., object]],
+        last: Callable[..., object],
+    ) -> bool:
+        """Put a native entry before what answers calls of a choice, if there may be one and there is room."""
+        chain = self._chains.get(choice) or self._chains.setdefault(choice, Chain(last, MAX_ENTRIES))
+        full, own = chain.is_full, (id(self), key)  # variants may share a chain
+        if own in chain or not chain.add(own, put_before, self.name):
+            if own in chain or not full:
+                self._settled.keep(key, True)
+            return False
+        if full:
+            self._settled.clear()  # one that had an entry may be among them
+        on_device = self.repeated.get(choice)
+        if on_device is None:
+            self.quick[choice] = chain.front
+        else:
+            on_device.following = chain.front
+        return True
 
     def following(self, axis: Axis, keepdims: bool, given: bool) -> Callable[..., object]:
         """What answers calls along some axes where nothing faster does; given: the outputs follow the inputs."""
@@ -180,6 +232,7 @@ class ReductionKernel(Reducing):
     ``where=`` leaves out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and
     ``b``, a scalar or a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16.
     preamble: device functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
+    bounds: "check" makes calls look for indices outside of raw and local arrays, as for ElementwiseKernel.
     Raises FusecError with the place in the text if a declaration or an expression is not well formed.
     """
 
@@ -199,12 +252,14 @@ class ReductionKernel(Reducing):
         options: Sequence[str] = (),
         *,
         fp: Fp = "strict",
+        bounds: Bounds | None = None,
+        check: Checks | None = None,
     ) -> None:
         texts = {
             "in_params": in_params, "out_params": out_params, "map_expr": map_expr, "reduce_expr": reduce_expr,
             "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
         }  # fmt: skip
-        check_texts(name, texts, options)
+        check_texts(name, texts if reduce_type is None else {**texts, "reduce_type": reduce_type}, options)
         start = identity_text(identity)
         definition = ReductionDefinition(
             in_params, out_params, map_expr, reduce_expr, post_map_expr, start, name, reduce_type, preamble,
@@ -213,9 +268,10 @@ class ReductionKernel(Reducing):
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
         check_names(signature)
         words = re.findall(r"[A-Za-z_]\w*", f"{map_expr} {post_map_expr} {preamble}")
-        super().__init__(definition, signature, uses_index=not INDEX_NAMES.isdisjoint(words), fp=pipeline.check_fp(fp))
+        asked = INDEX_NAMES - {param.name for param in signature.params}
+        super().__init__(definition, signature, uses_index=not asked.isdisjoint(words), fp=pipeline.check_fp(fp))
         definition.read()
-        self.texts = definition
+        self.texts, self.checks = definition, wanted(bounds, check)
         self.__name__ = name
         self.identity, self.reduce_type, self.reduce_dims = start, reduce_type, reduce_dims
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {reduce_expr.strip()}; {post_map_expr.strip()}"
@@ -310,7 +366,7 @@ class ReductionKernel(Reducing):
             d.identity if d.number is None else d.number, d.name, d.reduce_type, self.reduce_dims, d.preamble,
             d.options,
         )  # fmt: skip
-        return _restore, (type(self), args, self.fp)
+        return _restore, (type(self), args, self.fp, self.checks)
 
 
 def identity_text(identity: object) -> str | None:
@@ -333,6 +389,13 @@ def outputs_of(out: object) -> tuple[object, ...]:
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
+def scalars_of(found: Any) -> Any:
+    """New results as NumPy has them: those without axes are NumPy scalars; arrays of other libraries stay arrays."""
+    if found.__class__ is tuple:
+        return tuple([each[()] if each.__class__ is np.ndarray and not each.ndim else each for each in found])
+    return found[()] if found.__class__ is np.ndarray and not found.ndim else found
+
+
 def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
     """Whether one of the arrays of a call is."""
     outputs = out if isinstance(out, (tuple, list)) else (out,)
@@ -345,6 +408,6 @@ def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
     return any(cuda.is_device_array(arg) for arg in foreign)
 
 
-def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp) -> ReductionKernel:
+def _restore(cls: type[ReductionKernel], args: tuple[object, ...], fp: Fp, checks: Checks = "") -> ReductionKernel:
     """Rebuild a pickled kernel from its texts."""
-    return cls(*args, fp=fp)  # type: ignore[arg-type]
+    return cls(*args, fp=fp, check=checks)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.math.value import Value, sqrt, unary
-from fusec.operands import cure_for, is_number
+from fusec.operands import cure_for, is_foreign, is_number
 from fusec.planned import briefly
 from fusec.reductions.arguments import array_of
 from fusec.reductions.binding import Axis
@@ -29,14 +29,14 @@ Scale = np.dtype[Any] | Literal["number"] | None  # of weight or bias: of an arr
 def softmax(x: object, axis: Axis = -1, out: object = None) -> object:
     """Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64."""
     given, array = array_of(x, "softmax")
-    return softmax_kernel(array.dtype)(given, axis=axis, out=out)
+    return softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
 
 
 @briefly
 def log_softmax(x: object, axis: Axis = -1, out: object = None) -> object:
     """The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x."""
     given, array = array_of(x, "log_softmax")
-    return log_softmax_kernel(array.dtype)(given, axis=axis, out=out)
+    return log_softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
 
 
 @briefly
@@ -57,7 +57,7 @@ def layer_norm(
     given, array = array_of(x, "layer_norm")
     kernel = layer_norm_kernel(array.dtype, _scale_of(weight, "weight"), _scale_of(bias, "bias"))
     further = tuple(each for each in (weight, bias) if each is not None)
-    return kernel(given, *further, eps, axis=axis, out=out)
+    return kernel(x if given is not x and is_foreign(x) else given, *further, eps, axis=axis, out=out)
 
 
 # --- graphs --------------------------------------------------------------------------------------------------------
@@ -118,8 +118,6 @@ def _scale_of(value: object, name: str) -> Scale:
         return "number"
     if isinstance(value, tuple):
         raise UnsupportedArgument("layer_norm", name, "tuple", "axis is the keyword axis=, not an argument here").at()
-    if isinstance(value, list):
-        raise UnsupportedArgument("layer_norm", name, "list").at()
     return array_of(value, "layer_norm", name)[1].dtype
 
 

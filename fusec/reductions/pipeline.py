@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from fusec import cache, debug, pipeline
+from fusec import debug, pipeline
 from fusec.dtypes import BOOL, DType
 from fusec.errors import FusecError
 from fusec.errors.reductions import IdentityLost, WhereWithoutIdentity
@@ -214,28 +213,10 @@ def generate(
     return kernel
 
 
-@forks_wait
 def executable(definition: Source, request: Request, phase: Phase) -> Executable:
-    """The machine code of one phase, from the disk cache if it is there and no stage is to be shown."""
-    from fusec.runtime.cpu import engine
-
-    started = time.perf_counter()
-    store = cache.default_cache()
-    key = pipeline.digest(
-        "reduction", definition.texts, request.key, phase.role, phase.axis, phase.layout.key, engine.fingerprint()
-    )
-    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else cache.unpack_kernel(packed)
-    if loaded is not None:
-        kernel, machine_code = loaded
-        pipeline.report(kernel, machine_code, "from the disk cache", started)
-        return engine.load(kernel, machine_code, store=store)
-    kernel = generate(definition, request, phase)
-    machine_code = engine.compile_object(kernel)
-    if store is not None:
-        store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
-    pipeline.report(kernel, machine_code, "compiled", started)
-    return engine.load(kernel, machine_code, store=store)
+    """The machine code of one phase."""
+    key = (request.key, phase.role, phase.axis, phase.layout.key)
+    return pipeline.compiled("reduction", definition.texts, key, lambda: generate(definition, request, phase))
 
 
 def types_with_mask(types: Mapping[str, DType], masked: bool) -> tuple[tuple[str, DType], ...]:

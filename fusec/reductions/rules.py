@@ -10,7 +10,7 @@ from fusec.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
 from fusec.ir.loops import Program
 from fusec.ir.reductions import Reduction
-from fusec.math.value import Value, make_complex, sqrt, unary
+from fusec.math.value import Value, make_complex, sqrt, unary, where
 from fusec.reductions.formulas import REST, Formula, Outputs, Part, one_walk
 from fusec.reductions.places import place
 from fusec.reductions.spread import logsumexp, spread
@@ -39,8 +39,11 @@ def _folded(arithmetic: str, start: int) -> Rule:
     """The combination of all elements by an op that has a neutral element; of bools, by its logical counterpart."""
 
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
-        op = LOGICAL[arithmetic] if formula.held == BOOL else arithmetic
-        part = Part("s", op, formula.element().to(formula.held), number(start, formula.held))
+        held = formula.held
+        op = LOGICAL[arithmetic] if held == BOOL else arithmetic
+        signed = start == 0 and formula.is_started and held.kind in ("float", "complex") and not formula.skips_nan
+        neutral = (complex(-0.0, -0.0) if held.is_complex else -0.0) if signed else start  # initial=-0.0 stays
+        part = Part("s", op, formula.element().to(held), number(neutral, held))
         return one_walk(formula, [part], lambda total: [started(formula, op, total["s"])])
 
     return rule
@@ -124,6 +127,23 @@ def _mean(formula: Formula, _: Sequence[int]) -> Lowered:
     return one_walk(formula, parts, finish)
 
 
+def _about(formula: Formula, _: Sequence[int]) -> Lowered:
+    """The mean square of distances from means that are known, or its root."""
+    held, real = formula.held, real_type(formula.held)
+    far = formula.element().to(held) - formula.element(1).to(held)
+    square = far.real * far.real + far.imag * far.imag if held.is_complex else far * far
+    parts = [Part("s", "add", square, number(0, real))]
+    if formula.condition is not None:
+        parts.append(Part("n", "add", number(1, real), number(0, real)))
+
+    def finish(total: Mapping[str, Value]) -> Sequence[Value]:
+        free = (total["n"] if "n" in total else REST.to(real)) - formula.number("correction")
+        variance = total["s"] / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
+        return [variance if formula.outputs[0][0] == "var" else sqrt(variance)]
+
+    return one_walk(formula, parts, finish)
+
+
 def _dot(formula: Formula, _: Sequence[int]) -> Lowered:
     x, y = (formula.element(at).to(formula.held) for at in (0, 1))
     if formula.rule == "vecdot" and x.dtype.is_complex:
@@ -189,5 +209,6 @@ RULES: Mapping[str, Rule] = {
     "argmax": place(upwards=True),
     "argmin": place(upwards=False),
     "spread": spread,
+    "about": _about,
     "logsumexp": logsumexp,
 }

@@ -7,12 +7,14 @@ from math import prod
 import numpy as np
 
 from fusec.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
-from fusec.errors.arguments import OutputIsNotAnArray, OutputIsReadOnly, OutShapeMismatch, TypeMismatch
-from fusec.operands import Array, host_array, is_number, wrapper_of
+from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
+from fusec.operands import Array, host_array, output_array, wrapper_of
 from fusec.planned import briefly
 from fusec.reductions.arguments import array_of, plain_keepdims
 from fusec.reductions.binding import Axis, normalised
 from fusec.reductions.choosing import asked, ordered, row_of
+from fusec.reductions.dates import Dated, is_dated
+from fusec.reductions.kernels import scalars_of
 
 __all__ = ["median"]
 
@@ -26,6 +28,10 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
     """
     given, _ = array_of(x, "median")
     array = host_array(given, "x", "median")  # refuses arrays on a device
+    if is_dated(array.dtype):
+        return scalars_of(
+            Dated("median", array.dtype).reduce((array,), out, axis, plain_keepdims(keepdims, "median"))[0]
+        )
     row = ordered(array.dtype, "median")
     result = row if row.is_float else FLOAT64
     axes = normalised("median", axis, array.shape)
@@ -38,7 +44,7 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
         values = np.expand_dims(values, axes)
     if out is None:
         wrap = wrapper_of((given,))
-        return values if wrap is None else wrap(values)
+        return scalars_of(values) if wrap is None else wrap(values)
     target = _output(out, result)
     if target.shape != values.shape:
         raise OutShapeMismatch("median", "out", target.shape, values.shape).at()
@@ -48,15 +54,11 @@ def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
 
 def _output(out: object, result: DType) -> Array:
     """The array for the results. Raises what a kernel raises for one that cannot hold them."""
-    if is_number(out):
-        raise OutputIsNotAnArray("median", "out", repr(out)).at()
-    target = host_array(out, "out", "median")
+    target = output_array(out, "out", "median")
     row = row_of(target.dtype, "median", "out")
     if asked("median", result, None, target.dtype) != row:
         reason, cure = f"the medians are {result}", f"pass an array of {result}, or one of complex numbers"
         raise TypeMismatch("median", "out", row.name, result.name, reason, cure).at()
-    if not target.flags.writeable:
-        raise OutputIsReadOnly("median", "out").at()
     return target
 
 

@@ -38,13 +38,16 @@ def canonical(kernel: Reducing, types: Mapping[str, object], shape: Shape, axis:
         if name not in names:
             raise UnknownScalar(kernel.name, name, ", ".join(names)).at()
     bound = kernel.signature.bind_names(types)
-    inputs = {
-        param.name: dense((prod(shape),) if param.raw else shape, bound[param.name])
-        for param in kernel.in_params
-        if param.name not in scalars
-    }
-    given = Given(inputs, frozenset(scalars), None, None, axis, keepdims=False)
-    return bind(kernel, given, bound)
+
+    def shown(taken: tuple[str, ...]) -> Bound:
+        inputs = {
+            param.name: dense((prod(shape),) if param.raw else shape, bound[param.name])
+            for param in kernel.in_params
+            if param.name not in taken
+        }
+        return bind(kernel, Given(inputs, frozenset(taken), None, None, axis, keepdims=False), bound)
+
+    return pipeline.by_value(names, scalars, shown)
 
 
 def text_of(kernel: Reducing, bound: Bound, target: str) -> str:

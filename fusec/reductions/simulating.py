@@ -17,11 +17,12 @@ from fusec.ir.loops import ArrayParam, Element, Load, Query
 from fusec.ir.reductions import Reduction, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
 from fusec.modes import usual
-from fusec.operands import dtype_of, is_foreign, view_of
+from fusec.operands import dtype_of, view_of
 from fusec.records import replace
 from fusec.reductions import calls, pipeline
 from fusec.reductions.binding import Axis, Bound, Given, bind
 from fusec.reductions.calls import Call
+from fusec.reductions.kernels import is_on_device
 from fusec.reductions.pipeline import MASK
 from fusec.reductions.plans import Phase
 
@@ -38,7 +39,7 @@ def interpreted(
 ) -> tuple[object, ...]:
     """Run a call in the interpreter; all outputs. Raises what `fusec.reductions.calls.run` raises."""
     given = (*args, *(out if isinstance(out, (tuple, list)) else (out,)), where)
-    if any(is_foreign(each) and not hasattr(each, "__array_interface__") for each in given):
+    if is_on_device(given, None, True):
         raise CannotSimulate("arrays of a device", "copy them to the host first").at()
     call = calls.read(kernel, args, out, axis, keepdims, where)
     bound = bind(kernel, _given(kernel, call))
@@ -112,7 +113,7 @@ def _window(array: Array, offset: int, shape: tuple[int, ...], strides: tuple[in
     """Memory of an array, from so many bytes after its first element on, with other extents and strides."""
     interface = array.__array_interface__
     start = {"data": (interface["data"][0] + offset, False), "shape": shape, "strides": strides}
-    return np.asarray(_At({**interface, **start}, array))
+    return np.asarray(_At({**interface, **start}, array)).view(array.dtype)  # which bfloat16 loses on the way
 
 
 class _At:

@@ -17,7 +17,7 @@ from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
 from fusec.ir.scans import COUNT, NUMBER
 from fusec.layouts import Shape, View
-from fusec.operands import Array, dtype_of, host_array, view_of, wrapper_of
+from fusec.operands import Array, dtype_of, output_array, view_of, wrapper_of
 from fusec.records import dataclass, replace
 from fusec.reductions import binding, calls
 from fusec.reductions.calls import Call
@@ -104,7 +104,7 @@ def output_of(kernel: Scanning, shape: Shape, out: object) -> Array:
     assert param.dtype is not None, "a built-in scan declares its output"
     if out is None:
         return np.empty(shape, param.dtype.numpy)
-    view = host_array(out, param.name, kernel.name)
+    view = output_array(out, param.name, kernel.name)
     if view.shape != shape:
         raise OutShapeMismatch(kernel.name, param.name, view.shape, shape).at()
     return view

@@ -13,11 +13,12 @@ from fusec.dtypes import BOOL, FLOAT64, DType, compute_type
 from fusec.errors import FusecError
 from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
-from fusec.operands import Array, wrapper_of
+from fusec.operands import Array, is_foreign, wrapper_of
 from fusec.planned import briefly
 from fusec.reductions.arguments import Dtype, array_of, dtype_of, named
 from fusec.reductions.binding import normalised, plain_axis
 from fusec.reductions.choosing import WIDE, Asked, Given, asked, ordered, row_of
+from fusec.reductions.dates import Dated, is_dated
 from fusec.reductions.kernels import is_on_device
 from fusec.scans import calls
 from fusec.scans.kernels import ScanKernel
@@ -105,8 +106,8 @@ def _flat(x: object, axis: int | None, name: str) -> tuple[object, Array]:
     """The argument, flattened if no axis is named, and an array of its dtype."""
     given, array = array_of(x, name)
     if axis is None and array.ndim != 1:
-        given = _along_one(given, array)
-    return given, array
+        return _along_one(given, array), array
+    return (x if given is not x and is_foreign(x) else given), array
 
 
 def _along(axis: object) -> int | None:
@@ -121,7 +122,7 @@ def _along(axis: object) -> int | None:
 
 def _along_one(given: object, array: Array) -> object:
     """The elements along one axis, of the same library if it has a way."""
-    if hasattr(given, "reshape"):
+    if given is array or hasattr(given, "reshape"):
         return given.reshape(-1)
     if not is_on_device((given,), None, True):
         wrap = wrapper_of((given,))
@@ -153,8 +154,10 @@ def _standard(
         raise AxisNeeded(name, "None", array.ndim).at()
     kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
     if not include_initial:
-        return kernel(given, axis=_along(axis), out=out)
+        return kernel(x if given is not x and is_foreign(x) else given, axis=_along(axis), out=out)
     (along,) = normalised(name, _along(axis), array.shape)
+    if isinstance(kernel, Dated):
+        return kernel.with_initial(array, along, out)
     if is_on_device((given,), out, True):
         with forking.lock:
             from fusec.scans import device_calls
@@ -175,7 +178,9 @@ def _standard(
 
 
 @lru_cache(1024)
-def _running(name: str, op: str, start: int, given: Given, dtype: Asked, out: Asked) -> ScanKernel:
+def _running(name: str, op: str, start: int, given: Given, dtype: Asked, out: Asked) -> ScanKernel | Dated:
+    if is_dated(given) and dtype is None:
+        return Dated(name, given)
     row = row_of(given, name)
     default = WIDE.get(row.kind, row)
     result = asked(name, default, dtype, out)
@@ -184,7 +189,9 @@ def _running(name: str, op: str, start: int, given: Given, dtype: Asked, out: As
 
 
 @lru_cache(1024)
-def _extreme(name: str, given: Given) -> ScanKernel:
+def _extreme(name: str, given: Given) -> ScanKernel | Dated:
+    if is_dated(given):
+        return Dated(name, given)
     row = ordered(given, name)
     if row == BOOL:
         return _kernel(name, row, row, "x", "a || b" if name == "cummax" else "a && b", row)

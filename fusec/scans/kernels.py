@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fusec import forking, pipeline
+from fusec import debug, forking, pipeline
+from fusec.checked import CHECKED, Bounds, Checks, wanted
+from fusec.containers import Door, adopted
 from fusec.dtypes import BOOL
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.generated import Fp
 from fusec.kernels import check_names, check_texts, parameters
 from fusec.modes import usual
-from fusec.planned import MAX_PLANS, briefly, keep
+from fusec.operands import is_contained
+from fusec.planned import MAX_PLANS, briefly
+from fusec.recent import Recent
 from fusec.reductions.calls import Call, read
 from fusec.reductions.kernels import INDEX_NAMES, Reducing, identity_number, identity_text, is_on_device, outputs_of
 from fusec.reductions.pipeline import ReductionDefinition
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
     from fusec.reductions.device_calls import Call as DeviceCall
     from fusec.scans.device_calls import Plan as DevicePlan
 
+LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have as variables
+
 
 class Scanning(Reducing):
     """A scan with a plan for every kind of call."""
@@ -36,8 +42,8 @@ class Scanning(Reducing):
     def __init__(self, scan: ScanDefinition, signature: Signature, fp: Fp) -> None:
         super().__init__(scan.reduced, signature, fp=fp)
         self.scan = scan
-        self._scan_plans: dict[object, Plan] = {}
-        self._device_scan_plans: dict[object, DevicePlan] = {}
+        self._scan_plans: Recent[object, Plan] = Recent(MAX_PLANS)
+        self._device_scan_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
         self.last_scan: Bound | None = None  # what was called last, which source() shows
 
     def scan_plan(self, call: Call, reverse: bool) -> Plan:
@@ -45,7 +51,7 @@ class Scanning(Reducing):
         key = (call.key, reverse)
         found = self._scan_plans.get(key)
         if found is None:
-            found = keep(self._scan_plans, key, calls.make_plan(self, call, reverse))
+            found = self._scan_plans.keep(key, calls.make_plan(self, call, reverse))
         else:
             self._hasten_scan(found, call, reverse)
         self.last_scan = found.bound
@@ -53,19 +59,19 @@ class Scanning(Reducing):
 
     def _hasten_scan(self, plan: Plan, call: Call, reverse: bool) -> None:
         """Put a native entry before Python, for calls like one that has come twice."""
-        if type(call.axis) is not int or (call.key, reverse) in self._settled:
+        key = (call.key, reverse)
+        if type(call.axis) is not int or self._settled.get(key):
+            return
+        if self.looks_at_indices(plan.bound.request):
+            debug.show(2, f"{self.name} has no native entry: {CHECKED}")
+            self._settled.keep(key, True)
             return
         with forking.lock, usual():
             from fusec.scans import entries
 
-            self._settled.add((call.key, reverse))
             choice = (call.axis, reverse, call.outputs is not None)
-            if len(self._settled) < MAX_PLANS and self._entries.get(choice, 0) < entries.MAX_ENTRIES:
-                before = self.quick.get(choice) or self.otherwise(*choice)
-                entry = entries.put_before(self, plan, call, before)
-                if entry is not before:
-                    self._entries[choice] = self._entries.get(choice, 0) + 1
-                    self.quick[choice] = entry
+            put_before = partial(entries.put_before, self, plan, call.without_memory())
+            self.put_entry(choice, key, put_before, self.otherwise(*choice))
 
     def otherwise(self, axis: int | None, reverse: bool, given: bool) -> Callable[..., object]:
         """What answers calls along an axis where nothing faster does; given: the outputs follow the inputs."""
@@ -78,12 +84,33 @@ class Scanning(Reducing):
     def scan_all(
         self, args: tuple[object, ...], out: object, axis: int | None, reverse: bool, stream: object = None
     ) -> tuple[object, ...]:
+        """Run a call; all outputs, in the container of the inputs."""
+        if not any(map(is_contained, args)):
+            return self._scan(args, out, axis, reverse, stream)
+
+        def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+            return self._scan(inputs, outputs or None, axis, reverse, stream)
+
+        door = Door(self.name, [param.name for param in self.in_params], self.nout, call, elementwise=False)
+        return adopted(door, args[: self.nin], args[self.nin :] or outputs_of(out))
+
+    def _scan(
+        self, args: tuple[object, ...], out: object, axis: int | None, reverse: bool, stream: object
+    ) -> tuple[object, ...]:
         """Run a call, on the device of its arrays if one of them is on one; all outputs."""
         if is_on_device(args, out, True):
             with forking.lock:
                 from fusec.scans import device_calls
 
+            if self.checks:
+                from fusec.reductions import device_calls as reducing
+
+                given = args[self.nin :] or outputs_of(out)
+                there = reducing.read(self, args[: self.nin], given, axis, False, True, stream)
+                self.check(self.device_scan_plan(there, reverse).bound, args, True, stream)
             return device_calls.run(self, args, out, axis, stream, reverse=reverse)
+        if self.checks:
+            self.check(self.scan_plan(read(self, args, out, axis, False, True), reverse).bound, args, True)
         return calls.run(self, args, out, axis, reverse=reverse)
 
     def device_scan_plan(self, call: DeviceCall, reverse: bool) -> DevicePlan:
@@ -93,7 +120,7 @@ class Scanning(Reducing):
         if found is None:
             from fusec.scans import device_calls
 
-            found = keep(self._device_scan_plans, key, device_calls.make_plan(self, call, reverse))
+            found = self._device_scan_plans.keep(key, device_calls.make_plan(self, call, reverse))
         self.last_scan = found.bound
         return found
 
@@ -119,7 +146,8 @@ class ScanKernel(Scanning):
     one gets if not `inclusive`. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or a struct
     of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device functions,
     macros, structs. inclusive: elements take part in their own total. segments: the name of a bool input that is true
-    where totals start again. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
+    where totals start again. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast". bounds: "check"
+    makes calls look for indices outside of raw and local arrays, as for ElementwiseKernel.
     Raises FusecError with the place in the text if a declaration or an expression is not well formed.
     """
 
@@ -140,12 +168,15 @@ class ScanKernel(Scanning):
         options: Sequence[str] = (),
         *,
         fp: Fp = "strict",
+        bounds: Bounds | None = None,
+        check: Checks | None = None,
     ) -> None:
         texts = {
             "in_params": in_params, "out_params": out_params, "map_expr": map_expr, "scan_expr": scan_expr,
             "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
         }  # fmt: skip
-        check_texts(name, texts, options)
+        further = {"reduce_type": reduce_type, "segments": segments}
+        check_texts(name, texts | {part: each for part, each in further.items() if each is not None}, options)
         start = identity_text(identity)
         if not inclusive and start is None:
             raise ExclusiveWithoutIdentity(name).at()
@@ -154,21 +185,24 @@ class ScanKernel(Scanning):
             tuple(options), "scan_expr", number=identity_number(identity),
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
-        self._check(signature, segments, f"{map_expr} {post_map_expr} {preamble}")
+        self._check(signature, segments, f"{map_expr} {post_map_expr}", preamble)
         definition = ScanDefinition(reduced, not inclusive, segments or "")
         super().__init__(definition, signature, pipeline.check_fp(fp))
         definition.read()
+        self.checks = wanted(bounds, check)
         self.identity, self.inclusive, self.segments = start, bool(inclusive), segments
         self.__name__ = name
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {scan_expr.strip()}; {post_map_expr.strip()}"
 
     @staticmethod
-    def _check(signature: Signature, segments: str | None, text: str) -> None:
+    def _check(signature: Signature, segments: str | None, text: str, preamble: str) -> None:
         """Names that mean something else, and segments that are not there."""
         check_names(signature)
-        for word in re.findall(r"[A-Za-z_]\w*", text):
-            if word in INDEX_NAMES:
-                raise NoPositionInScan(word).at()
+        positions = INDEX_NAMES - {param.name for param in signature.params}
+        for part, names in ((text, positions), (preamble, positions - LOCAL_NAMES)):
+            for word in re.findall(r"[A-Za-z_]\w*", part):
+                if word in names:
+                    raise NoPositionInScan(word).at()
         if segments:
             found = {param.name: param for param in signature.inputs if not param.raw}.get(segments)
             if found is None:
@@ -247,9 +281,9 @@ class ScanKernel(Scanning):
             d.identity if d.number is None else d.number, d.name, d.reduce_type,
             d.preamble, self.inclusive, self.segments, d.options,
         )  # fmt: skip
-        return _restore, (type(self), args, self.fp)
+        return _restore, (type(self), args, self.fp, self.checks)
 
 
-def _restore(cls: type[ScanKernel], args: tuple[object, ...], fp: Fp) -> ScanKernel:
+def _restore(cls: type[ScanKernel], args: tuple[object, ...], fp: Fp, checks: Checks = "") -> ScanKernel:
     """Rebuild a pickled kernel from its texts."""
-    return cls(*args, fp=fp)  # type: ignore[arg-type]
+    return cls(*args, fp=fp, check=checks)  # type: ignore[arg-type]

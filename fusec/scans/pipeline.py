@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from fusec import cache, debug, pipeline
+from fusec import debug, pipeline
 from fusec.errors.language import NotSupported
 from fusec.forking import forks_wait
 from fusec.generated import Kernel
@@ -178,23 +177,7 @@ def generate(
     return kernel
 
 
-@forks_wait
 def executable(definition: ScanDefinition, request: Request, form: Form) -> Executable:
-    """The machine code of one kernel, from the disk cache if it is there and no stage is to be shown."""
-    from fusec.runtime.cpu import engine
-
-    started = time.perf_counter()
-    store = cache.default_cache()
-    key = pipeline.digest("scan", definition.texts, request.key, form.key, engine.fingerprint())
-    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
-    loaded = None if packed is None else cache.unpack_kernel(packed)
-    if loaded is not None:
-        kernel, machine_code = loaded
-        pipeline.report(kernel, machine_code, "from the disk cache", started)
-        return engine.load(kernel, machine_code, store=store)
-    kernel = generate(definition, request, form)
-    machine_code = engine.compile_object(kernel)
-    if store is not None:
-        store.put("kernel", key, cache.pack_kernel(kernel, machine_code), f"{kernel.label} CPU")
-    pipeline.report(kernel, machine_code, "compiled", started)
-    return engine.load(kernel, machine_code, store=store)
+    """The machine code of one kernel."""
+    key = (request.key, form.key)
+    return pipeline.compiled("scan", definition.texts, key, lambda: generate(definition, request, form))

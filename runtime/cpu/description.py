@@ -51,7 +51,7 @@ class Argument(IntEnum):
     RAW_EXTENT_SLOT = 7
     RAW_STRIDE_SLOT = 8
     FORM = 9  # a Form
-    LEAST = 10
+    LEAST = 10  # of integers; or the bits that a scalar must have, if MOST is 1
     MOST = 11
     ALLOCATOR = 12  # of an output: called with the first array, gives one of the same shape
     WALK = 13  # of a PLACED array: the address of its number of axes, extents and strides
@@ -59,7 +59,10 @@ class Argument(IntEnum):
     LOW = 15
     HIGH = 16
     CHANGES = 17  # 1 for an array that the kernel writes
-    WORDS = 18
+    PLACE = 18  # arrays of one number that begin at one address have the same elements, which the kernel allows
+    SCALAR = 19  # of a number: the type of objects of which the bits are copied, 0 for none
+    SECOND_SLOT = 20  # of a number: where the second half of one of 16 bytes goes
+    WORDS = 21
 
 
 class Kind(IntEnum):
@@ -80,11 +83,12 @@ class Form(IntEnum):
 
 
 class Accepts(IntEnum):
-    """Bits: the Python types that convert to a number."""
+    """Bits: the Python types that convert to a number, and whether NumPy's scalars do so too."""
 
     FLOAT = 1
     INT = 2
     BOOL = 4
+    NUMPY = 8
 
 
 class Returns(IntEnum):
@@ -116,12 +120,31 @@ class Table(IntEnum):
     AS_DOUBLE = 15
     OUT = 16  # the name of the keyword
     ITEMS = 17  # bytes from a tuple to its items
-    WORDS = 18
+    SCALARS = 18  # the first of NumPy's types of scalars, in the order of `SCALARS`; all 0 if their layout is unknown
+    WORDS = 30
+
+
+SCALARS = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+)
+"""The dtypes of scalars that convert as Python's numbers do."""
 
 
 # Offsets in CPython's and NumPy's objects, on builds with a 16-byte object header; fastcall.py verifies them.
 TYPE = 8
 DATA, NDIM, EXTENTS, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 64
+VALUE = 16  # of one of NumPy's scalars
 DESCRIPTION = 32  # of the data in a bytes object
 COUNT = 16  # of the items of a tuple
 
@@ -137,6 +160,7 @@ def fill_in(text: str) -> str:
         "DTYPE": DTYPE,
         "FLAGS": FLAGS,
         "COUNT": COUNT,
+        "VALUE": VALUE,
     }
     names |= {"DESCRIPTION": DESCRIPTION, "MOST_ARGUMENTS": MOST_ARGUMENTS}
     for words in (Header, Argument, Kind, Form, Accepts, Returns, Table):

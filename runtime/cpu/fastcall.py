@@ -14,14 +14,14 @@ import math
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from fusec import debug
-from fusec.dtypes import FLOAT32, FLOAT64, INT64, DType
+from fusec.dtypes import BY_NAME, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType
 from fusec.generated import Layout, Step
 from fusec.records import dataclass
 from fusec.runtime.cpu import description as d
@@ -44,8 +44,10 @@ class ArgSpec:
     """One positional parameter of a call: inputs in order, then outputs.
 
     name: as in the kernel's slots. number: passed by value, else an array. converts: for numbers, that an int or a
-    bool may stand for a float, and a bool for an int; not if the number's own type has chosen the dtype. changes: of
-    an input, that the kernel writes it. exactly: the only integer that a parameter takes, None for any.
+    bool may stand for a float, and a bool for an int; not if the number's own type has chosen the dtype. takes:
+    numbers of a type of Python's, NumPy's scalars of the dtype alone, or all that convert. changes: of an input, that
+    the kernel writes it. exactly: the only integer that a parameter takes, None for any. group: arrays of one group may
+    have the same elements in the same places; those of group "" may not be the memory of any other.
     """
 
     name: str
@@ -53,8 +55,10 @@ class ArgSpec:
     output: bool = False
     number: bool = False
     converts: bool = True
+    takes: Literal["bool", "int", "float", "complex", "NumPy", "any"] = "any"
     changes: bool = False
     exactly: int | None = None
+    group: str = "elements"
 
 
 @dataclass(frozen=True)
@@ -100,16 +104,17 @@ def make(
     known: Known | None = None,
     given: bool = True,
     keyword: bool = False,
+    zeroed: Collection[str] = (),
 ) -> Callee:
     """A builtin that runs the kernel on plain arguments and hands all other calls to `fallback`.
 
     limit: elements above which another kernel is better (streaming stores, 64-bit positions). ndim: what arrays must
-    have; 0 if any number will do. allocates: calls may leave out the outputs; those of `kernel.fills` never.
+    have; 0 if any number will do. allocates: calls may leave out the outputs.
     known: take only arrays that lie like these; limit and ndim mean nothing then. given: calls may give the outputs.
-    keyword: they may give the only one as out=.
+    keyword: they may give the only one as out=. zeroed: outputs of which new ones start as zeros.
     Gives `fallback` itself if kernel or interpreter do not allow a native entry.
     """
-    reason = _objection(executable, args, known)
+    reason = objection(executable, args, known)
     if reason:
         debug.show(2, f"{name} has no native entry: {reason}", "")
         return fallback
@@ -119,15 +124,17 @@ def make(
     words[Header.NDIM], words[Header.RETURNS] = ndim, Returns[returns.upper()]
     words[Header.GIVEN] = len(args) if given or not words[Header.OUTPUTS] else -1
     words[Header.KEYWORD] = keyword and words[Header.OUTPUTS] == 1
-    for arg in args:
-        words += _argument(executable, arg)
-        allocator = _allocator(arg, known)
+    for at, arg in enumerate(args):
+        words += _argument(executable, arg, at)
+        allocator = _allocator(arg, known, memory.zeros if arg.name in zeroed else memory.empty)
         words[Argument.ALLOCATOR - Argument.WORDS] = id(allocator)
         keeps += [allocator, arg.dtype.numpy]
     if known is not None:
         keeps += _note_known(words, args, known)
-    if not allocates or executable.kernel.fills:  # what must start as zeros is not allocated here
+    if not allocates:
         words[Header.ALLOCATE_LIMIT] = 0
+    if zeroed:
+        words[Header.SMALL_LIMIT] = 0  # the entry itself does not clear what it allocates
     packed = struct.pack(f"={len(words)}q", *words)
     method = METHOD.pack(0, code.address, METH_FASTCALL | METH_KEYWORDS, 0)
     text = name.encode() + b"\0"
@@ -145,14 +152,14 @@ class _Module(str):
     keeps: object
 
 
-def _allocator(arg: ArgSpec, known: Known | None) -> Callee:
-    """Makes large outputs, which the entry leaves to the pool of memory."""
+def _allocator(arg: ArgSpec, known: Known | None, make: Callable[..., object]) -> Callee:
+    """Makes the outputs that the entry leaves to the pool of memory: large ones, and those that start as zeros."""
     dtype = arg.dtype.numpy
     if known is None:
-        return lambda first: memory.empty(first.shape, dtype)
+        return lambda first: make(first.shape, dtype)
     shape, axes = known.shape, known.orders.get(arg.name)
     in_order = axes is None or axes == tuple(range(len(shape)))
-    return lambda _: memory.empty(shape, dtype, None if in_order else axes)
+    return lambda _: make(shape, dtype, None if in_order else axes)
 
 
 def _new_function(method: int, self: bytes, module: str) -> Callee:
@@ -204,6 +211,7 @@ def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list
     # The entry itself allocates in C order only; positions may stand for many elements of an output.
     words[Header.SMALL_LIMIT] = (1 << 62) if in_order and largest < memory.LARGE else 0
     keeps: list[object] = [known.template, extents]
+    alike: dict[object, int] = {}
     for position, (arg, place) in enumerate(zip(args, known.places, strict=True)):
         if place is None:
             continue
@@ -213,34 +221,33 @@ def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list
         words[at + Argument.KIND] = Kind.PLACED
         words[at + Argument.MASK] = ALIGNED | flags | (WARN_ON_WRITE if flags else 0)
         words[at + Argument.FLAGS] = flags | (ALIGNED if place.aligned else 0)
+        if words[at + Argument.PLACE] > 0:  # no raw array, and not alone
+            walks = (arg.group, arg.dtype.nbytes, place.shape, place.strides, place.offset)
+            words[at + Argument.PLACE] = alike.setdefault(walks, position + 1)
         words[at + Argument.WALK] = walk.buffer_info()[0]
         words[at + Argument.OFFSET : at + Argument.HIGH + 1] = place.offset, place.low, place.high
         keeps.append(walk)
     return keeps
 
 
-def _slot(executable: Executable, kind: str, param: str) -> int:
-    """Where a value goes; the place that no kernel reads if this one does not ask for it."""
+def _slot(executable: Executable, kind: str, param: str, axis: int = 0) -> int:
+    """Where a value goes; the place that no kernel reads if this one does not ask for it. axis: 1 for a second half."""
     for position, slot in enumerate(executable.kernel.slots):
-        if slot.kind == kind and (slot.param == param or param == ""):
+        if slot.kind == kind and (slot.param == param or param == "") and (slot.axis == axis or kind != "scalar"):
             return position
     return d.NO_SLOT
 
 
-def _argument(executable: Executable, arg: ArgSpec) -> list[int]:
-    words = [0] * Argument.WORDS
+def _argument(executable: Executable, arg: ArgSpec, position: int) -> list[int]:
     if arg.number:
-        words[Argument.KIND] = Kind.NUMBER
-        words[Argument.SLOT] = _slot(executable, "scalar", arg.name)
-        words[Argument.MASK] = _accepts(arg)
-        words[Argument.FORM] = {FLOAT32: Form.FLOAT32, FLOAT64: Form.FLOAT64}.get(arg.dtype, Form.INTEGER)
-        words[Argument.LEAST], words[Argument.MOST] = _range(arg.dtype) if arg.exactly is None else [arg.exactly] * 2
-        return words
+        return _number(executable, arg)
+    words = [0] * Argument.WORDS
     raw = arg.name in dict(executable.kernel.layout.raw)
     changes = arg.output or arg.changes
     flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if changes else 0)
     words[Argument.KIND] = Kind.RAW if raw else Kind.ARRAY
     words[Argument.CHANGES] = changes
+    words[Argument.PLACE] = -1 - position if raw or not arg.group else arg.dtype.nbytes
     words[Argument.DTYPE] = id(arg.dtype.numpy)
     words[Argument.MASK] = flags | (WARN_ON_WRITE if changes else 0)
     words[Argument.FLAGS] = flags
@@ -252,12 +259,38 @@ def _argument(executable: Executable, arg: ArgSpec) -> list[int]:
     return words
 
 
+def _number(executable: Executable, arg: ArgSpec) -> list[int]:
+    words = [0] * Argument.WORDS
+    words[Argument.KIND] = Kind.NUMBER
+    words[Argument.SLOT] = _slot(executable, "scalar", arg.name)
+    words[Argument.SECOND_SLOT] = _slot(executable, "scalar", arg.name, 1)
+    if arg.takes == "NumPy":
+        words[Argument.SCALAR] = id(arg.dtype.numpy.type)
+        words[Argument.ITEMSIZE] = arg.dtype.nbytes
+        words[Argument.FORM] = Form.INTEGER
+        if arg.exactly is not None:
+            words[Argument.LEAST], words[Argument.MOST] = arg.exactly & ((1 << arg.dtype.bits) - 1), 1
+        return words
+    words[Argument.MASK] = _accepts(arg)
+    words[Argument.FORM] = FORMS.get(arg.dtype, Form.INTEGER)
+    if arg.dtype.is_complex:
+        words[Argument.SCALAR], words[Argument.ITEMSIZE] = id(complex), 16
+        return words
+    words[Argument.LEAST], words[Argument.MOST] = _range(arg.dtype) if arg.exactly is None else [arg.exactly] * 2
+    return words
+
+
+FORMS = {FLOAT32: Form.FLOAT32, FLOAT64: Form.FLOAT64, COMPLEX64: Form.FLOAT32, COMPLEX128: Form.FLOAT64}
+
+
 def _accepts(arg: ArgSpec) -> int:
+    numpy = Accepts.NUMPY if arg.takes == "any" else 0
+    own = {"bool": Accepts.BOOL, "int": Accepts.INT, "float": Accepts.FLOAT}.get(arg.takes, 0)
     if arg.dtype.kind == "bool":
-        return Accepts.BOOL
+        return (own or Accepts.BOOL) & Accepts.BOOL | numpy
     if arg.dtype.is_integer:
-        return Accepts.INT | Accepts.BOOL if arg.converts else Accepts.INT
-    return Accepts.FLOAT | Accepts.INT | Accepts.BOOL if arg.converts else Accepts.FLOAT
+        return (Accepts.INT | Accepts.BOOL if arg.converts else own & ~Accepts.FLOAT or Accepts.INT) | numpy
+    return (Accepts.FLOAT | Accepts.INT | Accepts.BOOL if arg.converts else own or Accepts.FLOAT) | numpy
 
 
 def _range(dtype: DType) -> tuple[int, int]:
@@ -285,7 +318,7 @@ def _slow_address(array: Any) -> int:
 # --- what must be true for it ----------------------------------------------------------------------------------------
 
 
-def _objection(executable: Executable, args: Sequence[ArgSpec], known: Known | None) -> str:
+def objection(executable: Executable, args: Sequence[ArgSpec], known: Known | None) -> str:
     """Why a kernel cannot have a native entry; empty if it can."""
     layout = executable.kernel.layout
     arrays = {arg.name for arg in args if not arg.number}
@@ -298,10 +331,11 @@ def _objection(executable: Executable, args: Sequence[ArgSpec], known: Known | N
         return "its arrays are not contiguous"
     if arrays != {name for name, _ in (*layout.steps, *layout.raw)} or not (layout.steps or known):
         return "its arrays are not all parameters of the call"
-    if any(arg.number and not _is_simple(arg.dtype) for arg in args):
-        return "a number is neither real nor an integer"
-    if any(arg.exactly is not None and not _is_within(arg.exactly, arg.dtype) for arg in args):
-        return "a number that says how many elements there are is no integer of 64 bits"
+    for arg in args:
+        if arg.number and not (_is_plain(arg.dtype) if arg.takes == "NumPy" else _is_simple(arg.dtype)):
+            return f"'{arg.name}' is a number of {arg.dtype}"
+        if arg.exactly is not None and not _is_within(arg.exactly, arg.dtype):
+            return "a number that says how many elements there are is no integer of 64 bits"
     return _objection_to_raw(layout, args, known) or _objection_to_build()
 
 
@@ -313,7 +347,7 @@ def is_contiguous(layout: Layout) -> bool:
 def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec], known: Known | None) -> str:
     if known is None and any(shape != (1, True) for _, shape in layout.raw):
         return "a raw array is not one-dimensional and contiguous"
-    if any(arg.output for arg in args if arg.name in dict(layout.raw)):
+    if known is None and any(arg.output for arg in args if arg.name in dict(layout.raw)):
         return "an output is raw"
     if layout.aligned > min(arg.dtype.nbytes for arg in args if not arg.number):
         return "it wants more alignment than arrays have"
@@ -326,7 +360,19 @@ def _is_within(value: int, dtype: DType) -> bool:
 
 
 def _is_simple(dtype: DType) -> bool:
+    if dtype.is_complex:
+        return _is_plain(COMPLEX128) and complex.__basicsize__ == d.VALUE + 16
     return dtype.is_integer or dtype.kind == "bool" or dtype in (FLOAT32, FLOAT64)
+
+
+@cache
+def _is_plain(dtype: DType) -> bool:
+    """Whether NumPy's scalars of a dtype are objects that the value's bytes follow."""
+    kind = dtype.numpy.type
+    pattern = np.frombuffer(bytes(range(1, dtype.nbytes + 1)), dtype.numpy)[0] if dtype.kind != "bool" else np.True_
+    if type(pattern) is not kind or kind.__basicsize__ < d.VALUE + dtype.nbytes:
+        return False
+    return ctypes.string_at(id(pattern) + d.VALUE, dtype.nbytes) == pattern.tobytes()
 
 
 @cache
@@ -399,6 +445,10 @@ def _table() -> ctypes.Array[ctypes.c_int64]:
     for word, value in objects.items():
         table[word] = id(value)
     table[Table.ITEMS] = tuple.__basicsize__
+    scalars = [BY_NAME[name] for name in d.SCALARS]
+    if all(map(_is_plain, scalars)):
+        for at, dtype in enumerate(scalars):
+            table[Table.SCALARS + at] = id(dtype.numpy.type)
     functions = {
         Table.VECTORCALL: "PyObject_Vectorcall",
         Table.SAVE_THREAD: "PyEval_SaveThread",

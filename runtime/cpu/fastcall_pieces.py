@@ -34,8 +34,8 @@ define internal ptr @argument(ptr %description, i64 %index) alwaysinline {
   ret ptr %at
 }
 
-; the number as bits for its slot, and whether it is one that the parameter takes
-define internal { i64, i1 } @number(ptr %table, ptr %argument, ptr %object, ptr %type) {
+; the number as bits for its slot, whether it is one that the parameter takes, and the bits of its second half
+define internal { i64, i1, i64 } @number(ptr %table, ptr %argument, ptr %object, ptr %type) {
 entry:
   %overflow = alloca i32
   %form = call i64 @word(ptr %argument, i64 {Argument.FORM})
@@ -70,15 +70,58 @@ not.int:
   %is.bool = icmp eq ptr %type, %bool.type
   %bool.bit = and i64 %accepts, {Accepts.BOOL}
   %bool.accepted = icmp ne i64 %bool.bit, 0
-  %bool.ok = and i1 %is.bool, %bool.accepted
-  br i1 %bool.ok, label %bool, label %no
+  br i1 %is.bool, label %bool.may.be, label %not.python
+bool.may.be:
+  br i1 %bool.accepted, label %bool, label %no
+not.python:
+  %scalar.type = call ptr @address(ptr %argument, i64 {Argument.SCALAR})
+  %is.same = icmp eq ptr %type, %scalar.type
+  br i1 %is.same, label %same, label %not.same
+same:
+  %is.narrow = icmp eq i64 %form, {Form.FLOAT32}
+  %pair.size = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
+  %is.double = icmp eq i64 %pair.size, 16
+  %is.pair = and i1 %is.narrow, %is.double
+  br i1 %is.pair, label %pair, label %copied
+pair:
+  %pair.bits = call i64 @narrowed(ptr %object)
+  br label %done
+copied:
+  %itemsize = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
+  %same.bits = call i64 @bits_of(ptr %object, i64 %itemsize)
+  %wanted = call i64 @word(ptr %argument, i64 {Argument.LEAST})
+  %must.be = call i64 @word(ptr %argument, i64 {Argument.MOST})
+  %any.bits = icmp eq i64 %must.be, 0
+  %right.bits = icmp eq i64 %same.bits, %wanted
+  %fine.bits = or i1 %any.bits, %right.bits
+  %is.wide.pair = icmp eq i64 %itemsize, 16
+  %second.size = select i1 %is.wide.pair, i64 8, i64 0
+  %second.at = getelementptr i8, ptr %object, i64 %second.size
+  %second.read = call i64 @word(ptr %second.at, i64 2)
+  %same.second = select i1 %is.wide.pair, i64 %second.read, i64 0
+  br i1 %fine.bits, label %done, label %no
+not.same:
+  %numpy.bit = and i64 %accepts, {Accepts.NUMPY}
+  %numpy.ok = icmp ne i64 %numpy.bit, 0
+  br i1 %numpy.ok, label %numpy, label %no
+numpy:
+  %scalar = call { i64, double, i64 } @scalar(ptr %table, ptr %object, ptr %type)
+  %scalar.accept = extractvalue { i64, double, i64 } %scalar, 2
+  %scalar.bit = and i64 %accepts, %scalar.accept
+  %scalar.ok = icmp ne i64 %scalar.bit, 0
+  %scalar.long = extractvalue { i64, double, i64 } %scalar, 0
+  %scalar.double = extractvalue { i64, double, i64 } %scalar, 1
+  %is.real.scalar = icmp eq i64 %scalar.accept, {Accepts.FLOAT}
+  br i1 %scalar.ok, label %numpy.put, label %no
+numpy.put:
+  br i1 %is.real.scalar, label %real, label %whole
 bool:
   %true = call ptr @address(ptr %table, i64 {Table.TRUE})
   %is.true = icmp eq ptr %object, %true
   %bit = zext i1 %is.true to i64
   br label %whole
 whole:
-  %integer = phi i64 [ %long, %int.read ], [ %bit, %bool ]
+  %integer = phi i64 [ %long, %int.read ], [ %bit, %bool ], [ %scalar.long, %numpy.put ]
   %is.integer = icmp eq i64 %form, {Form.INTEGER}
   br i1 %is.integer, label %range, label %convert
 range:
@@ -92,7 +135,7 @@ convert:
   %converted = sitofp i64 %integer to double
   br label %real
 real:
-  %value = phi double [ %double, %float.read ], [ %converted, %convert ]
+  %value = phi double [ %double, %float.read ], [ %converted, %convert ], [ %scalar.double, %numpy.put ]
   %is.wide = icmp eq i64 %form, {Form.FLOAT64}
   br i1 %is.wide, label %wide, label %narrow
 wide:
@@ -104,11 +147,163 @@ narrow:
   %narrow.bits = zext i32 %single.bits to i64
   br label %done
 done:
-  %bits = phi i64 [ %integer, %range ], [ %wide.bits, %wide ], [ %narrow.bits, %narrow ]
-  %some = insertvalue { i64, i1 } { i64 0, i1 true }, i64 %bits, 0
-  ret { i64, i1 } %some
+  %bits = phi i64 [ %integer, %range ], [ %wide.bits, %wide ], [ %narrow.bits, %narrow ],
+                  [ %same.bits, %copied ], [ %pair.bits, %pair ]
+  %second = phi i64 [ 0, %range ], [ 0, %wide ], [ 0, %narrow ], [ %same.second, %copied ], [ 0, %pair ]
+  %some = insertvalue { i64, i1, i64 } { i64 0, i1 true, i64 0 }, i64 %bits, 0
+  %both = insertvalue { i64, i1, i64 } %some, i64 %second, 2
+  ret { i64, i1, i64 } %both
 no:
-  ret { i64, i1 } zeroinitializer
+  ret { i64, i1, i64 } zeroinitializer
+}
+
+; the first bytes of a scalar's value, as many as it has
+define internal i64 @bits_of(ptr %object, i64 %itemsize) alwaysinline {
+entry:
+  %at = getelementptr i8, ptr %object, i64 {VALUE}
+  switch i64 %itemsize, label %eight [ i64 1, label %one  i64 2, label %two  i64 4, label %four ]
+one:
+  %byte = load i8, ptr %at
+  %from.one = zext i8 %byte to i64
+  br label %out
+two:
+  %short = load i16, ptr %at
+  %from.two = zext i16 %short to i64
+  br label %out
+four:
+  %int = load i32, ptr %at
+  %from.four = zext i32 %int to i64
+  br label %out
+eight:
+  %long = load i64, ptr %at
+  br label %out
+out:
+  %bits = phi i64 [ %from.one, %one ], [ %from.two, %two ], [ %from.four, %four ], [ %long, %eight ]
+  ret i64 %bits
+}
+
+; two doubles as two floats
+define internal i64 @narrowed(ptr %object) noinline {
+entry:
+  %at = getelementptr i8, ptr %object, i64 {VALUE}
+  %next = getelementptr i8, ptr %at, i64 8
+  %left = load double, ptr %at
+  %right = load double, ptr %next
+  %low = fptrunc double %left to float
+  %high = fptrunc double %right to float
+  %low.bits = bitcast float %low to i32
+  %high.bits = bitcast float %high to i32
+  %low.wide = zext i32 %low.bits to i64
+  %high.wide = zext i32 %high.bits to i64
+  %high.place = shl i64 %high.wide, 32
+  %bits = or i64 %high.place, %low.wide
+  ret i64 %bits
+}
+
+; a scalar of NumPy as an integer or a double, and the Accepts of which it is; 0 if it is none of those that convert
+define internal { i64, double, i64 } @scalar(ptr %table, ptr %object, ptr %type) noinline {
+entry:
+  %at = getelementptr i8, ptr %object, i64 {VALUE}
+  br label %loop
+loop:
+  %kind = phi i64 [ 0, %entry ], [ %kind.next, %look ]
+  %more = icmp ult i64 %kind, 12
+  br i1 %more, label %look, label %no
+look:
+  %place = add i64 %kind, {Table.SCALARS}
+  %known = call ptr @address(ptr %table, i64 %place)
+  %kind.next = add i64 %kind, 1
+  %is.it = icmp eq ptr %known, %type
+  br i1 %is.it, label %found, label %loop
+found:
+  switch i64 %kind, label %no [ i64 0, label %u8  i64 1, label %i8  i64 2, label %i16  i64 3, label %i32
+                                i64 4, label %i64  i64 5, label %u8  i64 6, label %u16  i64 7, label %u32
+                                i64 8, label %u64  i64 9, label %half  i64 10, label %single  i64 11, label %double ]
+i8:
+  %i8.value = load i8, ptr %at
+  %i8.wide = sext i8 %i8.value to i64
+  br label %whole
+i16:
+  %i16.value = load i16, ptr %at
+  %i16.wide = sext i16 %i16.value to i64
+  br label %whole
+i32:
+  %i32.value = load i32, ptr %at
+  %i32.wide = sext i32 %i32.value to i64
+  br label %whole
+u8:
+  %u8.value = load i8, ptr %at
+  %u8.wide = zext i8 %u8.value to i64
+  br label %whole
+u16:
+  %u16.value = load i16, ptr %at
+  %u16.wide = zext i16 %u16.value to i64
+  br label %whole
+u32:
+  %u32.value = load i32, ptr %at
+  %u32.wide = zext i32 %u32.value to i64
+  br label %whole
+i64:
+  %i64.value = load i64, ptr %at
+  br label %whole
+u64:
+  %u64.value = load i64, ptr %at
+  %fits = icmp sge i64 %u64.value, 0
+  br i1 %fits, label %whole, label %no
+whole:
+  %integer = phi i64 [ %i8.wide, %i8 ], [ %i16.wide, %i16 ], [ %i32.wide, %i32 ], [ %u8.wide, %u8 ],
+                     [ %u16.wide, %u16 ], [ %u32.wide, %u32 ], [ %i64.value, %i64 ], [ %u64.value, %u64 ]
+  %is.bool = icmp eq i64 %kind, 0
+  %sort = select i1 %is.bool, i64 {Accepts.BOOL}, i64 {Accepts.INT}
+  %integers = insertvalue { i64, double, i64 } zeroinitializer, i64 %integer, 0
+  %with.sort = insertvalue { i64, double, i64 } %integers, i64 %sort, 2
+  ret { i64, double, i64 } %with.sort
+half:
+  %half.value = load i16, ptr %at
+  %half.double = call double @from_half(i16 %half.value)
+  br label %real
+single:
+  %single.value = load float, ptr %at
+  %single.double = fpext float %single.value to double
+  br label %real
+double:
+  %double.value = load double, ptr %at
+  br label %real
+real:
+  %value = phi double [ %half.double, %half ], [ %single.double, %single ], [ %double.value, %double ]
+  %doubles = insertvalue { i64, double, i64 } zeroinitializer, double %value, 1
+  %as.real = insertvalue { i64, double, i64 } %doubles, i64 {Accepts.FLOAT}, 2
+  ret { i64, double, i64 } %as.real
+no:
+  ret { i64, double, i64 } zeroinitializer
+}
+
+; by integers alone: processors without an instruction for it would call a function that the process may not have
+define internal double @from_half(i16 %half) {
+entry:
+  %bits = zext i16 %half to i64
+  %sign.bit = and i64 %bits, 32768
+  %sign = shl i64 %sign.bit, 48
+  %magnitude = and i64 %bits, 32767
+  %is.small = icmp ult i64 %magnitude, 1024
+  br i1 %is.small, label %small, label %large
+small:
+  %count = sitofp i64 %magnitude to double
+  %scaled = fmul double %count, 0x3E70000000000000
+  %small.bits = bitcast double %scaled to i64
+  br label %out
+large:
+  %moved = shl i64 %magnitude, 42
+  %biased = add i64 %moved, 4539628424389459968
+  %is.finite = icmp ult i64 %magnitude, 31744
+  %special = or i64 %moved, 9218868437227405312
+  %large.bits = select i1 %is.finite, i64 %biased, i64 %special
+  br label %out
+out:
+  %unsigned = phi i64 [ %small.bits, %small ], [ %large.bits, %large ]
+  %whole = or i64 %unsigned, %sign
+  %value = bitcast i64 %whole to double
+  ret double %value
 }
 
 ; true if two arrays have the same extents
@@ -215,7 +410,7 @@ no:
   ret i1 false
 }
 
-; true if every array that is written is disjoint from every other one, or elementwise the same memory as an input
+; true if every array that is written is disjoint from every other one, or the same elements as those of an input
 define internal i1 @separate(ptr %description, ptr %starts, ptr %ends, i64 %total) {
 entry:
   br label %outer
@@ -251,16 +446,11 @@ shared:
   %argument = call ptr @argument(ptr %description, i64 %other)
   %other.changes = call i64 @word(ptr %argument, i64 {Argument.CHANGES})
   %is.input = icmp eq i64 %other.changes, 0
-  %itemsize = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
-  %out.itemsize = call i64 @word(ptr %out.argument, i64 {Argument.ITEMSIZE})
-  %same.itemsize = icmp eq i64 %itemsize, %out.itemsize
-  %kind = call i64 @word(ptr %argument, i64 {Argument.KIND})
-  %out.kind = call i64 @word(ptr %out.argument, i64 {Argument.KIND})
-  %kinds = or i64 %kind, %out.kind
-  %plain = icmp eq i64 %kinds, {Kind.ARRAY}
+  %place = call i64 @word(ptr %argument, i64 {Argument.PLACE})
+  %out.place = call i64 @word(ptr %out.argument, i64 {Argument.PLACE})
+  %same.place = icmp eq i64 %place, %out.place
   %a = and i1 %is.input, %same.start
-  %b = and i1 %same.itemsize, %plain
-  %ok = and i1 %a, %b
+  %ok = and i1 %a, %same.place
   br i1 %ok, label %next, label %no
 next:
   %other.next = add i64 %other, 1

@@ -75,11 +75,14 @@ look:
   br i1 %is.number, label %number, label %array
 
 number:
-  %read = call { i64, i1 } @number(ptr %table, ptr %argument, ptr %object, ptr %type)
-  %bits = extractvalue { i64, i1 } %read, 0
-  %good = extractvalue { i64, i1 } %read, 1
+  %read = call { i64, i1, i64 } @number(ptr %table, ptr %argument, ptr %object, ptr %type)
+  %bits = extractvalue { i64, i1, i64 } %read, 0
+  %good = extractvalue { i64, i1, i64 } %read, 1
+  %second = extractvalue { i64, i1, i64 } %read, 2
   br i1 %good, label %number.put, label %fallback
 number.put:
+  %second.slot = call i64 @word(ptr %argument, i64 {Argument.SECOND_SLOT})
+  call void @put(ptr %slots, i64 %second.slot, i64 %second)
   br label %next
 
 array:

@@ -233,8 +233,13 @@ def size_class(nbytes: int) -> int:
 
 
 def _usual_bound() -> int:
-    text = os.environ.get("FUSEC_POOL_BYTES", "")
-    return int(text) if text.isdecimal() else min(1 << 30, memory_bytes() // 8)
+    """Bytes that the pool may keep. Raises SettingNotUnderstood for a FUSEC_POOL_BYTES that is no number."""
+    text = os.environ.get("FUSEC_POOL_BYTES", "").strip()
+    if text and not (text.isdecimal() and text.isascii()):
+        from fusec.errors.targets import SettingNotUnderstood  # the catalogue takes long to import
+
+        raise SettingNotUnderstood("FUSEC_POOL_BYTES", text, "a number of bytes, as in 536870912").at()
+    return int(text) if text else min(1 << 30, memory_bytes() // 8)
 
 
 _pool = Pool(_usual_bound())

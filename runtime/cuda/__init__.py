@@ -19,6 +19,7 @@ tests/gpu lists those runs and the ones that are owed. Without a device the test
 from fusec.runtime.cuda.arrays import (
     DeviceArray,
     acquire,
+    broadcast,
     check_writable,
     describe,
     is_device_array,
@@ -45,6 +46,7 @@ __all__ = [
     "allocate",
     "allocator",
     "bindings_version",
+    "broadcast",
     "check_writable",
     "compile",
     "current_ordinal",

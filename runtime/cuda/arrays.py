@@ -18,7 +18,7 @@ from fusec.errors.targets import (
     NotACudaDevice,
     ReadOnlyDeviceArray,
 )
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 from fusec.runtime.cuda import dlpack, driver, streams
 from fusec.runtime.cuda.memory import CudaArray
 
@@ -46,7 +46,7 @@ class DeviceArray:
 
 def is_device_array(value: object) -> bool:
     """True for an array in CUDA memory; asks the array, not the driver."""
-    if isinstance(value, CudaArray):
+    if isinstance(value, (CudaArray, DeviceArray)):
         return True
     kind = _dlpack_kind(value)
     if kind is not None:
@@ -62,6 +62,8 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
     """
     if isinstance(value, CudaArray):
         return _own(value)
+    if isinstance(value, DeviceArray):
+        return value
     for bit, asks, cure in (("negative", "is_neg", "resolve_neg"), ("conjugate", "is_conj", "resolve_conj")):
         if getattr(value, asks, bool)():  # a PyTorch tensor whose memory holds other values; no protocol says so
             raise DeviceArrayRefused(_name(value), f"its {bit} bit is set: call .{cure}()").at()
@@ -80,6 +82,18 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
             raise HostArrayAmongDeviceArrays(_name(value)).at()
         raise NotACudaDevice(_name(value), dlpack.DEVICE_KINDS.get(kind, f"DLPack device type {kind}")).at()
     return _by_interface(value, reason)
+
+
+def broadcast(value: object, shape: tuple[int, ...], stream: int) -> DeviceArray:
+    """A device array of any library as one of a larger shape, in the same memory; calls take it as an argument.
+
+    stream: handle of the stream it will be used on. The shape must be one that the array broadcasts to.
+    """
+    found = describe(value, stream)
+    new = len(shape) - len(found.shape)
+    kept = zip(found.shape, found.strides, shape[new:], strict=True)
+    strides = [stride if extent == wanted else 0 for extent, stride, wanted in kept]
+    return replace(found, shape=shape, strides=(*(0,) * new, *strides), readonly=True)
 
 
 def same_device(arrays: Iterable[DeviceArray]) -> int:

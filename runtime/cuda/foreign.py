@@ -10,6 +10,7 @@ from typing import Any, Literal, assert_never
 
 from fusec.dtypes import DType
 from fusec.runtime.cuda import memory, streams
+from fusec.runtime.cuda.arrays import DeviceArray
 from fusec.runtime.cuda.memory import CudaArray
 
 Library = Literal["cupy", "torch", "numba", "jax", "fusec"]
@@ -17,7 +18,7 @@ Library = Literal["cupy", "torch", "numba", "jax", "fusec"]
 
 def library_of(value: object) -> Library:
     """The library whose kind of array comes back for `value`; fusec's own for any that cannot make arrays."""
-    root = type(value).__module__.partition(".")[0]
+    root = type(_given(value)).__module__.partition(".")[0]
     match root:
         case "cupy" | "torch":
             return root
@@ -37,7 +38,7 @@ def stream_for(values: Iterable[object], stream: object = None) -> int:
     """
     if stream is not None:
         return streams.handle(stream)
-    for value in values:
+    for value in map(_given, values):
         match library_of(value):
             case "cupy":
                 return streams.handle(module("cupy").cuda.get_current_stream(value.device.id))  # type: ignore[attr-defined]
@@ -93,6 +94,11 @@ def deliver(like: object, array: object) -> object:
     if library_of(like) == "jax" and isinstance(array, CudaArray):
         return module("jax").dlpack.from_dlpack(array)
     return array
+
+
+def _given(value: object) -> object:
+    """The user's own array."""
+    return value.given if isinstance(value, DeviceArray) else value
 
 
 def module(name: str) -> Any:

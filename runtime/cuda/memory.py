@@ -98,9 +98,15 @@ class CudaArray:
 
     def ravel(self) -> CudaArray:
         """The elements along one axis, in the same memory. Raises ValueError unless they lie there in C order."""
+        return self.with_shape((self.size,))
+
+    def with_shape(self, shape: tuple[int, ...]) -> CudaArray:
+        """As many elements in another shape, in the same memory. Raises ValueError unless they lie there in C order."""
         if self.strides != strides_in_order(self.shape, range(self.ndim), self.row.nbytes):
-            raise ValueError(f"strides {self.strides} of shape {self.shape} are not those of one axis")
-        return self._seen_as((self.size,), (self.row.nbytes,), 0)
+            raise ValueError(f"an array of shape {self.shape} with strides {self.strides} is not in C order")
+        if prod(shape) != self.size:
+            raise ValueError(f"shape {shape} does not hold {self.size} elements")
+        return self._seen_as(shape, strides_in_order(shape, range(len(shape)), self.row.nbytes), 0)
 
     def part(self, axis: int, start: int, stop: int) -> CudaArray:
         """Elements from `start` up to `stop` along an axis, in the same memory."""

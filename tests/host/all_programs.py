@@ -6,6 +6,7 @@ from op_programs import complex_cases, constant_cases, constants_of, conversion_
 from programs import Case
 from python_programs import python_cases
 from statement_programs import statement_cases
+from text_programs import text_cases
 
 from fusec.codegen.c_family.facts import parts, types_of
 from fusec.dtypes import ALL, FLOAT64
@@ -25,6 +26,7 @@ def all_cases() -> list[Case]:
         *layout_cases(),
         *statement_cases(),
         *python_cases(),
+        *text_cases(),
         name_case(),
     ]
 

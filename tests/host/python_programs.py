@@ -72,6 +72,46 @@ def sweep(image, out, total, reach):
 """
 
 
+TABLES = """
+def tables(i, x):
+    total = x * 0
+    for k, w in enumerate(WEIGHTS):
+        if np.float32(w) > x:
+            break
+        total += np.float32(w) * ODD[i + k]
+    for row in ROWS:
+        total += row[i] * x
+    for v, flag in ((1, True), (2, False)):
+        if flag == BOOLS[i]:
+            continue
+        total += LONG[i * v]
+    near = BYTES[i] + np.float32(WEIGHTS[i])
+    return total, BYTES[i] + WIDE[i - 1], near, ODD[i], (x, 2 * x, total)[i % 3]
+"""
+TABLE_NAMES = {
+    "np": np,
+    "WEIGHTS": (0.5, 0.25, 4),
+    "ODD": np.array([np.nan, -0.0, 1e-45, -np.inf, 1.5], "float32"),
+    "ROWS": np.arange(6, dtype="float32").reshape(2, 3),
+    "LONG": np.linspace(0, 1, 70, dtype="float32"),
+    "BOOLS": np.array([True, False, True, True]),
+    "BYTES": np.arange(250, 256, dtype="uint8"),
+    "WIDE": np.array([2**63, 2**64 - 1, 7], "uint64"),
+}
+
+
+WRAPS = """
+def scaled(a):
+    if a > 1000:
+        return a
+    return a * 7
+
+def wraps(i, j, x):
+    b = np.int16(j) + np.int8(x)
+    return i * 4 + scaled(i), (b << 2) - abs(j), np.uint8(abs(x))
+"""
+
+
 def python_cases() -> list[Case]:
     """Elementwise functions, and stencils over arrays from one element to more than a block."""
     rng = np.random.default_rng(7)
@@ -81,6 +121,7 @@ def python_cases() -> list[Case]:
         _case("python escape", ESCAPE, {"x": floats[0], "y": floats[1]}, 2),
         _case("python branches", BRANCHES, {"i": integers[0], "j": integers[1], "x": floats[0] * 9}, 2),
     ]
+    found.append(_case("python tables", TABLES, {"i": integers[0], "x": floats[0]}, 5, names=TABLE_NAMES))
     for mode in ("constant", "nearest", "reflect", "mirror", "wrap", "skip"):
         for shape in ((1, 2), (21, 19)):  # 21 rows hold a strip of eight in the interior
             a, b = (rng.integers(-99, 99, shape).astype(dtype) for dtype in ("float32", "int16"))
@@ -92,6 +133,10 @@ def python_cases() -> list[Case]:
     for shape in ((1, 2), (11, 19)):
         image = rng.integers(-99, 99, shape).astype("float32")
         found += [_explicit_case(f"python sweep {shape}{' checked' * each}", image, each) for each in (False, True)]
+    large = rng.integers(-50, 50, 150)
+    large[97] = 2**62  # the one that wraps, so that every target notes the same
+    arrays = {"i": large, "j": integers[1].astype("int16"), "x": floats[0] * 40}
+    found.append(_case("python wraps", WRAPS, arrays, 3, names={"np": np}, checks="wrap"))
     return found
 
 
@@ -112,17 +157,30 @@ def _explicit_case(name: str, image: np.ndarray, checked: bool) -> Case:
     return Case(name, program, arrays, (rows, max(columns - 1, 0)), {"reach": 4})
 
 
-def _case(name: str, text: str, arrays: dict[str, np.ndarray], count: int, border: Border | None = None) -> Case:
+def _case(
+    name: str,
+    text: str,
+    arrays: dict[str, np.ndarray],
+    count: int,
+    border: Border | None = None,
+    names: dict[str, object] | None = None,
+    checks: str = "",
+) -> Case:
     function = text.split("(")[0].split()[-1]
     outputs = tuple(f"out{at}" for at in range(count))
     indexed = tuple(arrays) if border is not None else ()
-    source = FunctionText(function, function, name, 1, text)
-    definition = PythonDefinition(function, (source,), outputs, indexed=indexed, border=border)
+    functions: tuple[FunctionText, ...] = (FunctionText(function, function, name, 1, text),)
+    if names is not None:
+        functions = captures.capture(captures.Text(text, names), {}).functions
+    definition = PythonDefinition(function, functions, outputs, indexed=indexed, border=border)
     types = {each: from_numpy(array.dtype) for each, array in arrays.items()}
     shape = next(iter(arrays.values())).shape
     ndims = {each: len(shape) for each in indexed}
     results = infer(definition, types, ndims).results
     program = lower(definition, types | dict(zip(outputs, results, strict=True)), frozenset(), ndims)
-    program = passes.run(resolve_axes(program, {"": len(shape), **ndims}))
     made = {each: np.zeros(shape, dtype.numpy) for each, dtype in zip(outputs, results, strict=True)}
+    if checks:
+        program, _ = check_bounds(program, checks)
+        made["fusec_fault"], ndims["fusec_fault"] = np.zeros(WORDS, "uint32"), 1
+    program = passes.run(resolve_axes(program, {"": len(shape), **ndims}))
     return Case(name, program, {**arrays, **made}, shape)

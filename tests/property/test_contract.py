@@ -19,8 +19,9 @@ from fusec.ir.loops import ArrayParam, Assign, Declare, Element, If, Load, Local
 from fusec.ir.verify import verify
 from fusec.ir.walk import expressions, operands, statements
 from fusec.passes.contract import contract
-from tests.property.programs import Arguments, runs
+from tests.property.programs import runs
 from tests.support.llvm_check import check
+from tests.support.random_arguments import Arguments
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))

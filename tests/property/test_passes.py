@@ -9,7 +9,8 @@ from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
 from fusec.passes.lift import lift
 from fusec.passes.lower import lower
-from tests.property.programs import Arguments, formulas, programs, runs, same_bits
+from tests.property.programs import formulas, programs, runs
+from tests.support.random_arguments import Arguments, same_bits
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -1,11 +1,13 @@
 """The types of results are NumPy's, for every operator and function, every pair of dtypes, and Python's own numbers."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 from fusec.dtypes import from_numpy
+from fusec.expressions import Expression
 from fusec.frontends.python.definition import FunctionText, PythonDefinition
 from fusec.frontends.python.lower import infer
 
@@ -14,25 +16,19 @@ PAIRS = [f"x {op} y" for op in ("+", "-", "*", "/", "//", "%", "**", "==", "!=",
 PAIRS += [
     f"np.{name}(x, y)"
     for name in "minimum maximum fmin fmax arctan2 hypot copysign fmod logaddexp power add left_shift gcd lcm"
-    " logical_and logical_xor nextafter float_power heaviside".split()
+    " logical_and logical_or logical_xor nextafter float_power heaviside logaddexp2 subtract multiply divide"
+    " floor_divide remainder bitwise_and bitwise_or bitwise_xor right_shift equal less_equal".split()
 ]
 PAIRS += ["np.where(x == x, x, y)", "np.clip(x, y, y)"]
 SINGLES = [
     f"np.{name}(x)"
     for name in "sin exp log1p sqrt cbrt arctan floor ceil trunc rint abs sign isnan isinf isfinite signbit conj real"
-    " imag negative positive invert logical_not angle deg2rad square".split()
+    " imag negative positive invert logical_not angle deg2rad square conjugate reciprocal".split()
 ]
 SINGLES += ["-x", "+x", "~x", "not x", "abs(x)", "x.real", "x.imag", "float(x)", "bool(x)", "x.astype(np.int16)"]
-# What fusec has otherwise, on purpose: bools stay bools where NumPy makes integers or floats of them. Complex numbers
-# have no order, and do not turn into real ones silently.
-OTHERWISE = {
-    ("floor", "bool"),
-    ("ceil", "bool"),
-    ("trunc", "bool"),
-    ("square", "bool"),
-    ("conj", "bool"),
-    ("angle", "bool"),
-}
+# What fusec has otherwise, on purpose: bools stay bools where NumPy makes float16 of them. Complex numbers have no
+# order, and do not turn into real ones silently.
+OTHERWISE = {("floor", "bool"), ("ceil", "bool"), ("trunc", "bool")}
 
 
 def in_numpy(expression, *values):
@@ -58,7 +54,8 @@ def inferred(expressions, types, numbers=()):
 def is_ordered(expression, *dtypes):
     """Whether an expression asks nothing of complex numbers that they have not."""
     compares = any(
-        word in expression for word in ("<", ">", "min", "max", "clip", "//", "%", "sign", "float(", "astype")
+        word in expression
+        for word in "< > less min max clip // % floor_divide remainder sign float( astype reciprocal".split()
     )
     return not (any("complex" in dtype for dtype in dtypes) and compares)
 
@@ -73,16 +70,44 @@ def test_two_arrays_have_numpys_type(left):
         assert found == wanted, right
 
 
+def turned_around(expression):
+    """The same with x and y exchanged; the names of functions stay."""
+    return re.sub(r"\b[xy]\b", lambda name: {"x": "y", "y": "x"}[name.group()], expression)
+
+
 @pytest.mark.parametrize("kind", [bool, int, float, complex])
 def test_python_numbers_adapt_as_in_numpy(kind):
     for dtype in DTYPES:
-        value, number = np.dtype(dtype).type(1), kind(1)
+        value, number = np.array([1], dtype), kind(1)
         for turned in (False, True):
-            pairs = [each.translate(str.maketrans("xy", "yx")) if turned else each for each in PAIRS[:16]]
+            pairs = [turned_around(each) if turned else each for each in PAIRS]
+            if turned:
+                pairs.remove("np.clip(y, x, x)")  # NumPy makes an array of its first argument
             wanted = {each: in_numpy(each, value, number) for each in pairs if is_ordered(each, dtype, kind.__name__)}
             wanted = {each: found for each, found in wanted.items() if found is not None}
             found = inferred(wanted, {"x": dtype}, [("y", kind.__name__)])
             assert dict(zip(wanted, found, strict=True)) == wanted, dtype
+            written = [re.sub(r"\by\b", f"({number!r})", each) for each in wanted]  # in the text itself
+            assert dict(zip(wanted, inferred(written, {"x": dtype}), strict=True)) == wanted, dtype
+
+
+def as_text(expression):
+    """A function of numbers as evaluate has it."""
+    return expression.replace("np.", "")
+
+
+@pytest.mark.parametrize("kind", [bool, int, float, complex])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "float32", "complex64"])
+def test_numbers_adapt_as_in_numpy_in_texts(kind, dtype):
+    value, number = np.array([1], dtype), kind(1)
+    for expression in PAIRS[16:]:
+        wanted = in_numpy(expression, value, number)
+        if wanted is None or not is_ordered(expression, dtype, kind.__name__):
+            continue
+        for each, given in ((expression, (value, number)), (turned_around(expression), (number, value))):
+            text = as_text(each)
+            part = Expression(text).parts[0]
+            assert part.result(part.source.prepared(given))[0].name == wanted, text
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -20,12 +20,14 @@ from fusec.dtypes import BOOL, DType
 from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.interpret import interpret
-from fusec.ir.loops import ArrayParam, Break, Continue, Declare, Element, If, Local, Program, ScalarParam, Store
+from fusec.ir.loops import ArrayParam, Break, Continue, Declare, Element, If, Local, Program, ScalarParam, Store, While
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import Body, blocks, operands, rebuild, statements
-from tests.property.programs import Arguments, runs
+from tests.property.programs import runs
+from tests.support.random_arguments import Arguments
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+NONE: frozenset[str] = frozenset()
 FLAG = Element("violated", Pointer(BOOL, "global"))
 
 
@@ -52,19 +54,26 @@ def states_of(program: Program, arrays: dict[str, np.ndarray], shape: tuple[int,
     return found
 
 
-def watched(body: Body, states: dict[int, State], dtypes: dict[str, DType]) -> Body:
-    """The statements, each after a check that sets the flag if a bound does not hold."""
+def watched(body: Body, states: dict[int, State], dtypes: dict[str, DType], unseen: frozenset[str] = NONE) -> Body:
+    """The statements, each after a check that sets the flag if a bound does not hold.
+
+    unseen: locals that are out of scope; a loop's step does not see those of its body, which `continue` leaves unset.
+    """
     result = []
     for stmt in body:
         for name, (low, high) in states.get(id(stmt), {}).items():
             value: Expr = Local(name, dtypes[name])
-            if dtypes[name] != BOOL:
+            if dtypes[name] != BOOL and name not in unseen:
                 beyond = [
                     apply("less", value, const(low, dtypes[name])),
                     apply("greater", value, const(high, dtypes[name])),
                 ]
                 result.append(If(apply("logical_or", *beyond), (Store(FLAG, const(True, BOOL)),)))
-        result.append(rebuild(stmt, operands(stmt), tuple(watched(block, states, dtypes) for block in blocks(stmt))))
+        inner = [watched(block, states, dtypes, unseen) for block in blocks(stmt)]
+        if isinstance(stmt, While):
+            declared = {each.name for each in statements(stmt.body) if isinstance(each, Declare)}
+            inner[1] = watched(stmt.step, states, dtypes, unseen | declared)
+        result.append(rebuild(stmt, operands(stmt), tuple(inner)))
     return tuple(result)
 
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from fusec import passes
-from tests.property.programs import Arguments, formulas, runs
+from tests.property.programs import formulas, runs
 from tests.support.llvm_check import check
+from tests.support.random_arguments import Arguments
 
 QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -6,7 +6,8 @@ from fusec import passes
 from fusec.ir.text import parse_graph, parse_program, print_graph, print_program
 from fusec.ir.verify import verify_graph
 from fusec.passes.lift import lift
-from tests.property.programs import Arguments, formulas, programs
+from tests.property.programs import formulas, programs
+from tests.support.random_arguments import Arguments
 
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -1,13 +1,17 @@
 """The benchmark runs, and fusec's kernels in it compute what they should."""
 
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "run.py"
+CLIFFS = RUN.with_name("cliffs.py")
 
 
 @pytest.mark.slow
@@ -26,3 +30,42 @@ def test_every_workload_gives_right_results_and_a_row_of_the_table(tmp_path: Pat
             assert row.get("right"), f"{peer}, {cell['work']}: {row}"
             assert 0 < row["min"] <= row["median"]
     assert run["first_calls"]["fusec"]["cold"] > 0
+
+
+@pytest.fixture
+def cliffs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    spec = importlib.util.spec_from_file_location("cliffs", CLIFFS)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "cliffs", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_seed_of_cliffs_makes_the_same_kernels(cliffs: ModuleType) -> None:
+    bodies = [cliffs.draw(number, 3).body(cliffs.draw(number, 3).tree) for number in range(60)]
+    assert bodies == [cliffs.draw(number, 3).body(cliffs.draw(number, 3).tree) for number in range(60)]
+    assert len(set(bodies)) > 50
+    assert bodies != [cliffs.draw(number, 4).body(cliffs.draw(number, 4).tree) for number in range(60)]
+
+
+def test_cliffs_finds_broken_laws(cliffs: ModuleType) -> None:
+    smooth = {"native": 1.0, "avx2": 1.0, "sse2": 2.0, "one more": 1.5, "part t0": 0.5, "part last": 0.4}
+    assert not list(cliffs.broken(smooth))
+    found = {law for law, _ in cliffs.broken({**smooth, "avx2": 0.8, "one more": 2.5, "part t0": 0.3})}
+    assert found == {"slower than avx2", "one more operation", "slower than its parts"}
+
+
+@pytest.mark.slow
+def test_cliffs_measures_kernels_and_writes_a_record(tmp_path: Path) -> None:
+    out = tmp_path / "cliffs.json"
+    command = [sys.executable, CLIFFS, "--kernels", "4", "--workers", "1", "--json", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    record = json.loads(out.read_text())
+    assert record["machine"]["versions"]["fusec"]
+    assert [row["number"] for row in record["kernels"]] == [0, 1, 2, 3]
+    assert all(0 < seconds < 1 for row in record["kernels"] for seconds in row["seconds"].values())

@@ -1,6 +1,7 @@
 """The cache on disk never gives back anything but what was put, and never gets in the way."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from fusec import cache
 from fusec.cache import Cache, default_cache, pack_kernel, unpack_kernel
 from fusec.dtypes import COMPLEX128, FLOAT32, INT64
+from fusec.folders import Folder
 from fusec.generated import Kernel, Layout, Slot, Step
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and owners are those of POSIX")
@@ -139,8 +141,8 @@ def test_a_read_only_folder_is_passed_over(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_leaves_no_trace(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write_to_full(path: Path, data: bytes) -> None:
-        path.write_bytes(data[:10])
+    def write_to_full(folder: Folder, name: str, data: bytes) -> None:
+        (folder.path / name).write_bytes(data[:10])
         with open("/dev/full", "wb", buffering=0) as stream:
             stream.write(data)
 
@@ -251,6 +253,69 @@ def test_the_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pyt
 
 
 @posix
+def test_a_folder_of_entries_that_others_may_write_to_is_not_used(
+    store: Cache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSEC_DEBUG", "1")
+    store.put("object", "k", b"payload")
+    for mode in (0o777, 0o770, 0o707):
+        (store.path / "object").chmod(mode)
+        assert store.get("object", "k") is None
+        store.put("object", "other", b"payload")
+        assert store.list() == []
+        assert store.clear() == 0
+    assert "others may write to it" in capsys.readouterr().err
+    (store.path / "object").chmod(0o700)
+    assert store.get("object", "k") == b"payload"
+    assert store.get("object", "other") is None
+    store.path.chmod(0o777)
+    assert store.get("object", "k") is None
+    store.path.chmod(0o700)
+
+
+@posix
+def test_an_entry_that_others_may_write_to_is_not_used_and_replaced(store: Cache) -> None:
+    store.put("object", "k", b"payload")
+    for mode in (0o666, 0o620, 0o602):
+        only = next(file for file in (store.path / "object").iterdir())
+        only.chmod(mode)
+        assert store.get("object", "k") is None
+        assert store.list() == []
+        store.put("object", "k", b"payload")
+        assert store.get("object", "k") == b"payload"
+        assert only_file(store).stat().st_mode & 0o777 == 0o600
+
+
+@posix
+def test_no_link_is_followed(store: Cache, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = Cache(tmp_path_factory.mktemp("other"))
+    other.put("object", "k", b"payload")
+    (store.path / "object").symlink_to(other.path / "object", target_is_directory=True)
+    assert store.get("object", "k") is None
+    store.put("object", "new", b"payload")
+    assert store.clear() == store.prune(max_bytes=0) == 0
+    assert [entry.path for entry in other.list()] == [only_file(other)]
+    (store.path / "object").unlink()
+    (store.path / "object").mkdir(mode=0o700)
+    entry = store.path / "object" / only_file(other).name
+    entry.symlink_to(only_file(other))
+    assert store.get("object", "k") is None
+    store.put("object", "k", b"mine")
+    assert (store.get("object", "k"), other.get("object", "k")) == (b"mine", b"payload")
+    assert not entry.is_symlink()
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+def test_what_another_user_owns_is_not_used(store: Cache) -> None:
+    store.put("object", "k", b"payload")
+    for owned in (only_file(store), store.path / "object", store.path):
+        os.chown(owned, 12345, -1)
+        assert store.get("object", "k") is None
+        os.chown(owned, os.geteuid(), -1)
+        assert store.get("object", "k") == b"payload"
+
+
+@posix
 def test_the_folder_follows_the_desktop_standard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("FUSEC_CACHE_DIR", raising=False)
@@ -284,3 +349,33 @@ def test_a_record_with_unknown_names_is_none(old: bytes, new: bytes) -> None:
     record = pack_kernel(KERNEL, b"code")
     assert record.count(old) == 1
     assert unpack_kernel(record.replace(old, new)) is None
+
+
+def test_a_touched_source_of_the_package_renames_every_kernel(tmp_path: Path) -> None:
+    """Each file of a copy is touched in turn; the copy lies as a wheel has it."""
+    import fusec.grammar
+    import fusec.runtime
+
+    for package in (fusec, fusec.grammar, fusec.runtime):
+        source, name = Path(package.__path__[0]), package.__name__.replace(".", os.sep)
+        ignored = shutil.ignore_patterns("__pycache__", *(("grammar", "runtime") if package is fusec else ()))
+        shutil.copytree(source, tmp_path / name, ignore=ignored)
+    code = """
+import os, pathlib
+from fusec import pipeline
+def digest():
+    pipeline._build.cache_clear()
+    return pipeline._build()
+def touched(file):
+    before = digest()
+    os.utime(file, ns=(0, 12345))
+    return digest() != before
+files = [each for each in pathlib.Path("fusec").rglob("*") if each.suffix in (".py", ".lark", ".json")]
+assert digest() == digest()
+assert {"scans/plans.py", "runtime/cpu/jit.py", "grammar/kernel.lark", "grammar/kernel.json"} <= {
+    file.relative_to("fusec").as_posix() for file in files
+}
+print([str(file) for file in files if not touched(file)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr

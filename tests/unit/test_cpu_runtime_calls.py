@@ -15,7 +15,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusec.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT32, UINT64, DType
+from fusec.dtypes import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+)  # fmt: skip
 from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, fastcall, memory
 from fusec.runtime.cpu.fastcall import ArgSpec, make
@@ -173,7 +187,7 @@ def test_integers_are_taken_in_range_and_no_further(dtype: DType) -> None:
     bounds = np.iinfo(dtype.numpy)
     for value in (bounds.min, bounds.max, 0, 1, True, False):
         assert (run(A, value) == value).all()
-    for value in (bounds.min - 1, bounds.max + 1, 1 << 64, -(1 << 70), 1.0, 0.5, None, "1", np.int64(1), 1j):
+    for value in (bounds.min - 1, bounds.max + 1, 1 << 64, -(1 << 70), 1.0, 0.5, None, "1", np.float64(1), 1j):
         assert run(A, value) == "fallback"
 
 
@@ -181,7 +195,9 @@ def test_bool_parameters_take_only_bools() -> None:
     run = entry([("n", "z")], {"x": FLOAT32, "n": BOOL, "z": BOOL})
     assert run(A, True).all()
     assert not run(A, False).any()
-    for value in (1, 0, 1.0, np.True_, None):
+    assert run(A, np.True_).all()
+    assert not run(A, np.False_).any()
+    for value in (1, 0, 1.0, np.int8(1), None):
         assert run(A, value) == "fallback"
 
 
@@ -192,6 +208,73 @@ def test_a_number_whose_type_chose_the_dtype_must_keep_its_type() -> None:
         run = make(executable, args, Fallback(), "copy")
         assert all((run(A, value) == value).all() for value in good)
         assert all(run(A, value) == "fallback" for value in bad)
+
+
+SCALARS = (BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT16, FLOAT32, FLOAT64)
+
+
+def patterns(dtype: DType) -> np.ndarray:
+    """Values of a dtype: all of 16 bits and less, some of the others."""
+    if dtype.kind == "bool":
+        return np.array([False, True])
+    if dtype.bits <= 16:
+        return np.arange(1 << dtype.bits, dtype=f"u{dtype.nbytes}").view(dtype.numpy)[::37]
+    if dtype.is_integer:
+        info = np.iinfo(dtype.numpy)
+        return np.array([info.min, info.min + 1, 0, 1, 77, info.max - 1, info.max], dtype.numpy)
+    info = np.finfo(dtype.numpy)
+    edges = [0.0, -0.0, 1.5, info.max, info.min, info.tiny, info.smallest_subnormal, np.inf, -np.inf, np.nan, 1 / 3]
+    return np.array(edges, dtype.numpy)
+
+
+@pytest.mark.parametrize("source", SCALARS, ids=str)
+@pytest.mark.parametrize("target", [FLOAT32, FLOAT64, INT32, UINT64, INT8], ids=str)
+def test_numpys_scalars_convert_as_pythons_numbers_do(source: DType, target: DType) -> None:
+    run = entry([("n", "z")], {"x": FLOAT32, "n": target, "z": target})
+    x = A[:1]
+    for value in patterns(source):
+        expected = run(x, value.item())
+        found = run(x, value)
+        assert type(found) is type(expected)
+        if isinstance(found, np.ndarray):
+            np.testing.assert_array_equal(found.view(f"u{target.nbytes}"), expected.view(f"u{target.nbytes}"))
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, INT64, UINT64, INT8, BOOL], ids=str)
+def test_scalars_whose_dtype_counts_are_those_of_it_alone(dtype: DType) -> None:
+    executable = engine.compile(copy_kernel([("n", "z")], {"x": FLOAT32, "n": dtype, "z": dtype}))
+    args = [ArgSpec("x", FLOAT32), ArgSpec("n", dtype, number=True, takes="NumPy"), ArgSpec("z", dtype, True)]
+    run = make(executable, args, Fallback(), "copy")
+    for other in SCALARS:
+        for value in patterns(other)[:7]:
+            found = run(A[:1], value)
+            if other is dtype:
+                assert found.tobytes() == value.tobytes()
+            else:
+                assert found == "fallback"
+    for value in (1, 1.0, True, 1j, np.array(1, dtype.numpy), np.longdouble(1), np.str_("1")):
+        assert run(A[:1], value) == "fallback"
+    assert run(A[:1], type("Sub", (np.float64,), {})(1)) == "fallback"
+    python = make(
+        executable,
+        [args[0], replace(args[1], takes="float" if dtype.kind == "float" else "int"), args[2]],
+        Fallback(),
+        "copy",
+    )
+    assert all(python(A[:1], value) == "fallback" for other in SCALARS for value in patterns(other)[:3])
+
+
+def test_outputs_that_are_read_start_as_zeros_unless_they_are_given() -> None:
+    run = entry([("x", "z")], {"x": FLOAT32, "z": FLOAT32, "zz": FLOAT32}, zeroed=("zz",))
+    np.full(24, 7, np.float32)  # memory that is freed with something in it
+    for size in (24, memory.LARGE):
+        x = np.arange(size, dtype=np.float32)
+        z, zz = run(x)
+        assert (z == x).all()
+        assert not zz.any()
+    given = A.copy()
+    assert run(A, A.copy(), given)[1] is given
+    assert (given == A).all()
 
 
 # --- raw arrays ------------------------------------------------------------------------------------------------------
@@ -311,7 +394,6 @@ def test_limits_are_kept() -> None:
     assert entry(*SIMPLE, ndim=1)(A.reshape(4, 6)) == "fallback"
     assert (entry(*SIMPLE, ndim=2)(A.reshape(4, 6)) == A.reshape(4, 6)).all()
     assert entry(*SIMPLE, allocates=False)(A) == "fallback"
-    assert entry(*SIMPLE, kernel=lambda kernel: replace(kernel, fills=("z",)))(A) == "fallback"
 
 
 def test_an_exception_of_the_fallback_passes_through() -> None:

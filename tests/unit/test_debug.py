@@ -1,18 +1,20 @@
 """FUSEC_DEBUG and FUSEC_DUMP show every stage of a kernel, whether or not it was compiled before."""
 
+import itertools
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fusec import ElementwiseKernel, debug
+from fusec import ElementwiseKernel, debug, pipeline
 
 LINES = {1: "fusec: shown ", 2: "fusec: shown(float32 x, float32 z): "}
 TITLES = {3: "shown after ", 4: "shown loops for llvm", 5: "shown llvm", 6: "shown assembly"}
 
 
 def run_one() -> None:
-    """A kernel made anew, so that nothing of it is in memory."""
+    """A kernel made anew, with its calls."""
     kernel = ElementwiseKernel("float32 x", "float32 z", "z = x * 3 - 1", "shown")
     assert np.asarray(kernel(np.float32([1, 2]))).tolist() == [2, 5]
 
@@ -24,6 +26,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("FUSEC_DUMP", raising=False)
     monkeypatch.setenv("FUSEC_CACHE_DIR", str(tmp_path / "cache"))
     run_one()
+    pipeline.forget_executables()
     return tmp_path
 
 
@@ -38,6 +41,8 @@ def test_each_level_adds_one_kind_of_text(
         assert (text in said) == (at <= level)
     assert ("from the disk cache in" in said) == (level in (1, 2))
     assert ("compiled in" in said) == (level > 2)
+    run_one()
+    assert ("from memory in" in capsys.readouterr().err) == (level in (1, 2))
 
 
 def test_a_dump_alone_holds_them_all(
@@ -82,3 +87,31 @@ def test_settings_of_the_cache_that_mean_nothing_are_refused(
     monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=rf"{name} is '{value}', but must be"):
         run_one()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and owners are those of POSIX")
+def test_a_dump_writes_through_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder that others write to as well, such as /tmp, they may have guessed the names."""
+    precious, folder = tmp_path / "precious", tmp_path / "dump"
+    precious.write_text("kept")
+    folder.mkdir()
+    monkeypatch.setenv("FUSEC_DUMP", str(folder))
+    for make in ("symlink_to", "hardlink_to"):
+        (folder / "log.txt").unlink(missing_ok=True)
+        getattr(folder / "log.txt", make)(precious)
+        debug._warn.cache_clear()
+        debug.show(1, "a line")
+        assert precious.read_text() == "kept"
+        assert "nothing is written" in capsys.readouterr().err
+    (folder / "log.txt").unlink()
+    monkeypatch.setattr(debug, "_numbers", itertools.count())
+    (folder / "0000_title.txt").symlink_to(precious)
+    debug.show(1, "title", "text")
+    assert precious.read_text() == "kept"
+    debug.show(1, "title", "text")
+    assert (folder / "0001_title.txt").read_text() == "text"
+    debug.show(1, "a line")
+    debug.show(1, "another")
+    assert (folder / "log.txt").read_text() == "a line\nanother\n"

@@ -36,6 +36,15 @@ def test_positions_count_lines_and_columns_from_one(text, data):
     assert column == offset - (text[:offset].rfind("\n") + 1) + 1
 
 
+def test_what_no_terminal_shows_is_replaced_and_keeps_its_place():
+    text = "x \ud800\u202e\x1b $"
+    shown = render("F100", f"wrong {text}", Span(SourceFile("here", text), 6, 7))
+    shown.encode()
+    *_, line, marks = shown.split("\n")
+    assert line[marks.index("^")] == "$"
+    assert not any(each in shown for each in text[2:5])
+
+
 def test_suggestions_are_close_or_absent():
     assert did_you_mean("sinn", ["sin", "cos"]) == "did you mean 'sin'?"
     assert did_you_mean("quux", ["sin", "cos"]) == ""

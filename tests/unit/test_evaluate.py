@@ -327,7 +327,7 @@ def test_a_compiled_expression_has_fixed_types():
 def test_the_texts_that_are_kept_have_a_bound():
     for number in range(evaluation.MAX_KNOWN + 10):
         fusec.validate(f"a + {number}", {"a": 1}, {})
-    assert len(evaluation._known) <= evaluation.MAX_KNOWN
+    assert evaluation._known.cache_info().currsize <= evaluation.MAX_KNOWN
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
@@ -396,3 +396,20 @@ def test_a_compiled_expression_shows_its_kernel_for_every_target():
         assert "evaluate" in found.source(target)
     with pytest.raises(ValueError, match="has reductions"):
         fusec.NumExpr("a/sum(a)").source()
+
+
+@pytest.mark.parametrize("given", [[1], (1, 2), "ab", 5, np.arange(3)], ids=repr)
+@pytest.mark.parametrize("text", ["a", "a + b"])
+def test_names_are_looked_up_in_dicts_alone(text, given):
+    a, b = np.arange(3.0), np.arange(3.0)
+    shown = type(given).__name__
+    with pytest.raises(fusec.FusecError, match=rf"local_dict= must be a dict, not a {shown} \[F507\]"):
+        fusec.evaluate(text, local_dict=given)
+    with pytest.raises(fusec.FusecError, match=rf"global_dict= must be a dict, not a {shown} \[F507\]"):
+        fusec.evaluate(text.replace("a", "not_here"), global_dict=given)
+    assert (fusec.evaluate(text, local_dict={"a": a, "b": b}) == (a if text == "a" else a + b)).all()
+
+
+def test_unknown_functions_name_the_page_that_lists_them():
+    with pytest.raises(fusec.FusecError, match=r"docs/python\.md lists the functions"):
+        fusec.evaluate("qqqqqqqqq(1)")

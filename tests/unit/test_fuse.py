@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.errors import FusecTypeError
-from fusec.fusing import fused  # fills the tables
+from fusec.errors import FusecError, FusecTypeError
+from fusec.fusing import (
+    fused,  # fills the tables
+    pickling,
+)
+from fusec.fusing.arguments import Arguments as fused_arguments
 from fusec.fusing.elementwise import SEVERAL
 from fusec.fusing.tables import FUNCTIONS, METHODS
 
@@ -39,7 +43,7 @@ def softmax(x):
 def test_rows_in_cache_are_one_kernel_and_longer_ones_store_what_is_dear():
     fast = fusec.fuse(softmax)
     short, long = np.random.default_rng(0).random((4, 60)), np.random.default_rng(0).random((2, 40000))
-    for x, count in ((short, 1), (long, 4)):
+    for x, count in ((short, 1), (long, 6)):  # of the long one, both totals are made of those of chunks
         np.testing.assert_allclose(fast(x), softmax(x), rtol=1e-13)
         assert kernels(fast, x) == count
     text = str(fast.explain(long))
@@ -259,9 +263,10 @@ def test_what_cannot_be_traced_is_refused_with_its_line(code, tmp_path, monkeypa
         (lambda x: float(x[0]), "before or after"),
         (lambda x: x[x > 0], "xp.where"),
         (lambda x: x @ x, "matri"),
-        (lambda x: np.sort(x), "fused are"),
+        (lambda x: np.sort(x), "before or after"),
+        (lambda x: np.interp(x, x, x), "np.interp, of arrays from outside"),
         (lambda x: np.add.accumulate(x), "outside"),
-        (lambda x: x.tobytes(), "methods that are fused"),
+        (lambda x: x.tobytes(), "before or after"),
         (lambda x: np.add(x, 1, out=np.zeros(2)), "zeros_like"),
         (lambda x: np.where(x), "size that depends"),
     ],
@@ -369,6 +374,29 @@ def test_an_array_made_of_a_number_is_new_memory():
         assert (int(number), array.tolist()) == (6, [12])
 
 
+@pytest.mark.parametrize(
+    "given", [np.array(3.0), np.float64(3), np.array([3.0, 4.0])], ids=["no axes", "number", "array"]
+)
+def test_flip_gives_the_number_of_an_array_without_axes(given):
+    for step in (np.flip, lambda x: np.sign(np.reshape(np.flip(x), -1)), lambda x: np.flip(x) * 2 - np.flip(x, ())):
+        fused = fusec.fuse(lambda x, step=step: step(x))
+        for _ in range(2):
+            found, expected = fused(given), step(given)
+            np.testing.assert_array_equal(found, expected, strict=True)
+            assert type(found) is type(expected)
+
+
+def test_flip_of_an_array_without_axes_is_its_number_before_a_write():
+    def step(x):
+        flipped = np.flip(x)
+        x[...] = 7
+        return flipped, flipped + x
+
+    ours, theirs = np.array(3.0), np.array(3.0)
+    assert fusec.fuse(step)(ours) == step(theirs) == (3, 10)
+    assert ours == theirs == 7
+
+
 @pytest.mark.parametrize("options", [{"fp": "fast"}, {"fp": "strict"}, {"nmae": "f"}])
 def test_an_unknown_option_of_fuse_is_named(options):
     with pytest.raises(FusecTypeError, match=f"takes no keyword '{next(iter(options))}'"):
@@ -378,6 +406,9 @@ def test_an_unknown_option_of_fuse_is_named(options):
 @fusec.fuse
 def hypotenuse(x, y):
     return np.sqrt(x * x + y * y)
+
+
+doubled = fusec.fuse(lambda x: x * 2)
 
 
 def squared(x):
@@ -394,5 +425,269 @@ def test_they_pickle_by_name():
     assert pickle.loads(pickle.dumps(hypotenuse)) is hypotenuse
     assert pickle.loads(pickle.dumps(Holder.twice)) is Holder.twice
     assert pickle.loads(pickle.dumps(fusec.fuse(squared)))(np.full(1, 3.0)) == 9
-    with pytest.raises(pickle.PicklingError, match=r"lambda>' is not found .* top of a module"):
-        pickle.dumps(fusec.fuse(lambda x: x + 1))
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+
+
+def test_lambdas_and_inner_functions_pickle_by_their_code():
+    factor, weights = 3.0, [np.ones(2), 1]
+
+    def inner(x, more=5, *, shift=1):
+        return squared(x) * factor + weights[0] * more + shift
+
+    for function in (inner, lambda x: x * factor + 1, lambda x, by=2: x * by):
+        found = pickle.loads(pickle.dumps(fusec.fuse(function)))
+        np.testing.assert_array_equal(found(np.full(2, 3.0)), function(np.full(2, 3.0)))
+    parts = pickling.parts_of(inner)
+    with pytest.raises(pickle.UnpicklingError, match="define it in a module"):
+        pickling.from_parts("another", *parts[1:])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda b, _: b**2, lambda b, _: np.power(b, 2), lambda b, _: np.square(b), lambda b, _: np.conjugate(b),
+     lambda b, _: b.conj() & b, lambda b, _: np.angle(b), lambda _, x: np.hypot(x, 70000.0) + 0],
+)  # fmt: skip
+def test_bools_and_small_integers_have_numpys_types(function):
+    b, x = np.array([True, False]), np.array([1, 2], np.uint8)
+    found, wanted = fusec.fuse(function)(b, x), function(b, x)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e-15)
+
+
+def outcome(function, args):
+    """What a call gives, and what it leaves in the arrays; the kind of error, if that is what it gives."""
+    given = [each.copy() if isinstance(each, np.ndarray) else each for each in args]
+    try:
+        found = function(*given)
+    except (TypeError, ValueError) as problem:
+        return next(kind for kind in (TypeError, ValueError) if isinstance(problem, kind))
+    parts = found if isinstance(found, tuple) else (found,)
+    shown = [(type(each), getattr(each, "dtype", None), getattr(each, "shape", None), repr(each)) for each in parts]
+    return shown, [repr(each) for each in given]
+
+
+def filled(x, s):
+    x = x * 1
+    x[...] = s
+    return x
+
+
+def copied(x, s):
+    x = np.zeros_like(x)
+    np.copyto(x, s)
+    return x
+
+
+def masked(x, m):
+    np.copyto(x, 1, where=m)
+
+
+MANY = 230  # more than there are repairs of a schedule that store one value each
+ROWS, INTEGERS = np.arange(12.0).reshape(3, 4), np.array([1, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        *((function, (np.ones(4, dtype), s)) for function in (filled, copied, np.full_like)
+          for dtype in ("float64", "int32", "complex64")
+          for s in (2.5, 2, True, np.float32(2.5), 1j, np.complex64(1j))),
+        (lambda x, s: np.full_like(x, s), (np.array(3.0), 2.5)), (lambda x, s: np.full_like(x.T, s), (ROWS, 2)),
+        (lambda x, s: x.fill(s), (ROWS, 2.5)), (lambda x: x.__setitem__(0, 1j), (np.ones(3),)),
+        (lambda s, xp: (xp.full(2, s), xp.full((), s), xp.asarray(s)), (2.5, np)),
+        *((lambda s, each=each: each(np.reshape(s, -1)), (np.float64(2),)) for each in (
+            lambda x: x.sum(keepdims=True), lambda x: x.max(keepdims=True), lambda x: x.mean(axis=0), lambda x: x)),
+        (lambda s: (np.reshape(s, (1, 1)), np.atleast_2d(s), np.broadcast_to(s, 3), np.copy(s), s * 2), (2.5,)),
+        (lambda s: (s[...], s[None], np.transpose(s), s.reshape(-1)), (np.float32(2),)),
+        (lambda s: (+s, -s, abs(s), divmod(s, 2), round(s), s.real), (-3,)),
+        (masked, (ROWS[0], INTEGERS)), (masked, (ROWS[0], INTEGERS > 0)), (masked, (ROWS[0], INTEGERS * 1.0)),
+        (lambda x, m: np.add(x, 1, out=x, where=m), (ROWS[0], INTEGERS)),
+        *((lambda x, m, each=each: each(x, where=m), (ROWS[0], m)) for each in (np.sum, np.mean, np.any)
+          for m in (INTEGERS, INTEGERS > 0)),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_numbers_become_arrays_and_masks_as_in_numpy(function, args):
+    fused, expected = fusec.fuse(function), outcome(function, args)
+    assert [outcome(fused, args) for _ in range(2)] == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        *((lambda x, shift=shift, axis=axis: np.roll(x, shift, axis), (ROWS,)) for shift, axis in (
+            ((1, 1), (0, 1)), ([1, 2], [0, 1]), (1, (0, 1)), ((1, 2), 1), ((1, 2), None), ((1, 2), (1, 1)), (-14, 1),
+            ((1, 2, 3), (1, 1)), (1, 5), (0, 0), (8, 1),
+        )),
+        (lambda x: np.roll(x, 1, 0), (np.ones((0, 3)),)), (lambda x, n: np.roll(x, (n, 1), (0, 1)), (ROWS, 2)),
+        *((lambda x, options=options: np.diff(x, **options), (ROWS,)) for options in (
+            {"prepend": 0}, {"prepend": ROWS[:, :2], "append": 9.5}, {"axis": 0, "append": 9, "n": 2}, {"n": 0},
+            {"n": -1},
+        )),
+        (lambda x: np.diff(x), (np.array(1.0),)),
+        *((lambda x, n, each=each: x[0, :3] + each(n), (ROWS, 3)) for each in (
+            np.arange, np.ones, np.zeros, lambda n: np.linspace(0, 1, n), lambda n: np.arange(0, n, 1), np.eye,
+            lambda n: np.array([n, n, n + 1]), lambda n: np.full(3, n), lambda n: {3: 2.0}[n], lambda n: len(f"{n:5}"),
+        )),
+        (lambda x, n, xp: x[0, :3] + xp.arange(n), (ROWS, 3, np)),
+        (lambda x, n: x[0, :3] + np.arange(n), (ROWS, np.int8(3))),
+        (lambda x, s: x if isinstance(s, float) and isinstance(x, np.ndarray) else -x, (ROWS, 2.0)),
+    ],
+)  # fmt: skip
+def test_more_of_numpys_arguments_are_taken(function, args):
+    assert outcome(fusec.fuse(function), args) == outcome(function, args)
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda x: np.average(x, returned=True), "returned"), (lambda x: x.sum(unknown=1), r"'sum' with unknown="),
+        (lambda x: np.nanprod(x, unknown=1), "unknown"), (lambda x: np.cumsum(x), "cumsum"),
+        (lambda x: np.nanmean(x, mean=1), "mean"),
+    ],
+)  # fmt: skip
+def test_other_keywords_are_refused_by_name(function, what):
+    with pytest.raises(TypeError, match=what):
+        fusec.fuse(function)(ROWS)
+
+
+def test_random_numbers_of_a_key_are_made_in_the_kernel():
+    def draw(key, counter):
+        return fusec.random.uniform64(key, counter), fusec.random.normal32(key, counter), philox(key, counter)
+
+    philox, fused = fusec.random.philox, fusec.fuse(draw)
+    counter = np.arange(100)
+    for key in (1, 2, 2**40, 2**63 + 1, np.uint64(3)):
+        for ours, theirs in zip(fused(key, counter), draw(key, counter), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert len(fused._plans) == 2  # for Python's numbers and NumPy's, but not for each key
+    assert kernels(fused, 1, counter) == 1
+
+
+def test_the_places_of_refusals_are_the_users():
+    with pytest.raises(FusecTypeError, match=r"test_fuse\.py, line"):
+        fusec.fuse(lambda x: fusec.random.integers(1, x, 0, x.sum().item()))(ROWS)
+
+
+def test_a_reduction_of_chunks_is_two_kernels_of_the_report():
+    total = fusec.fuse(lambda x: x.sum())
+    assert kernels(total, np.ones(10)) == 1
+    report = total.explain(np.ones(1_000_000))
+    assert dict(report.lines)["kernels"] == "2"
+    assert "kernel 2" in str(report)
+    assert "chunks" in str(report)
+
+
+def test_many_dear_values_that_kernels_share_are_stored():
+    def shared(x):
+        powers = [np.sqrt(x + at) for at in range(MANY)]
+        return [each.sum() for each in powers], [each[1:] for each in powers]
+
+    x = np.linspace(0, 1, 9)
+    fused = fusec.fuse(shared)
+    plan, _ = fused._plan(fused_arguments((x,), {}))
+    assert sum("several kernels need it" in note for note in plan.notes) <= MANY
+    for ours, theirs in zip(fused(x), shared(x), strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def test_bounds_of_clip_that_bound_nothing_need_not_fit_as_in_numpy():
+    x = np.array([1, 2, 200], "uint8")
+    for low, high in ((-2, 100), (-2, 300), (5, 300), (None, 300), (-1, None), (0, 255)):
+        found = fusec.fuse(lambda x, low=low, high=high: np.clip(x, low, high))(x)
+        np.testing.assert_array_equal(found, np.clip(x, low, high), strict=True)
+    with pytest.raises(OverflowError):
+        fusec.fuse(lambda x: np.clip(x, 300, 400))(x)
+
+
+COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"])
+def test_a_number_that_is_passed_is_compared_as_it_is_whatever_the_dtype_holds(dtype):
+    def compared(x, number):
+        operators = x < number, x == number, x != number, number > x, x >= number
+        return [*(each(x, number) for each in COMPARISONS), *operators, np.where(x < number, 1, 2), x < number + 1]
+
+    x = np.array([0, 1, 10, 100], dtype)
+    fused = fusec.fuse(compared)
+    for number in (1, 256, -1, 266, 10, -246, 65546, 2**32 + 10, -(2**63), 2**63 - 2):
+        for ours, theirs in zip(fused(x, number), compared(x, number), strict=True):
+            np.testing.assert_array_equal(ours, theirs, strict=True, err_msg=f"{number}")
+    assert sum(map(len, fused._plans.values())) == 1
+
+
+def test_a_number_that_is_both_compared_and_added_must_fit_at_every_call():
+    fused = fusec.fuse(lambda x, number: np.where(x < number, x + number, x))
+    x = np.array([1, 200], "uint8")
+    np.testing.assert_array_equal(fused(x, 50), [51, 200])
+    for number in (256, -1, 256):
+        with pytest.raises(OverflowError, match="F219"):
+            fused(x, number)
+    np.testing.assert_array_equal(fused(x, 50), [51, 200])
+
+
+LAYOUTS = {
+    "dense": lambda x: x,
+    "strided": lambda x: x[::2],
+    "flipped": lambda x: x[::-1],
+    "rows": lambda x: x.reshape(3, 4),
+    "a column": lambda x: x.reshape(3, 4)[:, :1],
+    "transposed": lambda x: x.reshape(3, 4).T,
+    "flipped rows": lambda x: x.reshape(3, 4)[:, ::-1],
+    "one": lambda x: x[:1],
+    "empty": lambda x: x[:0],
+    "no axes": lambda x: x[3:4].reshape(()),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["ravel", "flatten", "reshape"])
+def test_flat_arrays_are_views_where_numpys_are(name, layout):
+    """A write into a flat array is seen through the argument where NumPy gives a view, and nowhere else."""
+
+    def written(x):
+        flat = x.reshape(-1) if name == "reshape" else getattr(x, name)()
+        flat[...] = flat * 2 + x.size
+        return flat, x + 1
+
+    fused = fusec.fuse(written)
+    ours, theirs = (LAYOUTS[layout](np.arange(12.0)) for _ in range(2))
+    for _ in range(2):
+        found, expected = fused(ours), written(theirs)
+        for one, other in zip((*found, ours), (*expected, theirs), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert np.shares_memory(found[0], ours) == np.shares_memory(expected[0], theirs)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("order", "AK")
+@pytest.mark.parametrize("name", ["ravel", "flatten"])
+def test_orders_other_than_c_are_numpys_or_refused(name, order, layout):
+    x = LAYOUTS[layout](np.arange(12.0))
+    expected = getattr(x, name)(order)
+    fused = fusec.fuse(lambda x: getattr(x, name)(order) + 0)
+    if np.array_equal(expected, x.ravel()):
+        np.testing.assert_array_equal(fused(x), expected)
+    else:
+        with pytest.raises(FusecError, match="F281"):
+            fused(x)
+
+
+@pytest.mark.parametrize("other", [None, "a", b"a"])
+@pytest.mark.parametrize("x", [np.arange(6.0).reshape(2, 3), np.ones((3, 4), "int8").T, np.ones((0, 2)), np.array(1.5)])
+def test_an_array_compared_with_none_or_a_text_is_an_array_as_in_numpy(x, other):
+    def compared(x):
+        return x == other, x != other, other == x, other != x, np.where(x != other, x + 1, x), (x[..., None] == other)
+
+    for ours, theirs in zip(fusec.fuse(compared)(x), compared(x), strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+        assert isinstance(ours, np.ndarray) == isinstance(theirs, np.ndarray)  # NumPy 2.1 gives Python's own bools
+
+
+def test_an_array_compared_with_another_object_is_refused_and_a_number_is_not():
+    with pytest.raises(fusec.FusecTypeError, match="an array == a value of type range"):
+        fusec.fuse(lambda x: x == range(3))(np.arange(3))
+    fused = fusec.fuse(lambda x, number: (number is None, number == None, number != "a", x.sum() == None))  # noqa: E711
+    assert fused(np.arange(3), 2.5) == (False, False, True, False)

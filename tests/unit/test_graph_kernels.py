@@ -179,7 +179,7 @@ def test_weight_and_bias_beyond_what_is_computed_in_are_refused():
     with pytest.raises(TypeError, match=r"weight\.real"):
         fusec.layer_norm(x, weight.astype("c8"))
     with pytest.raises(TypeError, match=r"byte order is foreign"):
-        fusec.layer_norm(x, weight.astype(">f4"))
+        fusec.layer_norm(x, weight.astype("f4"), out=x.astype(">f4"))
 
 
 def test_numbers_scale_and_shift_whatever_the_dtype():

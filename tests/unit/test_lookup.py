@@ -21,7 +21,10 @@ INDICES = (INT32, UINT32, INT64, UINT64)
 
 
 def table(count: int, dtype: DType) -> tuple[Const, ...]:
-    return tuple(const(number, dtype) for number in np.random.default_rng(count).normal(size=count))
+    rng = np.random.default_rng(count)
+    if dtype.is_integer:
+        return tuple(Const(int(bits) >> 64 - dtype.bits, dtype) for bits in rng.integers(0, 2**64, count, np.uint64))
+    return tuple(const(number, dtype) for number in rng.normal(size=count))
 
 
 def program_of(dtype: DType, index: DType) -> Program:
@@ -42,7 +45,7 @@ def arrays_of(program: Program, index: DType) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, *INDICES], ids=str)
 def test_entries_have_the_interpreters_bits_by_permutation_and_from_memory(dtype: DType, index: DType) -> None:
     program = program_of(dtype, index)
     expected = arrays_of(program, index)

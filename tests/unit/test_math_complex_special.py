@@ -257,6 +257,8 @@ DEVIATIONS = {  # where NumPy does not follow the standard or is less accurate, 
 def test_values_at_special_arguments_are_numpys(op: str) -> None:
     """In complex128; the sign of a zero or infinity beside a nan aside."""
     z = np.array([w for w in PLANE if abs(w) < 10 or not np.isfinite(w)])
+    if op == "acosh":  # older NumPy answers 0 + nan i as C did before its defect report 471; SPECIAL has it
+        z = z[(z.real != 0) | ~np.isnan(z.imag)]
     with np.errstate(all="ignore"):
         wanted = getattr(np, NUMPY.get(op, op))(z)
     found = run(op, z)

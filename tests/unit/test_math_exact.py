@@ -137,6 +137,31 @@ def test_divisors_and_multiples_are_numpys(op: str, dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
+def test_binomial_coefficients_are_pythons_or_the_largest_integer(dtype: DType) -> None:
+    x, y = pairs(integers(dtype))
+    near = np.arange(71).astype(dtype.numpy)
+    x, y = np.concatenate([x, np.repeat(near, 71)]), np.concatenate([y, np.tile(near, 71)])
+    limit = int(np.iinfo(dtype.numpy).max)
+
+    def choose(n: int, k: int) -> int:
+        if not 0 <= k <= n:
+            return 0
+        return limit if 70 < k < n - 70 else min(math.comb(n, k), limit)
+
+    wanted = np.array([choose(n, k) for n, k in zip(x.tolist(), y.tolist(), strict=True)], dtype.numpy)
+    assert_same_bits(run("comb", x, y), wanted)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
+def test_a_position_counts_as_python_does_and_stays_inside(dtype: DType) -> None:
+    x = integers(dtype)
+    for length in (1, 2, 100):
+        found = run("position", x, np.full_like(x, length))
+        wanted = [range(length)[max(min(each, length - 1), -length)] for each in x.tolist()]
+        assert_same_bits(found, np.array(wanted, dtype.numpy))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=repr)
 def test_integer_powers_are_numpys_and_truncate_where_numpy_refuses(dtype: DType) -> None:
     x, y = pairs(integers(dtype))
     found, kept = run("pow", x, y), y >= 0

@@ -118,7 +118,26 @@ def test_attributes_that_are_no_constants_are_refused_by_name():
         of("settings.names")
     with pytest.raises(FusecError, match="did you mean 'scale'"):
         of("settings.scall")
-    with pytest.raises(FusecError, match="'table' is an array"):
+    with pytest.raises(FusecError, match=r"an array of int16 has no member 'sum'"):
         of("table.sum()")
     with pytest.raises(FusecError, match="'Limits' is a type"):
         of("Limits")
+
+
+OF_TWO = "hypot arctan2 copysign nextafter logaddexp logaddexp2 heaviside fmod float_power".split()
+CASES = [("uint8", 70000.0), *((dtype, number) for dtype in ("bool", "int16", "float32") for number in (3, 2.5, True))]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [pytest.param(*each, marks=pytest.mark.slow if at else ()) for at, each in enumerate(CASES)]
+)
+def test_floats_of_arrays_and_numbers_are_numpys(dtype, number):
+    x = np.array([1, 0, 1, 1] if dtype == "bool" else [1, 2, 5, 7], dtype)
+    results = ", ".join(f"np.{name}(x, y), np.{name}(y, x)" for name in OF_TWO)
+    found = fusec.elementwise(f"def f(x, y): return {results}", names={"np": np})(x, number)
+    with np.errstate(all="ignore"):
+        wanted = [getattr(np, name)(*args) for name in OF_TWO for args in ((x, number), (number, x))]
+    for name, ours, theirs in zip(np.repeat(OF_TWO, 2), found, wanted, strict=True):
+        assert ours.dtype == theirs.dtype, name
+        tolerance = 4 * np.finfo(theirs.dtype).eps if theirs.dtype.kind == "f" else 0
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, err_msg=name)

@@ -130,7 +130,9 @@ def test_types_that_are_missing_are_asked_for(file: Path, capsys: pytest.Capture
     assert cli.main(["compile", str(file)]) == 1
     assert "hint: --types x=float32" in capsys.readouterr().err
     assert cli.main(["compile", str(file), "--types", "q=int8"]) == 2
-    assert "no kernel of the file has a parameter q" in capsys.readouterr().err
+    assert " no q; known: " in capsys.readouterr().err
+    assert cli.main(["compile", str(file), "--name", "gelu", "--types", "q=int8"]) == 2
+    assert "--types: kernel 'gelu' has no q; known: x" in capsys.readouterr().err
     assert cli.main(["compile", str(file), "--name", "gelux"]) == 2
     assert "did you mean 'gelu'" in capsys.readouterr().err
 

@@ -1,11 +1,13 @@
 """Philox: the published answers, the same numbers compiled, interpreted and by NumPy, and that they look random."""
 
+import hypothesis
 import numpy as np
 import pytest
 from scipy import stats
 
 import fusec
-from fusec import random
+from fusec import elementary, random
+from fusec.errors.targets import JitMissing
 
 # J. Salmon and others, Random123, kat_vectors: philox4x32 10 rounds; counter, key, answer
 KNOWN = [
@@ -35,6 +37,27 @@ def draw(single, double, gauss, wide, whole, key):
         gauss[i, 0], gauss[i, 1], gauss[i, 2], gauss[i, 3] = random.normal32x4(key, i, 2)
         wide[i, 0], wide[i, 1] = random.normal64x2(key, i, 3)
         whole[i] = random.integers(key, i, -3, 7, 4)
+
+
+PARTS = {
+    "uniform32": 1, "uniform32x4": 4, "uniform64": 1, "uniform64x2": 2,
+    "normal32": 1, "normal32x4": 4, "normal64": 1, "normal64x2": 2,
+}  # fmt: skip
+NAMES = [f"{name}_{part}" for name, parts in PARTS.items() for part in range(parts)]
+LINES = [
+    f"    {', '.join(f'{n}_{k}' for k in range(parts))} = random.{n}(key, counter, use)" for n, parts in PARTS.items()
+]
+every = fusec.elementwise(
+    "\n".join(["def every(key, counter, use):", *LINES, f"    return {', '.join(NAMES)}", ""]), names={"random": random}
+)
+WORDS = hypothesis.strategies.integers(0, (1 << 64) - 1)
+SHAPES = hypothesis.strategies.sampled_from([(), (1,), (7,), (0,), (3, 5), (1001,)])
+DTYPES = hypothesis.strategies.sampled_from(["uint64", "int32", "uint8"])
+
+
+@fusec.elementwise
+def whole_numbers(key, counter, low, high):
+    return random.integers(key, counter, low, high)
 
 
 def drawn(count, key=KEY):
@@ -68,13 +91,54 @@ def test_numbers_are_those_of_numpy_and_of_any_split(sample):
     np.testing.assert_array_equal(single.T, random.uniform32x4(KEY, i))
     np.testing.assert_array_equal(double.T, random.uniform64x2(KEY, i, 1))
     np.testing.assert_array_equal(whole, random.integers(KEY, i, -3, 7, 4))
-    np.testing.assert_allclose(gauss.T, random.normal32x4(KEY, i, 2), rtol=2e-6, atol=2e-6)
-    np.testing.assert_allclose(wide.T, random.normal64x2(KEY, i, 3), rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(gauss.T, random.normal32x4(KEY, i, 2))
+    np.testing.assert_array_equal(wide.T, random.normal64x2(KEY, i, 3))
     for whole_array, part in zip(sample, drawn(1001), strict=True):
         np.testing.assert_array_equal(whole_array[:1001], part)
     for name in ("uniform32", "uniform64", "normal32", "normal64"):
         several = getattr(random, f"{name}x{4 if name[-2:] == '32' else 2}")
         np.testing.assert_array_equal(getattr(random, name)(KEY, i[:99]), several(KEY, i[:99])[0])
+
+
+def counters(seed, shape, dtype):
+    """Numbers that are not negative, of all sizes that a dtype has."""
+    rng = np.random.default_rng(seed)
+    high = np.iinfo(dtype).max
+    return rng.integers(0, high, shape, dtype, endpoint=True) >> rng.integers(0, np.iinfo(dtype).bits, shape, dtype)
+
+
+@hypothesis.given(WORDS, WORDS, WORDS, SHAPES, DTYPES)
+@hypothesis.settings(max_examples=30, deadline=None)
+def test_every_distribution_has_the_same_bits_inside_and_outside_of_kernels(key, stream, seed, shape, dtype):
+    counter, key, stream = counters(seed, shape, dtype), np.uint64(key), np.uint64(stream)
+    wanted = []
+    for name, parts in PARTS.items():
+        found = getattr(random, name)(key, counter, stream)
+        wanted += [found] if parts == 1 else found
+    for name, one, other in zip(NAMES, every(key, counter, stream), wanted, strict=True):
+        assert one.dtype == other.dtype, name
+        assert one.tobytes() == other.tobytes(), name
+
+
+@hypothesis.given(WORDS, WORDS, SHAPES, hypothesis.strategies.integers(-(1 << 40), 1 << 40), WORDS)
+@hypothesis.settings(max_examples=30, deadline=None)
+def test_integers_are_the_same_inside_and_outside_of_kernels(key, seed, shape, low, span):
+    counter, high = counters(seed, shape, "uint64"), low + 1 + span % (1 << 32)
+    found = whole_numbers(np.uint64(key), counter, low, high)
+    np.testing.assert_array_equal(found, random.integers(np.uint64(key), counter, low, high))
+
+
+def test_normals_are_the_same_where_nothing_can_be_compiled(monkeypatch):
+    i = np.arange(500)
+    wanted = random.normal32(KEY, i), random.normal64(KEY, i)
+
+    def refuse(*_):
+        raise JitMissing("none here").at()
+
+    elementary._same.cache_clear()
+    monkeypatch.setattr(fusec.ElementwiseKernel, "__call__", refuse)
+    for one, other in zip((random.normal32(KEY, i), random.normal64(KEY, i)), wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_interpreter_draws_the_same_bits(sample):
@@ -123,3 +187,68 @@ def test_single_precision_stays_single_on_metal():
     text = noise.source("metal", {"i": "uint32", "key": "uint64"}, scalars=("key",))
     assert "kernel void" in text
     assert "double" not in text
+
+
+NOT_WHOLE = [1.9, [0.2, 0.8], "5", ["5"], None, 1j, np.zeros(2), np.array([1, None]), [[1], [1, 2]]]
+NOT_WORDS = [-1, 1 << 64, np.int8(-3), np.array([2, -1]), [4, -4], [3, 1 << 64], np.array([1 << 70], object)]
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize(
+    ("given", "code"), [*((each, "F730") for each in NOT_WHOLE), *((each, "F731") for each in NOT_WORDS)], ids=repr
+)
+def test_keys_counters_and_streams_are_words(at, given, code):
+    args = [1, 2, 3]
+    args[at] = given
+    for name in ("philox", *PARTS):
+        with pytest.raises(fusec.FusecError, match=rf"the {('key', 'counter', 'stream')[at]} of .*\[{code}\]"):
+            getattr(random, name)(*args)
+    with pytest.raises(fusec.FusecError, match=code):
+        random.integers(*args[:2], 0, 5, args[2])
+
+
+def test_all_words_are_taken_outside_of_kernels():
+    last = (1 << 64) - 1
+    for each in (0, last, True, np.uint64(last), np.int8(5), [0, last], [], np.zeros((0, 3), int), np.array(3)):
+        assert np.shape(random.uniform64(each, 1, each)) == np.shape(each)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "code"),
+    [
+        (10, 0, "F732"), (3, 3, "F732"), (0, (1 << 32) + 1, "F732"), (-(1 << 63), (1 << 63) - 1, "F732"),
+        ([0, 5], [4, 5], "F732"), (np.arange(4), 3, "F732"), (0, 1 << 63, "F731"), (0, 2.5, "F730"), ("0", 4, "F730"),
+        (None, 4, "F730"), (np.uint64(1 << 63), 5, "F731"),
+    ],
+)  # fmt: skip
+def test_ranges_of_integers_hold_numbers(low, high, code):
+    with pytest.raises(fusec.FusecError, match=code):
+        random.integers(1, np.arange(2), low, high)
+
+
+def test_the_widest_range_and_the_ends_of_int64_are_taken():
+    i = np.arange(1000)
+    for low, high in ((-(1 << 63), (1 << 32) - (1 << 63)), ((1 << 63) - 5, (1 << 63) - 1), (0, 1), (-3, i - 2)):
+        found = random.integers(1, i, low, high)
+        assert ((found >= low) & (found < high)).all()
+
+
+def test_what_fused_functions_know_is_checked_too():
+    assert (
+        fusec.fuse(lambda i: random.integers(1, i, 0, 9))(np.arange(5)).tolist()
+        == random.integers(1, np.arange(5), 0, 9).tolist()
+    )
+    with pytest.raises(fusec.FusecError, match="F732"):
+        fusec.fuse(lambda i: random.integers(1, i, 9, 0))(np.arange(5))
+    with pytest.raises(fusec.FusecError, match="F730"):
+        fusec.fuse(lambda i: random.uniform32(1.5, i))(np.arange(5))
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [("normal", "normal32"), ("seed", "pass a key"), ("default_rng", "pass a key"), ("randint", "integers"),
+     ("rand", "uniform32"), ("uniform", "uniform32"), ("uniform23", "uniform32")],
+)  # fmt: skip
+def test_names_that_are_not_there_say_what_to_use(name, cure):
+    with pytest.raises(AttributeError, match=rf"'fusec.random' has no attribute '{name}'; .*{cure}"):
+        getattr(random, name)

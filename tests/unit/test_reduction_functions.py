@@ -151,7 +151,8 @@ def test_names_are_constants_from_the_definition_on(monkeypatch):
     monkeypatch.setitem(globals(), "HALF", 100.0)
     config.scale = 100
     assert scaled(np.ones(4)) == 6
-    assert fusec.reduction(map=lambda x: x * HALF, combine=lambda a, b: a + b)(np.ones(4)) == 400
+    again = fusec.reduction(map=lambda x: x * HALF, combine=lambda a, b: a + b)
+    assert again(np.ones(4)) == 400
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fusec
 from fusec import passes
 from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64
 from fusec.ir.interpret import interpret
@@ -15,6 +16,7 @@ from fusec.passes.expand import expand
 from fusec.passes.phases import first_phase, next_phase
 from fusec.passes.reductions import run_on_reduction
 from fusec.passes.serialise import serialise
+from fusec.reductions import arguments, pipeline
 from tests.support import reduction_examples as examples
 
 
@@ -190,3 +192,22 @@ def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
         expected = oracle(phase, here, here["x"].shape, 1, results)
         for output, value in expected.items():
             assert value.tobytes() == made[output][:, number].tobytes()
+
+
+@pytest.mark.parametrize("name", sorted(fusec.HOMES["reductions.builtin"].split()))
+def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Temporaries of all parts of a reduction share a scope there; the parts went through the passes one by one."""
+    made = []
+
+    def run(kernel, args, out, axis, keepdims):
+        made.append(kernel.planned(args, axis, keepdims, True)[0])
+        found = kernel.reduce(args, out, axis, keepdims, True)
+        for phase in made[-1].phases:
+            verify(pipeline.threaded(pipeline.prepared(kernel.definition, made[-1].request, phase), phase))
+        return found[0] if kernel.nout == 1 else found
+
+    monkeypatch.setattr(arguments, "run", run)
+    for shape, axis in (((60, 5), 0), ((2, 9000), 1)):
+        x = np.ones(shape, "f4")
+        getattr(fusec, name)(*((x, x) if name in ("mulsum", "vecdot") else (x,)), axis=axis)
+    assert len(made) == 2

@@ -51,3 +51,11 @@ def test_names_of_an_inner_block_are_not_used_outside():
     z, w = kernel(x, n)
     np.testing.assert_array_equal(z, np.where(n > 2, root + 1, 0).astype(np.float32) + root)
     np.testing.assert_array_equal(w, np.where(n > 2, root + 2, 0).astype(np.float32) + root)
+
+
+@pytest.mark.parametrize("again", ["z = f(x); z = v + f(x);", "if (n > 0) { z = f(x); } z = v + f(x);"])
+def test_a_call_for_its_effect_stays_a_call(again):
+    triple = "__device__ float f(float v) { float w = v; { float* q = &w; *q = v * 3; } return w; }"
+    kernel = fusec.ElementwiseKernel("float32 x, int32 n", "float32 z", f"float v = f(x); {again}", preamble=triple)
+    x = np.linspace(0, 9, 100, dtype=np.float32)
+    np.testing.assert_array_equal(kernel(x, np.int32(3)), x * 3 + x * 3)

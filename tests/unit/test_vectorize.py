@@ -90,3 +90,9 @@ def test_a_number_too_large_is_an_overflow_too():
 def test_a_boundary_is_a_text(boundary):
     with pytest.raises(ValueError, match=r"is no text \[F191\]"):
         fusec.stencil("def f(a): return a[1]", boundary=boundary)
+
+
+def test_python_floats_are_arrays_of_float64_as_to_numpys():
+    x = np.array([1, 2], np.uint8)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(fusec.vectorize(lambda x, y: np.hypot(x, y))(x, 70000.0), np.hypot(x, 70000.0))

@@ -19,6 +19,7 @@ from fusec.codegen.llvm.interior import Parts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
 from fusec.codegen.llvm.reduction import whole_program, widest_bits
+from fusec.codegen.llvm.remainder import RemainderNest
 from fusec.codegen.llvm.row import RowNest
 from fusec.codegen.llvm.scaling import scaled
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
@@ -41,8 +42,6 @@ FLAGS = "reassoc nsz contract"
 afn LLVM's division by sqrt(0) gives nan."""
 APPROXIMATE = frozenset({("rsqrt", FLOAT32)})
 """Ops that are not primitive, and in the mode "fast" are written without fusec.math."""
-
-_EVERY_STEP_MASKED = 200  # operations from which a second copy of the body costs more to compile than masks cost to run
 
 
 def generate(
@@ -82,9 +81,9 @@ def generate(
         return Builder(lanes, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
 
     plain = builder(block or width)
-    nest = SplitNest(parts, program, layout, plain, arguments) if parts else Nest(program, layout, plain, arguments)
+    nest = _nest(parts, program, layout, plain, arguments)
     cost = nest.costs.of_body((parts.split.interior if parts else program).body)
-    nest.tail = _tail(cost, vector_bits, layout, grouped, parts)
+    nest.tail = "none" if grouped else nest.tail_for(cost, vector_bits)
     if grouped:
         cost = Costs(program.functions, 1).of_body(program.body)  # for each element that a position takes
     nest.write()
@@ -213,13 +212,12 @@ def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts |
     return notes
 
 
-def _tail(cost: int, vector_bits: int, layout: Layout, grouped: bool, parts: Parts | None) -> Tail:
-    """How the rest of a row runs; only 512-bit targets have masks for every kind of access."""
-    if grouped or parts is not None:
-        return "none" if grouped else "overlapping"
-    if vector_bits < 512:
-        return "scalar"
-    return "every" if cost > _EVERY_STEP_MASKED and not layout.streaming else "masked"
+def _nest(
+    parts: Parts | None, program: Program, layout: Layout, builder: Builder, arguments: Arguments
+) -> SplitNest | RemainderNest:
+    if parts is not None:
+        return SplitNest(parts, program, layout, builder, arguments)
+    return RemainderNest(program, layout, builder, arguments)
 
 
 def _function(name: str, nest: Nest, vector_bits: int, linkage: str = "") -> str:

@@ -15,6 +15,12 @@ class Arguments:
         self.prologue: list[str] = []
         self._known: dict[Slot, Operand] = {}
 
+    def within(self) -> Arguments:
+        """The same slots, read at the top of another function."""
+        other = Arguments()
+        other.slots = self.slots
+        return other
+
     def number(self, kind: SlotKind, param: str = "", axis: int = 0) -> Value:
         """An extent, size or stride: int64."""
         return self._fetch(Slot(kind, param, axis, INT64), "i64")
@@ -46,6 +52,7 @@ class Arguments:
     def _fetch(self, slot: Slot, llvm: str, offset: int = 0) -> Value:
         if slot not in self._known:
             self._known[slot] = ()
+        if slot not in self.slots:
             self.slots.append(slot)
         number = self.slots.index(slot)
         name = f"%a{number}" + (f".{offset}" if offset else "")

@@ -121,7 +121,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all text of one body shares."""
+    """What all text of one body shares. kept: functions that are called, not written out."""
 
     builder: Builder
     arguments: Arguments
@@ -129,6 +129,7 @@ class Surroundings:
     analysis: Analysis
     costs: Costs
     space: Space
+    kept: frozenset[str] = frozenset()
 
 
 class Expressions:

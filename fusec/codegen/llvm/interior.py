@@ -22,7 +22,7 @@ from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
+from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, Tail
 from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
 from fusec.generated import Layout, Step
@@ -100,6 +100,11 @@ class SplitNest(Nest):
         self.split = parts.split
         self.last = layout.ndim - 1
         self.raw = sorted({name for name, _ in neighbours_of(parts.split.interior, layout)})
+
+    def tail_for(self, cost: int, vector_bits: int) -> Tail:
+        """Vectors at the end of a row's interior begin earlier, and compute some elements again."""
+        del cost, vector_bits
+        return "overlapping"
 
     # --- rows ----------------------------------------------------------------------------------------------------
 

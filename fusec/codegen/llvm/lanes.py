@@ -17,6 +17,8 @@ _LIGHT, _MEDIUM = 24, 400  # operations for an element up to which 4 and 2 regis
 # four vectors of pow, or of tanh, erf or a GELU in float64, take 5 to 13 % less time than two. Above this, spills take
 # it back.
 _LIGHT_WIDE = 120
+# So do bodies up to here, which are there once: that is no more to compile than two copies of half as many vectors.
+_LIGHT_ONCE = 200
 _STACK = 1 << 14  # bytes that the local arrays of all lanes may take
 
 
@@ -29,8 +31,11 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
     stmts = [stmt for body in bodies for stmt in flatten(body)]
     cost = costs.of_body(program.body)
     bits = hot_bits(program)
-    many = _LIGHT_WIDE if bits >= 32 and vector_bits == 512 else _LIGHT
-    registers = 4 if cost <= many else (2 if cost <= _MEDIUM else 1)
+    is_wide = bits >= 32 and vector_bits == 512
+    registers = 4 if cost <= (_LIGHT_WIDE if is_wide else _LIGHT) else (2 if cost <= _MEDIUM else 1)
+    is_once = is_wide and layout.ndim == 1 and not layout.streaming  # short rows waste more of wide vectors
+    if is_once and Costs(program.functions).of_body(program.body) <= _LIGHT_ONCE:
+        registers = 4
     if any(isinstance(stmt, While) for stmt in stmts):
         registers = 2
     lanes = min(registers * vector_bits // bits, _MOST_LANES)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusec.codegen.llvm.values import Builder, Value, float_literal, integer, register_type
-from fusec.dtypes import FLOAT32, DType
+from fusec.codegen.llvm.values import Builder, Value, float_literal, integer, integer_literal, register_type
+from fusec.dtypes import FLOAT32, FLOAT64, DType
 
 _MOST_REGISTERS = 8  # of a table: permutations of more of them, and the choices between these, cost as much as loads
 
 
 def lookup(b: Builder, entries: Sequence[int], dtype: DType, index: Value) -> Value:
     """The entry, by its bits, that the low bits of an integer choose; every lane has its own index."""
-    length = 0 if b.permutes < 512 and dtype != FLOAT32 else b.permutes // dtype.bits  # entries in a register
+    length = 0 if b.permutes < 512 and dtype.bits > 32 else b.permutes // dtype.bits  # entries in a register
     if index.varying and b.lanes > 1 and length and len(entries) <= _MOST_REGISTERS * length:
         return _permuted(b, entries, dtype, b.cast_integer(b.spread(index), f"i{dtype.bits}"))
     return _loaded(b, entries, dtype, index)
@@ -45,20 +45,24 @@ def _loaded(b: Builder, entries: Sequence[int], dtype: DType, index: Value) -> V
 
 
 def _literals(entries: Sequence[int], llvm: str) -> str:
-    return ", ".join(f"{llvm} {float_literal(bits, llvm)}" for bits in entries)
+    literal = integer_literal if llvm[0] == "i" else float_literal
+    return ", ".join(f"{llvm} {literal(bits, llvm)}" for bits in entries)
 
 
 # --- by permutation --------------------------------------------------------------------------------------------
 
 
 def _permuted(b: Builder, entries: Sequence[int], dtype: DType, index: Value) -> Value:
-    """The lanes in registers of the target's width, each permuted by itself."""
-    llvm, length = register_type(dtype), b.permutes // dtype.bits
+    """The lanes in registers of the target's width, each permuted by itself; integers as the floats of their bits."""
+    given, llvm = register_type(dtype), register_type(FLOAT32 if dtype.bits == 32 else FLOAT64)
+    length = b.permutes // dtype.bits
     if len(entries) < length:
         entries = list(entries) * (length // len(entries))
     parts = registers(b, index.text, index.type, length)
-    found = [_register(b, entries, llvm, part, length) for part in parts]
-    return Value(llvm, joined(b, found, llvm, length), varying=True)
+    found = joined(b, [_register(b, entries, given, part, length) for part in parts], llvm, length)
+    if given != llvm:
+        found = b.let(f"bitcast {b.vector_type(llvm)} {found} to {b.vector_type(given)}")
+    return Value(given, found, varying=True)
 
 
 def registers(b: Builder, text: str, llvm: str, length: int) -> list[str]:
@@ -93,10 +97,13 @@ def _order(lanes: Sequence[int]) -> str:
     return f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
 
 
-def _register(b: Builder, entries: Sequence[int], llvm: str, index: str, length: int) -> str:
-    """The entries for one register of indices."""
+def _register(b: Builder, entries: Sequence[int], given: str, index: str, length: int) -> str:
+    """The entries for one register of indices; given: their type, integers of whose bits floats are made."""
+    llvm = {"i32": "float", "i64": "double"}.get(given, given)
     vector, integers = f"<{length} x {llvm}>", f"<{length} x i{64 if llvm == 'double' else 32}>"
-    pieces = [f"<{_literals(entries[start : start + length], llvm)}>" for start in range(0, len(entries), length)]
+    pieces = [f"<{_literals(entries[start : start + length], given)}>" for start in range(0, len(entries), length)]
+    if given != llvm:
+        pieces = [b.let(f"bitcast <{length} x {given}> {piece} to {vector}") for piece in pieces]
     if b.permutes == 512:
         single, double = _PERMUTE[llvm], _PERMUTE_TWO[llvm]
         if len(pieces) == 1:

@@ -15,17 +15,18 @@ from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.divergence import Analysis, expressions
 from fusec.codegen.llvm.expr import Surroundings
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
+from fusec.codegen.llvm.routines import kept_functions
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.dtypes import DType
 from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, If, Load, Moved, Program, Query, ScalarParam, Stmt, While
-from fusec.records import dataclass
+from fusec.records import dataclass, replace
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
-Tail = Literal["masked", "scalar", "every", "none", "overlapping"]
+Tail = Literal["masked", "narrow", "copied", "scalar", "every", "none", "overlapping"]
 LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
@@ -159,12 +160,13 @@ class Site:
 class Nest:
     """Writes the loops of one kernel.
 
-    lanes: of the vector loop. tail: how the rest of a row runs: "masked" once under a mask, "scalar" one by one, or
-    "every" if each vector step is masked, which spares a second copy of a long body, or "none" if there is none, since
-    all ranges begin and end with a whole vector.
+    lanes: of the vector loop. tail: how the rest of a row runs: "masked" once under a mask, "narrow" likewise but in
+    vectors of one register, "scalar" one by one, "copied" by the vector loop itself, see `remainder`, "every" if each
+    vector step is masked, or "none" if there is none, since all ranges begin and end with a whole vector.
     """
 
     tail: Tail = "masked"
+    narrow = 1
 
     def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: Arguments) -> None:
         self.program = program
@@ -175,6 +177,7 @@ class Nest:
         self.arrays = {param.name: param for param in program.arrays}
         self.uses = uses_of(program)
         self.costs = Costs(program.functions)
+        self.called = kept_functions(program)
         self.inner = {name: layout.step(name)[-1] for name in self.uses.elements}
 
     def write(self) -> None:
@@ -318,26 +321,28 @@ class Nest:
         self._loop(first, 1, body, last)
 
     def _masked_loop(self, row: Row, start: str, end: str) -> None:
+        """Every step under a mask; the range is not empty."""
+
         def body(position: str) -> None:
             count = self.b.let(f"sub i64 {end}, {position}")
             self._body(Site(self, row, position), self._first_lanes(count))
 
-        self._loop(start, self.width, body, end)
+        self._loop(start, self.b.lanes, body, end)
 
     def _first_lanes(self, count: str) -> Lanes:
         """The mask of the first lanes; `count` is at least 1."""
         b = self.b
-        capped = b.intrinsic("umin", Value("i64", count), integer(self.width))
+        capped = b.intrinsic("umin", Value("i64", count), integer(b.lanes))
         short = b.cast("trunc", capped, "i32")
         return Lanes(b.compare("icmp ult", Value("i32", b.iota("i32"), varying=True), short), occupied=True)
 
     def _split_loop(self, row: Row, start: str, end: str) -> None:
-        """Whole vectors, then what is left; before streaming stores also what lies before their first line."""
+        """Whole vectors, then what is left; where stores shall begin with a line, first what lies before one."""
         b = self.b
         slot, count_slot = b.alloca("i64"), b.alloca("i64")
         guard, whole, rest, partial, after = (b.label(stem) for stem in ("guard", "whole", "rest", "partial", "after"))
         b.line(f"store i64 {start}, ptr {slot}")
-        stream = self._streaming(row, start, end) if self.layout.streaming else None
+        stream = self._streaming(row, start, end) if self.layout.streaming else self._aligned(row, start, end)
         if stream is None:
             b.jump(guard)
         else:
@@ -348,7 +353,7 @@ class Nest:
         self._fork_if_whole(b.let(f"load i64, ptr {slot}"), end, whole, rest)
         b.place(whole)
         position = b.let(f"load i64, ptr {slot}")
-        self._body(Site(self, row, position, streaming=stream is not None), Lanes())
+        self._body(Site(self, row, position, streaming=row.streams is not None), Lanes())
         following = b.let(f"add i64 {position}, {self.width}")
         b.line(f"store i64 {following}, ptr {slot}")
         self._fork_if_whole(following, end, whole, rest)
@@ -376,6 +381,11 @@ class Nest:
         end = b.let(f"add i64 {position}, {count}")
         if self.tail == "masked":
             self._body(Site(self, row, position), self._first_lanes(count))
+        elif self.tail == "narrow":
+            b.lanes = self.narrow
+            offsets = {name: self._lane_offsets(stride) for name, stride in row.strides.items()}
+            self._masked_loop(replace(row, offsets=offsets), position, end)
+            b.lanes = self.width
         else:
             b.lanes = 1
             self._scalar_loop(row, position, end)
@@ -390,7 +400,7 @@ class Nest:
         for param in program.params:
             if isinstance(param, ScalarParam):
                 scalars[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
-        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
+        around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
         Statements(around, lanes).program(analysis.body(program.body, scalars), scalars)
 
     def _source_varies(self, expr: Expr) -> bool:
@@ -412,6 +422,20 @@ class Nest:
     def _outputs(self) -> list[tuple[str, DType]]:
         return [(name, self.arrays[name].dtype) for name in sorted(self.uses.elements) if self.arrays[name].written]
 
+    def _aligned(self, row: Row, start: str, end: str) -> tuple[Row, Value] | None:
+        """The row, and how many elements come before its vectors do; None where vectors may begin anywhere."""
+        del row, start, end
+        return None
+
+    def _before_a_line(self, base: Value, nbytes: int, start: str) -> tuple[Value, Value]:
+        """How many elements lie before the next line, and whether one begins there."""
+        b = self.b
+        at = b.let(f"getelementptr [{nbytes} x i8], ptr {base.text}, i64 {start}")
+        address = Value("i64", b.let(f"ptrtoint ptr {at} to i64"))
+        distance = b.binary("and", b.binary("sub", integer(0), address), integer(LINE - 1))
+        count = b.binary("udiv", distance, integer(nbytes))
+        return count, b.compare("icmp eq", b.binary("mul", count, integer(nbytes)), distance)
+
     def _streaming(self, row: Row, start: str, end: str) -> tuple[Row, Value] | None:
         """The row with its run-time decision, and how many elements come before all outputs begin a cache line."""
         outputs = self._outputs()
@@ -420,11 +444,7 @@ class Nest:
             return None
         b, together, ahead = self.b, Value("i1", "true"), integer(0)
         for number, (name, dtype) in enumerate(outputs):
-            at = b.let(f"getelementptr [{dtype.nbytes} x i8], ptr {row.addresses[name].text}, i64 {start}")
-            address = Value("i64", b.let(f"ptrtoint ptr {at} to i64"))
-            distance = b.binary("and", b.binary("sub", integer(0), address), integer(LINE - 1))
-            count = b.binary("udiv", distance, integer(dtype.nbytes))
-            whole = b.compare("icmp eq", b.binary("mul", count, integer(dtype.nbytes)), distance)
+            count, whole = self._before_a_line(row.addresses[name], dtype.nbytes, start)
             together = b.binary("and", together, whole)
             if number:
                 together = b.binary("and", together, b.compare("icmp eq", count, ahead))

@@ -130,7 +130,7 @@ class PartNest(Nest):
         return Analysis(self.program.functions, self._source_varies, self.b.lanes)
 
     def _around(self, analysis: Analysis, site: Site) -> Surroundings:
-        return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site)
+        return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
 
     # --- loops ---------------------------------------------------------------------------------------------------
 

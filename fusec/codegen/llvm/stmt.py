@@ -6,7 +6,7 @@ memory accesses masked; a loop runs while any lane is in it. Where all lanes agr
 
 from __future__ import annotations
 
-from fusec.codegen.llvm import memory
+from fusec.codegen.llvm import memory, routines
 from fusec.codegen.llvm.atomic import atomic_update
 from fusec.codegen.llvm.divergence import Node, Plan, local_access
 from fusec.codegen.llvm.expr import (
@@ -47,6 +47,7 @@ from fusec.ir.loops import (
     is_shared,
 )
 from fusec.ir.walk import is_elementary
+from fusec.records import replace
 
 
 def zero(kind: Type) -> Operand:
@@ -66,11 +67,40 @@ class Statements(Expressions):
         self.b.place(frame.end)
 
     def call(self, call: Call, args: list[Operand]) -> Operand:
+        """A call of a function that stays one, else its text."""
+        if call.function not in self.around.kept:
+            return self._written(call.function, args)
+        b, lanes = self.b, self.lanes
+        given = [part for arg in args for part in arg] + ([] if lanes.mask is None else [lanes.mask])
+        traits = b.lanes, b.flags, lanes.mask is None, lanes.occupied
+        key = (call.function, *traits, *map(routines.shape, given))
+        routine: routines.Routine | None = b.routines.get(key)
+        if routine is None:
+            routine = b.routines[key] = self._routine(call.function, args)
+        return routine.call(b, given)
+
+    def _routine(self, name: str, args: list[Operand]) -> routines.Routine:
+        """A function of its own, for arguments and lanes such as these."""
+        b, arguments = self.b.beside(), self.around.arguments.within()
+        params: list[Value] = []
+
+        def received(value: Value) -> Value:
+            text = f"%in{len(params)}"
+            params.append(replace(routines.passed(value), text=text))
+            return routines.received(value, text)
+
+        inside = [tuple(map(received, arg)) for arg in args]
+        mask = None if self.lanes.mask is None else received(self.lanes.mask)
+        around = replace(self.around, builder=b, arguments=arguments, space=routines.Nowhere())
+        result = Statements(around, Lanes(mask, self.lanes.occupied))._written(name, inside)
+        return routines.define(b, name, params, arguments.prologue, result)
+
+    def _written(self, name: str, args: list[Operand]) -> Operand:
         """The text of the function, with variables of its own."""
         analysis = self.around.analysis
-        function = analysis.functions[call.function]
-        plan = analysis.function(call.function, tuple(any(part.varying for part in arg) for arg in args))
-        params = {name: (kind, arg) for (name, kind), arg in zip(function.params, args, strict=True)}
+        function = analysis.functions[name]
+        plan = analysis.function(name, tuple(any(part.varying for part in arg) for arg in args))
+        params = {param: (kind, arg) for (param, kind), arg in zip(function.params, args, strict=True)}
         saved = self.frame, self.memo, self.lanes
         flags = self.b.flags
         self.b.flags = "" if is_elementary(function) else flags

@@ -7,6 +7,8 @@ builder writes plain scalar code.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, real_type
 from fusec.ir.expr import Pointer, Struct, Type
 from fusec.records import dataclass, replace
@@ -184,9 +186,19 @@ class Builder:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.declarations = declarations
+        self.routines: dict[tuple[object, ...], Any] = {}  # of this function, see `fusec.codegen.llvm.routines`
         self.current = "entry"
         self._count = 0
         self._scratch = ""
+
+    def beside(self) -> Builder:
+        """A builder for another function of the module, which shares its routines."""
+        other = Builder(
+            self.lanes, self.declarations, half_casts=self.half_casts, flags=self.flags, estimates=self.estimates,
+            permutes=self.permutes,
+        )  # fmt: skip
+        other.routines = self.routines
+        return other
 
     # --- plain text ----------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from fusec.frontends.python.functions import Site, part
 from fusec.frontends.python.lower import Inferred
 from fusec.frontends.python.types import BY_NAME, PY_INT, carrier, is_complex, is_integer, promote, storage
 from fusec.frontends.python.unit import Unit
-from fusec.frontends.python.values import Scalar, Uses, Value, converted, literal, rounded
+from fusec.frontends.python.values import Scalar, Uses, Value, converted, rounded
 from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.loops import (
     ArrayParam,
@@ -76,10 +76,8 @@ class Frame(Expressions):
         whole = is_integer(base.type) or storage(base.type).kind == "bool"
         if whole and exponent < 0:
             raise NegativePower().at(span)
-        if isinstance(base.literal, int) and 0 <= exponent <= MAX_EXACT and abs(base.literal) < 1 << 32:
-            return literal(base.literal**exponent)
         most = MAX_EXACT if is_integer(base.type) else MAX_PRODUCT
-        if not self.expands or not 3 <= exponent <= most:
+        if isinstance(base.literal, int) or not self.expands or not 3 <= exponent <= most:
             return arithmetic.binary("**", base, right, span)
         kind = promote(base.type, right.type)
         assert kind is not None, "an integer goes with every number"
@@ -160,6 +158,8 @@ def _lowered(definition: ExpressionDefinition, types: Mapping[str, DType]) -> tu
         value = frame.scalar(found.tree)
     except RecursionError:
         raise ExpressionTooLarge(MAX_NESTING, "expressions one in another").at(found.tree.span) from None
+    if value.literal is not None:
+        value.read(found.tree.span)
     if found.op:
         value = REDUCTIONS[found.op].operand(found.op, value, found.tree.span)
     return frame, value, uses

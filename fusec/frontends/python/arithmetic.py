@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from types import NoneType
 
+from fusec.diagnostics import shown_number
 from fusec.dtypes import BOOL, FLOAT64, INT8, INT64, UINT64, DType
+from fusec.errors.checks import ConstantComparison, constant_comparison
 from fusec.errors.language import BadOperands
 from fusec.errors.python import NoDtype
 from fusec.frontends.python.types import (
@@ -21,8 +24,17 @@ from fusec.frontends.python.types import (
     promote,
     storage,
 )
-from fusec.frontends.python.values import PythonNumber, Scalar, adapt, converted, literal, truth
-from fusec.ir.expr import Expr, apply, const, scalar_type
+from fusec.frontends.python.values import (
+    PythonNumber,
+    Scalar,
+    adapt,
+    converted,
+    holds,
+    literal,
+    too_large,
+    truth,
+)
+from fusec.ir.expr import Const, Expr, apply, const, scalar_type
 from fusec.source import Span
 
 BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
@@ -37,9 +49,7 @@ PYTHON: dict[str, Callable[..., PythonNumber]] = {
     "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-MAX_BITS = 512
-MAX_LITERAL = 1 << MAX_BITS  # integers beyond are not folded
-WIDEST = 64  # bits; shifting any integer by this much leaves nothing of it
+MAX_BITS = 512  # of integers known now; results beyond are refused
 
 
 def common(left: Scalar, right: Scalar, op: str, span: Span) -> tuple[Kind, Scalar, Scalar]:
@@ -51,9 +61,16 @@ def common(left: Scalar, right: Scalar, op: str, span: Span) -> tuple[Kind, Scal
     return kind, adapt(left, kind, span), adapt(right, kind, span)
 
 
+def counted(value: Scalar, span: Span) -> Scalar:
+    """The value; a bool as the integer that NumPy and Python compute with where there is no arithmetic of bools."""
+    if not is_bool(value.type):
+        return value
+    return adapt(value, PY_INT if value.type == PY_BOOL else INT8, span)
+
+
 def binary(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
     """``left op right``. Raises BadOperands, NoDtype or NumberTooLarge."""
-    folded = _folded(op, left, right)
+    folded = _folded(op, left, right, span)
     if folded is not None:
         return folded
     if op in COMPARISONS:
@@ -72,22 +89,34 @@ def binary(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
     return Scalar(kind, apply(ARITHMETIC[op], a.read(), b.read()))
 
 
-def _folded(op: str, left: Scalar, right: Scalar) -> Scalar | None:
-    """The result for two Python numbers that are known, as Python computes it; None if it is no such case."""
+def _folded(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar | None:
+    """The result for two Python numbers that are known, as Python computes it; None if it is no such case.
+
+    Raises NumberTooLarge for integers of more than MAX_BITS.
+    """
     a, b = left.literal, right.literal
     if a is None or b is None or op not in PYTHON or isinstance(a, complex) or isinstance(b, complex):
         return None
-    if op in ("<<", ">>") and not (isinstance(b, int) and 0 <= b < WIDEST):
-        return None
-    if op == "**" and not (
-        isinstance(a, int) and isinstance(b, int) and 0 <= b * a.bit_length() <= MAX_BITS and b >= 0
-    ):
-        return None  # powers of floats are those of the elementary functions
+    if op in ("<<", ">>", "**"):
+        if not isinstance(a, int) or not isinstance(b, int) or b < 0:
+            return None  # powers of floats are those of the elementary functions
+        if not _grows_little(op, a, b):
+            raise too_large(a, INT64, f"{shown_number(a)} {op} {shown_number(b)}").at(span)
+        b = min(b, MAX_BITS + b % 2 if op == "**" else max(a.bit_length(), MAX_BITS))
     try:
         value = PYTHON[op](a, b)
     except (ArithmeticError, TypeError, ValueError):
         return None  # the op itself is total, or refuses it in its own words
-    return literal(value) if isinstance(value, float) or -MAX_LITERAL < value < MAX_LITERAL else None  # type: ignore[operator]
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise too_large(value, INT64).at(span)
+    return literal(value)
+
+
+def _grows_little(op: str, a: int, b: int) -> bool:
+    """Whether ``a << b``, ``a >> b`` or ``a ** b`` has not much more than MAX_BITS."""
+    if op == ">>" or abs(a) <= (op == "**"):
+        return True
+    return b <= MAX_BITS and (op == "<<" or b * a.bit_length() <= 2 * MAX_BITS)
 
 
 def _of_bools(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
@@ -110,19 +139,19 @@ def _divide(kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
 def _floored(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
     if is_complex(kind):
         raise BadOperands(op, "complex numbers", "complex numbers have no order, so nothing rounds down").at(span)
-    if is_bool(kind):
-        kind = PY_INT if kind == PY_BOOL else INT8
-        a, b = adapt(a, kind, span), adapt(b, kind, span)
+    a, b = counted(a, span), counted(b, span)
+    kind = a.type
     return Scalar(kind, apply("floor_divide" if op == "//" else "remainder", a.read(), b.read()))
 
 
 def power(left: Scalar, right: Scalar, span: Span) -> Scalar:
     """``left ** right``; the exponents that NumPy computes without pow are computed so here."""
     exponent = right.literal
+    if left.type == BOOL and right.type == PY_INT and exponent == 2:
+        left = counted(left, span)  # a square, to NumPy, whose type does not depend on the exponent's
     kind, base, count = common(left, right, "**", span)
-    if is_bool(kind):
-        kind = PY_INT if kind == PY_BOOL else INT8
-        base, count = adapt(base, kind, span), adapt(count, kind, span)
+    base, count = counted(base, span), counted(count, span)
+    kind = base.type
     if is_integer(kind) and isinstance(exponent, int) and exponent < 0:
         if kind == PY_INT:
             return power(adapt(left, PY_FLOAT, span), right, span)
@@ -151,9 +180,8 @@ def _bits(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
         raise BadOperands(op, f"{left.type} and {right.type}", f"these are for integers and bools{power}").at(span)
     if op in BITWISE:
         return Scalar(kind, apply(BITWISE[op], a.read(), b.read()))
-    if is_bool(kind):
-        kind = PY_INT if kind == PY_BOOL else INT8
-        a, b = adapt(a, kind, span), adapt(b, kind, span)
+    a, b = counted(a, span), counted(b, span)
+    kind = a.type
     return Scalar(kind, apply("left_shift" if op == "<<" else "right_shift", a.read(), b.read()))
 
 
@@ -167,6 +195,9 @@ def compare(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
     outside = _beyond(op, left, right) or _beyond(MIRRORED[op], right, left)
     if outside is not None:
         return Scalar(answer, const(outside[0], BOOL))
+    problem = constant_answer(op, left, right)
+    if problem is not None:
+        raise problem.at(span)
     kinds = (left.type, right.type)
     if all(isinstance(kind, DType) and kind.is_integer and kind.bits == 64 for kind in kinds) and kinds[0] != kinds[1]:
         return Scalar(answer, _mixed_signs(op, left.read(), right.read()))
@@ -177,13 +208,26 @@ def compare(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
     return Scalar(answer, apply(COMPARISONS[op], a.read(), b.read()))
 
 
+def constant_answer(op: str, left: Scalar, right: Scalar) -> ConstantComparison | None:
+    """The error for a bool and a number known now that tell nothing of each other, if they are such."""
+    if is_bool(right.type):
+        left, right, op = right, left, MIRRORED[op]
+    number = right.literal
+    if number is None and isinstance(right.expr, Const):
+        number = right.expr.value.item()
+    if not is_bool(left.type) or left.literal is not None or isinstance(number, (complex, NoneType)):
+        return None
+    cure = "a sum of bools is a bool, as in NumPy: convert them before, e.g. int8(x)"
+    return constant_comparison(op, number, cure)
+
+
 def _beyond(op: str, value: Scalar, bound: Scalar) -> tuple[bool] | None:
     """The answer for an integer and an integer literal that its dtype cannot hold; None if it can."""
-    number, dtype = bound.literal, value.type
-    if not isinstance(number, int) or not isinstance(dtype, DType) or not dtype.is_integer:
+    number = bound.literal
+    if not isinstance(number, int) or not is_integer(value.type):
         return None
-    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
-    if low <= number < low + (1 << dtype.bits):
+    dtype = carrier(value.type)
+    if holds(dtype, number):
         return None
     return (bool(PYTHON[op](0, 1 if number > 0 else -1)),)
 

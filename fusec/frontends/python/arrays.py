@@ -8,6 +8,7 @@ from fusec.errors.python import BadTarget, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.calls import Calls
 from fusec.frontends.python.names import ATOMICS, EFFECTS
+from fusec.frontends.python.sequences import sequence_of
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
 from fusec.frontends.python.values import (
     Absent,
@@ -43,8 +44,9 @@ class Arrays(Calls):
             owner = self.value(node.args[0])
             if isinstance(owner, (Array, LocalStore)):
                 return self._shape(owner).items[0]
-            if isinstance(owner, Items):
-                return literal(len(owner.items))
+            found = sequence_of(owner, node.span)
+            if found is not None:
+                return literal(found.length)
         return super()._call(node)
 
     # --- what is known of them ---

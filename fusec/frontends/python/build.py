@@ -42,6 +42,8 @@ class Builder:
             doc, body = unquoted(body[0].value.text), body[1:]
         return s.Function(self._at(name), name.text, params, returns, body, doc)
 
+    inner = function
+
     def decorator(self, _: Children) -> str:
         return "@"
 

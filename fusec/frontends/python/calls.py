@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from fusec.dtypes import INT64
 from fusec.errors.language import ArgumentCount, Recursion, TooLarge
 from fusec.errors.python import NotInSubset
+from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.expressions import Expressions
-from fusec.frontends.python.types import Kind, carrier
+from fusec.frontends.python.flow import Binding
+from fusec.frontends.python.types import PY_INT, Kind, carrier
 from fusec.frontends.python.unit import MAX_FUNCTIONS, Instance, Other, value_of
-from fusec.frontends.python.values import Array, Flat, Items, LocalStore, Neighbours, Scalar, UserFunction, Value, show
+from fusec.frontends.python.values import (
+    Array,
+    Closure,
+    Flat,
+    Items,
+    LocalStore,
+    Neighbours,
+    Scalar,
+    Table,
+    UserFunction,
+    Value,
+    show,
+)
 from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
+from fusec.records import replace
 from fusec.source import Span
 
 
@@ -23,8 +42,57 @@ class Calls(Expressions):
         """A call: literals are built into the instance, other numbers are its arguments."""
         if callee.key in self.unit.active:
             raise Recursion(callee.name).at(node.span)
-        given = self._arguments(callee, node)
-        key = (callee.key, tuple(_signature(value) for value in given.values()))
+        return self._instance_call(callee, self._arguments(callee, node), node)
+
+    def closure_call(self, callee: Closure, node: s.Call) -> Value:
+        """A call of a function inside this one; what it takes from around it are arguments that nobody sees."""
+        tree = callee.tree
+        given = self._matched(callee.name, tree.params, dict(callee.defaults), node)
+        held = dict(self._enclosed(callee, node.span, ()).held or ())
+        value = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], s.Return) else None
+        if value is None:
+            held = {name: self._passed(each, name, tree, node) for name, each in held.items()}
+            return self._instance_call(callee, held | given, node)
+        outer = self.variables, self.local_names
+        self.variables = {name: Binding(each, node.span) for name, each in (held | given).items()}
+        self.local_names = frozenset()
+        try:
+            with self.unit.nested("calls", node.span):
+                found = self.value(value)
+        finally:
+            self.variables, self.local_names = outer
+        dtype = dtype_of(tree.returns, self.unit, callee.key)
+        return self.cast(found, dtype, node.span) if dtype is not None and isinstance(found, Scalar) else found
+
+    def _enclosed(self, callee: Closure, span: Span, around: tuple[str, ...]) -> Closure:
+        """The function with what its names stand for now. Raises Recursion."""
+        if callee.name in around:
+            raise Recursion(callee.name).at(span)
+        if callee.held is not None:
+            return callee
+        held: list[tuple[str, Value]] = []
+        for name in dict.fromkeys(each.partition(".")[0] for each in scan.free(callee.tree)):
+            if name not in self.variables and name not in self.local_names:
+                continue
+            value = self.lookup(name, span)
+            if isinstance(value, Closure):
+                value = self._enclosed(value, span, (*around, callee.name))
+            held.append((name, value))
+        return replace(callee, held=tuple(held))
+
+    def _passed(self, value: Value, name: str, tree: s.Function, node: s.Call) -> Value:
+        """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
+        if isinstance(value, Neighbours) and name not in scan.indexed(tree.body):
+            return self.element(value, (), node.span)
+        if isinstance(value, (Neighbours, Array, Flat, LocalStore)):
+            what = f"'{name}', {show(value)}, in an inner function of several statements is"
+            raise NotInSubset(what, "write a function of one return, or pass the elements").at(node.span)
+        return value
+
+    def _instance_call(self, callee: UserFunction | Closure, given: dict[str, Value], node: s.Call) -> Value:
+        """The results of an instance."""
+        place = callee.tree.span.start if isinstance(callee, Closure) else 0
+        key = (callee.key, place, tuple(_signature(value) for value in given.values()))
         instance = self.unit.instances.get(key)
         if instance is None:
             with self.unit.nested("calls", node.span):
@@ -43,12 +111,18 @@ class Calls(Expressions):
 
     def _arguments(self, callee: UserFunction, node: s.Call) -> dict[str, Value]:
         """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
-        params = self.unit.tree(callee.key).params
-        defaults = dict(self.unit.texts[callee.key].defaults)
+        captured = self.unit.texts[callee.key].defaults
+        defaults = {name: value_of(each, name) for name, each in captured}
+        return self._matched(callee.name, self.unit.tree(callee.key).params, defaults, node)
+
+    def _matched(
+        self, function: str, params: tuple[s.Parameter, ...], defaults: Mapping[str, Value | Other], node: s.Call
+    ) -> dict[str, Value]:
+        """Parameter name -> value. Raises ArgumentCount or NotInSubset."""
         if len(node.args) > len(params):
             shown = ", ".join(param.name for param in params)
             cure = f"its parameters are: {shown}"
-            raise ArgumentCount(callee.name, str(len(params)), len(node.args), cure).at(node.span)
+            raise ArgumentCount(function, str(len(params)), len(node.args), cure).at(node.span)
         given: dict[str, Value] = {
             param.name: self._argument(arg) for param, arg in zip(params, node.args, strict=False)
         }
@@ -56,7 +130,7 @@ class Calls(Expressions):
             if each.name not in (param.name for param in params):
                 shown = ", ".join(param.name for param in params)
                 cure = f"its parameters are: {shown}"
-                raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
+                raise NotInSubset(f"the argument '{each.name}=' of '{function}' is", cure).at(each.span)
             if each.name in given:
                 cure = "give it once, by position or by name"
                 raise NotInSubset(f"giving '{each.name}' twice is", cure).at(each.span)
@@ -64,10 +138,10 @@ class Calls(Expressions):
         for param in params:
             if param.name in given:
                 continue
-            default = value_of(defaults[param.name], param.name) if param.name in defaults else None
+            default = defaults.get(param.name)
             if default is None or isinstance(default, Other):
                 cure = f"'{param.name}' is missing"
-                raise ArgumentCount(callee.name, str(len(params)), len(given), cure).at(node.span)
+                raise ArgumentCount(function, str(len(params)), len(given), cure).at(node.span)
             given[param.name] = default
         return {param.name: given[param.name] for param in params}
 
@@ -77,9 +151,11 @@ class Calls(Expressions):
         if isinstance(value, (Array, Flat, LocalStore)):
             what = f"passing {show(value)} to a function is"
             raise NotInSubset(what, "pass the elements that it needs").at(node.span)
+        if isinstance(value, Closure):
+            return self._enclosed(value, node.span, ())
         return self.element(value, (), node.span) if isinstance(value, Neighbours) else value
 
-    def _instance(self, callee: UserFunction, given: dict[str, Value], span: Span) -> Instance:
+    def _instance(self, callee: UserFunction | Closure, given: dict[str, Value], span: Span) -> Instance:
         if len(self.unit.instances) >= MAX_FUNCTIONS:
             raise TooLarge(MAX_FUNCTIONS, "instances of functions").at(span)
         self.unit.active.append(callee.key)
@@ -88,7 +164,7 @@ class Calls(Expressions):
         finally:
             self.unit.active.pop()
 
-    def instantiate(self, callee: UserFunction, given: dict[str, Value]) -> Instance:
+    def instantiate(self, callee: UserFunction | Closure, given: dict[str, Value]) -> Instance:
         """Lower a function for certain arguments; the layer above knows how."""
         raise NotImplementedError
 
@@ -105,6 +181,12 @@ def parameter_values(given: dict[str, Value]) -> tuple[dict[str, Value], list[tu
                 return held
             case Items(items=items):
                 return Items(tuple(inside(f"{name}_{at}", item) for at, item in enumerate(items)))
+            case Table(start=Expr()):
+                start = Local(f"{name}_start", INT64)
+                taken.append((start.name, Scalar(PY_INT, start)))
+                return replace(value, start=start)
+            case Closure(held=(_, *_) as held):
+                return replace(value, held=tuple((each, inside(f"{name}_{each}", item)) for each, item in held))
         return value
 
     return {name: inside(name, value) for name, value in given.items()}, taken
@@ -123,9 +205,14 @@ def _signature(value: Value) -> object:
         case Scalar(literal=None):
             return ("number", value.type, scalar_type(value.expr))
         case Scalar(literal=number):
-            return ("literal", value.type, repr(number))
+            return ("literal", value.type, hex(number) if isinstance(number, int) else repr(number))
         case Items(items=items):
             return tuple(map(_signature, items))
+        case Table(start=Expr()):
+            return ("row", replace(value, start=None))
+        case Closure(held=held):
+            names = tuple((name, _signature(each)) for name, each in held or ())
+            return ("closure", value.key, value.tree.span.start, names)
     return value
 
 
@@ -136,4 +223,8 @@ def flat(value: Value) -> list[Expr]:
             return [value.read()]
         case Items(items=items):
             return [each for item in items for each in flat(item)]
+        case Table(start=Expr() as start):
+            return [start]
+        case Closure(held=(_, *_) as held):
+            return [each for _, item in held for each in flat(item)]
     return []

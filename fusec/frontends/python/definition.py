@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from fusec.ir.loops import Program
 
 Capture = tuple[Any, ...]
-"""What a free name stands for: ("python", number), ("complex", real, imag), ("numpy", dtype name, bits),
+"""What a free name stands for: ("python", number, key), ("complex", real, imag, key), ("numpy", dtype name, bits),
 ("type", dtype or Python type), ("module", name), ("builtin", name, whether it is Python's own), ("function", key),
-("intrinsic", what only kernels have), ("tuple", captures), ("none",), ("other", what it is, a cure), or
-("missing", a guess)."""
+("intrinsic", what only kernels have), ("tuple", captures), ("array", dtype name, shape, its bytes in C order as hex),
+("none",), ("other", what it is, a cure), or ("missing", a guess)."""
+
+
+def number(value: complex) -> Capture:
+    """A Python number as a capture; its key tells apart what is equal: 1, 1.0 and True, or 0.0 and -0.0."""
+    if isinstance(value, complex):
+        return ("complex", value.real, value.imag, f"{value.real.hex()} {value.imag.hex()}")
+    return ("python", value, value.hex() if isinstance(value, float) else type(value).__name__)
+
 
 Border = tuple[tuple[str, ...], Capture, tuple[int, ...]]
 """What a stencil does at the border: modes, what lies outside, and the axes that its indices are for."""
@@ -113,6 +121,7 @@ class ReductionFunctions:
     outputs: tuple[str, ...] = ()
     constants: tuple[tuple[str, Capture], ...] = ()
     numbers: tuple[tuple[str, str], ...] = ()
+    checked: bool = False
 
     @property
     def texts(self) -> dict[str, Any]:
@@ -123,4 +132,6 @@ class ReductionFunctions:
     @property
     def plain(self) -> PythonDefinition:
         """The functions as those of a kernel."""
-        return PythonDefinition(self.name, self.functions, self.outputs, self.constants, self.numbers)
+        return PythonDefinition(
+            self.name, self.functions, self.outputs, self.constants, self.numbers, checked=self.checked
+        )

@@ -15,7 +15,7 @@ from fusec.frontends.python.flow import Binding
 from fusec.frontends.python.statements import Statements
 from fusec.frontends.python.types import Kind, PythonType, carrier, storage
 from fusec.frontends.python.unit import MAX_NESTING, Instance, Unit
-from fusec.frontends.python.values import Scalar, UserFunction, Value, converted, rounded
+from fusec.frontends.python.values import Closure, Scalar, UserFunction, Value, converted, rounded
 from fusec.ir.expr import Expr, Pointer, Struct
 from fusec.ir.loops import Assign, Element, Function, Local, Make, Return, Store
 
@@ -74,16 +74,16 @@ class Device(Statements):
         """Return from a device function."""
         self.emit(Return(found[0], line=self.line))
 
-    def instantiate(self, callee: UserFunction, given: dict[str, Value]) -> Instance:
+    def instantiate(self, callee: UserFunction | Closure, given: dict[str, Value]) -> Instance:
         """A device function for certain arguments."""
         return instantiate(self.unit, callee, given)
 
 
 def instantiate(
-    unit: Unit, callee: UserFunction, given: dict[str, Value], wanted: tuple[Kind, ...] | None = None
+    unit: Unit, callee: UserFunction | Closure, given: dict[str, Value], wanted: tuple[Kind, ...] | None = None
 ) -> Instance:
     """Lower a function twice: once for the types of its results, and then for good. wanted: what these shall become."""
-    tree = unit.tree(callee.key)
+    tree = callee.tree if isinstance(callee, Closure) else unit.tree(callee.key)
     inside, params = parameter_values(given)
     name = unit.fresh(tree.name)
     kinds: tuple[Kind, ...] | None = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fusec import dtypes
 from fusec.dtypes import BOOL, DType
-from fusec.errors.language import ArgumentCount, BadIndex, CannotConvert, NotAValue, UnknownMember
+from fusec.errors.base import FusecError
+from fusec.errors.language import ArgumentCount, CannotConvert, NotAValue, UnknownMember
 from fusec.errors.python import NotInSubset
-from fusec.frontends.python import arithmetic
+from fusec.frontends.python import arithmetic, sequences
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.compound import TUPLES, Compound, compound
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part, python_int
 from fusec.frontends.python.names import Names
 from fusec.frontends.python.retyping import dtype_named, has_dtype_argument, in_dtype
@@ -27,6 +29,7 @@ from fusec.frontends.python.values import (
     Absent,
     Array,
     Builtin,
+    Closure,
     Flat,
     Intrinsic,
     Items,
@@ -35,12 +38,14 @@ from fusec.frontends.python.values import (
     Module,
     Neighbours,
     Scalar,
+    Table,
     Type,
     UserFunction,
     Value,
     adapt,
     converted,
     literal,
+    placed,
     rounded,
     show,
 )
@@ -60,7 +65,7 @@ class Expressions(Names):
     def _number(self, found: Value, node: s.Expression) -> Scalar:
         if isinstance(found, Neighbours):
             return self.element(found, (), node.span)
-        if isinstance(found, (Array, Flat, LocalStore)):
+        if isinstance(found, (Array, Flat, LocalStore, Table)):
             raise NotAValue(show(found), "index it: a kernel computes with numbers").at(node.span)
         if not isinstance(found, Scalar):
             raise NotAValue(show(found), _number_from(found)).at(node.span)
@@ -83,7 +88,10 @@ class Expressions(Names):
         if isinstance(node, s.Binary):
             return self._binary(node)
         with self.unit.nested("expressions", node.span):
-            found = self._value(node)
+            try:
+                found = self._value(node)
+            except FusecError as problem:
+                raise placed(problem, node.span) from None
         if isinstance(found, Scalar) and found.literal is None and found.uses is None:
             return Scalar(found.type, self.bounded(found.expr))
         return found
@@ -198,18 +206,24 @@ class Expressions(Names):
             owner = self.element(owner, (), node.value.span)
         if isinstance(owner, (Array, Flat, LocalStore)):
             return self.fact_of(owner, node)
+        if isinstance(owner, Table):
+            known = sequences.fact(owner, node.name)
+            if known is not None:
+                return known
         match owner, node.name:
             case Module(), _:
                 return self.attribute_of(owner, node)
             case Scalar(), "real" | "imag":
                 return part(node.name, owner)
-            case Scalar(type=kind), "dtype":
+            case Scalar(type=kind) | Table(kind=kind), "dtype":
                 return Type(kind)
             case Type(), "type":
                 return owner
             case Scalar(), name if name in METHODS:
                 return Method(owner, name)
         cure = "numbers have .real, .imag, .dtype, .conjugate() and .astype(dtype)"
+        if isinstance(owner, Table):
+            cure = "arrays have .shape, .size, .ndim and .dtype here; compute others before, and use the result"
         raise UnknownMember(show(owner), node.name, cure).at(node.span)
 
     def _index(self, node: s.Index) -> Value:
@@ -218,18 +232,15 @@ class Expressions(Names):
             return self.element(owner, self.offsets_of(node.index), node.index.span)
         if isinstance(owner, (Array, Flat, LocalStore)):
             return self.item_of(owner, node)
-        if not isinstance(owner, Items):
+        if not isinstance(owner, (Items, Table)):
             cure = "a kernel computes one element, so that a name is one number; for neighbours there is fusec.stencil"
             raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)
-        index = self.scalar(node.index).literal
-        if not isinstance(index, int):
-            raise BadIndex(
-                "the index of a tuple must be known",
-                "write a number; fusec.local(...) makes arrays that take any index",
-            ).at(node.index.span)
-        if not -len(owner.items) <= index < len(owner.items):
-            raise BadIndex(f"index {index} of a tuple of {len(owner.items)}", "count from 0").at(node.index.span)
-        return owner.items[index]
+        parts = node.index.items if isinstance(node.index, s.Tuple) else (node.index,)
+        found = [(each, part) for part in parts for each in self._indices(self.value(part))]
+        return sequences.item(owner, [self._number(each, part) for each, part in found], node.index.span)
+
+    def _indices(self, found: Value) -> tuple[Value, ...]:
+        return found.items if isinstance(found, Items) else (found,)
 
     # --- calls ---
 
@@ -244,12 +255,18 @@ class Expressions(Names):
                 return self._method(callee, node)
             case UserFunction():
                 return self.user_call(callee, node)
+            case Closure():
+                return self.closure_call(callee, node)
             case Intrinsic():
                 return self.intrinsic(callee, node)
         raise NotAValue(f"calling {show(callee)}", "only functions are called").at(node.callee.span)
 
     def user_call(self, callee: UserFunction, node: s.Call) -> Value:
         """A call of a function of the user's; the layer above defines it."""
+        raise NotImplementedError
+
+    def closure_call(self, callee: Closure, node: s.Call) -> Value:
+        """A call of a function inside this one; the layer above defines it."""
         raise NotImplementedError
 
     def intrinsic(self, callee: Intrinsic, node: s.Call) -> Value:
@@ -267,6 +284,9 @@ class Expressions(Names):
     def _builtin(self, callee: Builtin, node: s.Call) -> Value:
         if callee.name == "dtype":
             return self._dtype(node)
+        made = compound(callee.name, callee.python)
+        if made is not None:
+            return made.make(Site(callee.name, node.span), self._arguments_of(made, callee.name, node))
         wanted = None
         for each in node.keywords:
             if each.name == "dtype" and has_dtype_argument(callee.name) and not callee.python:
@@ -277,14 +297,36 @@ class Expressions(Names):
             )
             raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
         site = Site(callee.name, node.span)
-        if callee.name == "astype" or (callee.name == "round" and len(node.args) > 1):
-            raise NotInSubset(f"'{callee.name}' like this is", "write x.astype(dtype), np.rint(x * 10**n) / 10**n").at(
-                node.span
-            )
+        if callee.name == "astype":
+            raise NotInSubset("'astype' like this is", "write x.astype(dtype)").at(node.span)
         table = {**MATH, **PLAIN} if callee.python else FUNCTIONS
         known = table.get(callee.name) or FUNCTIONS[callee.name]
-        args = [self.scalar(arg) for arg in node.args]
+        args = self._items_of(node.args[0]) if callee.name in ("min", "max") and len(node.args) == 1 else None
+        args = [self.scalar(arg) for arg in node.args] if args is None else args
         return known.call(site, args) if wanted is None else in_dtype(known, site, args, wanted, self.cast)
+
+    def _items_of(self, node: s.Expression) -> list[Scalar] | None:
+        """The numbers of a tuple or a table; None for anything else."""
+        found = sequences.parts_of(self.value(node), node.span)
+        return None if found is None else [self._number(each, node) for each in found]
+
+    def _arguments_of(self, made: Compound, name: str, node: s.Call) -> dict[str, Value]:
+        """The arguments of a function that takes them by name too. Raises ArgumentCount or NotInSubset."""
+        given: dict[str, Value] = {}
+        named = [(each.name, each.value, each.span) for each in node.keywords]
+        placed = [(param, each, each.span) for param, each in zip(made.params[: made.first], node.args, strict=False)]
+        for param, value, span in (*placed, *named):
+            if param not in made.params or param in given:
+                cure = f"its parameters are: {', '.join(made.params)}"
+                raise NotInSubset(f"the argument '{param}=' of '{name}' {'twice ' * (param in given)}is", cure).at(span)
+            found = self.value(value)
+            given[param] = found if param in TUPLES or isinstance(found, Absent) else self._number(found, value)
+        missing = [param for param in made.params[: made.least] if isinstance(given.get(param, Absent()), Absent)]
+        if missing or len(node.args) > made.first:
+            expected = str(made.least) if made.least == made.first else f"{made.least} to {made.first}"
+            cure = f"its parameters are: {', '.join(made.params)}"
+            raise ArgumentCount(name, expected, len(node.args), cure).at(node.span)
+        return given
 
     def _dtype(self, node: s.Call) -> Type:
         """``np.dtype("f")``, of a name, a dtype or a type."""
@@ -335,7 +377,7 @@ class Expressions(Names):
             return python_int(value)
         if value.literal is not None and not isinstance(value.literal, complex):
             if kind == PY_FLOAT:
-                return literal(float(value.literal))
+                return adapt(value, kind, span)
             if kind in (BOOL, PY_BOOL):
                 return literal(True) if value.literal else literal(False)
         if isinstance(kind, DType) and kind in dtypes.STORAGE_FLOATS:
@@ -371,7 +413,7 @@ class Expressions(Names):
 def _number_from(found: Value) -> str:
     """How to make a number of what is none."""
     match found:
-        case Builtin() | UserFunction() | Method() | Type():
+        case Builtin() | UserFunction() | Closure() | Method() | Type():
             return "call it"
         case Items(items=(_, *_)):
             return "take its parts: a, b = ..., or t[0]"

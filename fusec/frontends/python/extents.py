@@ -18,7 +18,7 @@ from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.grid import ONE_SHAPE, grid_loop
 from fusec.frontends.python.unit import Unit, value_of
-from fusec.frontends.python.values import Items, Scalar, Value
+from fusec.frontends.python.values import Items, Scalar, Table, Value
 from fusec.ir.expr import Const
 from fusec.records import dataclass
 from fusec.source import Span
@@ -206,6 +206,8 @@ class _Reader:
 
     def _constant(self, name: str, node: s.Expression) -> object:
         found = value_of(self.captured[name], name)
+        if isinstance(found, Table):
+            return Shaped(found.shape)
         return self._known(_number(found) if isinstance(found, (Scalar, Items)) else None, node)
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from fusec.dtypes import INT64
 from fusec.errors.language import TooDeep
 from fusec.errors.python import NotInSubset, TypeChanges
 from fusec.frontends.python.types import Kind, PythonType, carrier, join, storage
 from fusec.frontends.python.unit import Unit
-from fusec.frontends.python.values import Items, Scalar, Value, adapt, show
+from fusec.frontends.python.values import Items, Scalar, Table, Value, adapt, show
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Assign, Declare, Local, Stmt
+from fusec.ir.walk import expressions as walk
 from fusec.records import dataclass, field, replace
 from fusec.source import Span
 
@@ -134,8 +136,8 @@ class Flow:
                 return value  # neither can change
             case Scalar():
                 return self._in_local(name, value)
-            case Items(items=items):
-                return Items(tuple(self.copied(name, item) for item in items))
+            case Items() | Table():
+                return self.copied(name, value)
         return value
 
     def copied(self, name: str, value: Value) -> Value:
@@ -145,6 +147,19 @@ class Flow:
                 return Scalar(value.type, self.declare(name, carrier(value.type), value.expr))
             case Items(items=items):
                 return Items(tuple(self.copied(name, item) for item in items))
+            case Table(start=Expr() as start):
+                return replace(value, start=self.declare(f"{name}_start", INT64, start))
+        return value
+
+    def settled(self, name: str, value: Value) -> Value:
+        """The value, copied as far as later assignments might change it."""
+        match value:
+            case Scalar() if any(
+                isinstance(each, Local) and each.name in self._mutable for each in walk((value.expr,))
+            ):
+                return self.copied(name, value)
+            case Items(items=items):
+                return Items(tuple(self.settled(name, item) for item in items))
         return value
 
     def _in_local(self, name: str, value: Scalar) -> Scalar:

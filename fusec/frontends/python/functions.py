@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from fusec import ops
-from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT8, INT32, DType, complex_type, real_type
+from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT32, UINT8, DType, complex_type, real_type
 from fusec.errors.language import ArgumentCount, BadArgument
 from fusec.errors.python import NoDtype
 from fusec.frontends.python import arithmetic
@@ -64,13 +65,7 @@ class Known:
 
 def shared(site: Site, args: list[Scalar]) -> tuple[Kind, list[Scalar]]:
     """The arguments in the type that NumPy gives to all. Raises NoDtype."""
-    kind = args[0].type
-    for arg in args[1:]:
-        found = promote(kind, arg.type)
-        if found is None:
-            types = " and ".join(str(each.type) for each in args)
-            raise NoDtype(f"'{site.name}'", types, "convert one of them first").at(site.span)
-        kind = found
+    kind = _promoted(site, [arg.type for arg in args])
     return kind, [adapt(arg, kind, site.span) for arg in args]
 
 
@@ -111,13 +106,22 @@ def _neighbour(op: str) -> Known:
 
 
 def _floating(site: Site, args: list[Scalar]) -> Kind:
-    """The float that NumPy computes a function in: wide enough for every argument by itself."""
-    wide = [Scalar(floating(arg.type), arg.expr) for arg in args]
-    kind = wide[0].type
-    for arg, given in zip(wide[1:], args[1:], strict=True):
-        found = promote(kind, arg.type)
+    """The float that NumPy computes a function in: wide enough for every argument by itself.
+
+    Python's numbers first adapt to the dtype that the others have together.
+    """
+    met = _promoted(site, [arg.type for arg in args if isinstance(arg.type, DType)] or [args[0].type])
+    kinds = [arg.type if isinstance(arg.type, DType) else _promoted(site, [met, arg.type]) for arg in args]
+    return _promoted(site, [floating(kind) for kind in kinds])
+
+
+def _promoted(site: Site, kinds: list[Kind]) -> Kind:
+    """The type that NumPy gives to several. Raises NoDtype."""
+    kind = kinds[0]
+    for each in kinds[1:]:
+        found = promote(kind, each)
         if found is None:
-            types = " and ".join(str(each.type) for each in (args[0], given))
+            types = " and ".join(map(str, kinds))
             raise NoDtype(f"'{site.name}'", types, "convert one of them first").at(site.span)
         kind = found
     return kind
@@ -156,8 +160,9 @@ def _to_int(op: str) -> Known:
 
 def python_int(value: Scalar) -> Scalar:
     """``int(x)``: truncated, saturated at 64 bits."""
-    if isinstance(value.literal, float | int) and abs(value.literal) < 1 << 62:
-        return literal(int(value.literal))
+    number = value.literal
+    if isinstance(number, int) or (isinstance(number, float) and math.isfinite(number)):
+        return literal(int(number))
     return Scalar(PY_INT, converted(value.read(), PY_INT.dtype))
 
 
@@ -192,6 +197,13 @@ def _integers(op: str) -> Known:
 
 def _operator(op: str) -> Known:
     return Known(2, 2, lambda site, args: arithmetic.binary(op, args[0], args[1], site.span))
+
+
+def _power(site: Site, args: list[Scalar]) -> Scalar:
+    """NumPy's function, which does not look at the exponent of a bool as the operator does."""
+    if args[0].type == BOOL and isinstance(args[1].type, PythonType):
+        args = [adapt(args[0], _promoted(site, [BOOL, args[1].type]), site.span), args[1]]
+    return arithmetic.binary("**", args[0], args[1], site.span)
 
 
 def _prefix(op: str) -> Known:
@@ -243,7 +255,7 @@ def part(which: str, value: Scalar) -> Scalar:
 
 
 def _angle(site: Site, args: list[Scalar]) -> Scalar:
-    kind = floating(args[0].type)
+    kind = floating(_promoted(site, [args[0].type, PY_INT]))  # NumPy's arctan2(imag, real), whose imag may be 0
     value = converted(adapt(args[0], kind, site.span).read(), complex_type(carrier(kind)))
     return Scalar(part_of(kind), apply("arg", value))
 
@@ -272,36 +284,55 @@ def _least(op: str) -> Known:
             found = arithmetic.choose(arithmetic.compare(op, arg, found, site.span).read(), arg, found, site.span)
         return found
 
-    return Known(2, 16, make)
+    return Known(2, 64, make)
 
 
 def _reciprocal(site: Site, args: list[Scalar]) -> Scalar:
-    kind, value = args[0].type, args[0]
-    if is_bool(kind):
-        kind = PY_INT if kind == PY_BOOL else INT8
-        value = adapt(value, kind, site.span)
+    value = arithmetic.counted(args[0], site.span)
+    kind = value.type
     one = const(1, carrier(kind))
     return Scalar(kind, apply("quotient" if is_integer(kind) else "divide", one, value.read()))
 
 
+def _hypot(site: Site, args: list[Scalar]) -> Scalar:
+    """Python's: of any number of coordinates."""
+    found = FUNCTIONS["fabs"].call(site, args[:1]) if len(args) == 1 else args[0]
+    for each in args[1:]:
+        found = FUNCTIONS["hypot"].call(site, [found, each])
+    return found
+
+
+def _count_bits(site: Site, args: list[Scalar]) -> Scalar:
+    """The ones of the magnitude, as uint8."""
+    kind, value = storage(args[0].type), args[0].read(site.span)
+    if is_bool(kind):
+        return Scalar(UINT8, converted(value, UINT8))
+    if not is_integer(kind):
+        raise site.refuse(str(args[0].type), "it is for integers")
+    size = value if kind.kind == "unsigned" else apply("absolute", value)
+    return Scalar(UINT8, converted(apply("count_ones", size), UINT8))
+
+
 def _square(site: Site, args: list[Scalar]) -> Scalar:
-    return arithmetic.binary("*", args[0], args[0], site.span)
+    value = arithmetic.counted(args[0], site.span)
+    return arithmetic.binary("*", value, value, site.span)
 
 
 def _fmod(site: Site, args: list[Scalar]) -> Scalar:
-    kind, values = shared(site, args)
-    if is_bool(kind):
-        kind = PY_INT if kind == PY_BOOL else INT8
-        values = [adapt(value, kind, site.span) for value in values]
+    _, values = shared(site, args)
+    values = [arithmetic.counted(value, site.span) for value in values]
+    kind = values[0].type
     if is_integer(kind):
         return Scalar(kind, apply("modulo", *_parts(values)))
     return _floats("fmod").make(site, args)
 
 
 def _ldexp(site: Site, args: list[Scalar]) -> Scalar:
-    if not is_integer(args[1].type):
+    if not is_integer(args[1].type) and not is_bool(args[1].type):
         raise site.refuse(f"{args[1].type} as the exponent", "the second argument is an integer")
     kind = floating(args[0].type)
+    if is_complex(kind):
+        raise site.refuse("complex numbers", "scale the parts, x.real and x.imag")
     value = adapt(args[0], kind, site.span).read()
     return Scalar(kind, apply("ldexp", value, adapt(args[1], INT32, site.span).read()))
 
@@ -355,6 +386,8 @@ _PARTS = {"real": "real", "imag": "imag", "conj": "conj", "conjugate": "conj"}
 
 
 def _parts_of(which: str) -> Known:
+    if which == "conj":
+        return Known(1, 1, lambda site, args: part(which, arithmetic.counted(args[0], site.span)))
     return Known(1, 1, lambda _, args: part(which, args[0]))
 
 
@@ -362,6 +395,7 @@ FUNCTIONS: dict[str, Known] = {
     **{name: _floats(name) for name in _SAME},
     **{name: _floats(op) for name, op in _RENAMED.items()},
     **{name: _operator(op) for name, op in OPERATORS.items()},
+    **dict.fromkeys(("power", "pow"), Known(2, 2, _power)),
     **{name: _prefix(op) for name, op in PREFIXES.items()},
     **{name: _parts_of(which) for name, which in _PARTS.items()},
     **{f"logical_{op}": _truths(op) for op in ("and", "or", "not", "xor")},
@@ -376,10 +410,11 @@ FUNCTIONS: dict[str, Known] = {
     "signbit": _floats("signbit"), "fmod": Known(2, 2, _fmod), "fma": Known(3, 3, _fma), "ldexp": Known(2, 2, _ldexp),
     "angle": Known(1, 1, _angle), "float_power": Known(2, 2, _float_power),
     "min": _least("<"), "max": _least(">"), "gcd": _integers("gcd"), "lcm": _integers("lcm"),
+    "bitwise_count": Known(1, 1, _count_bits),
 }  # fmt: skip
 MATH: dict[str, Known] = {  # what Python's module math has otherwise than NumPy
     "floor": _to_int("floor"), "ceil": _to_int("ceil"), "trunc": _to_int("trunc"), "fmod": _floats("fmod"),
-    "pow": _floats("pow"), "remainder": _floats("ieee_remainder"),
+    "pow": _floats("pow"), "remainder": _floats("ieee_remainder"), "hypot": Known(1, 64, _hypot),
 }  # fmt: skip
 PLAIN: dict[str, Known] = {"round": _to_int("rint"), "pow": _operator("**"), "abs": FUNCTIONS["abs"]}  # Python's own
 CONSTANTS: dict[str, float] = {

@@ -7,6 +7,7 @@ from fusec.errors.python import BadLoop, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.endings import Kernel
 from fusec.frontends.python.flow import Binding
+from fusec.frontends.python.loops import WALKS
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
 from fusec.ir.loops import Query, Return
@@ -19,7 +20,8 @@ ONE_SHAPE = "fusec.grid takes one number or one tuple"
 def grid_loop(tree: s.Function) -> tuple[s.Body, s.For]:
     """What stands before the loop over the grid, and the loop. Raises BadLoop if it is not the last statement."""
     body = [each for each in tree.body if not isinstance(each, s.Pass) and not _is_text(each)]
-    loops = [each for each in body if isinstance(each, s.For) and not _is_range(each.iterable)]
+    others = [each for each in body if isinstance(each, s.For) and not _walks(each.iterable)]
+    loops = [each for each in others if isinstance(each.iterable, s.Call)] or others
     if not loops:
         raise BadLoop(f"'{tree.name}' has no loop over a grid", ONE_LOOP).at(tree.span)
     at = body.index(loops[0])
@@ -32,8 +34,10 @@ def _is_text(node: s.Statement) -> bool:
     return isinstance(node, s.Evaluate) and isinstance(node.value, s.String)
 
 
-def _is_range(node: s.Expression) -> bool:
-    return isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
+def _walks(node: s.Expression) -> bool:
+    """Whether a loop is seen to run over a range or a sequence."""
+    called = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name in ("range", *WALKS)
+    return called or isinstance(node, s.Tuple)
 
 
 class Grid(Kernel):

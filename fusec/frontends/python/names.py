@@ -10,6 +10,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.language import UnknownName
 from fusec.errors.python import MaybeUnassigned, NotACapture, NotInSubset
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
 from fusec.frontends.python.flow import Flow
 from fusec.frontends.python.functions import CONSTANTS, FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.types import BY_NAME
@@ -35,19 +36,19 @@ HABITS = {
     "print": "a kernel cannot print; return the value, or let fusec.simulate(f, python=True) run the function itself",
     "len": "a kernel computes one element: pass the length as a number",
     "range": "range stands in 'for i in range(...)' only",
-    "enumerate": "write for i in range(...)",
-    "zip": "arguments are walked together anyway: make the arrays parameters",
+    "enumerate": "it stands in 'for i, v in enumerate(t)' only, with a tuple or an array from outside",
+    "zip": "it stands in 'for a, b in zip(t, u)' only; arguments are walked together anyway",
+    "reversed": "it stands in 'for v in reversed(t)' only, with a tuple or an array from outside",
     "list": "a kernel's values are numbers",
     "str": "a kernel's values are numbers",
     "isinstance": "types are known when a call is compiled; write a function for each",
-    "divmod": "write x // y, x % y",
     "ln": "write log(x)",
     "sorted": "write min and max",
     "input": "make it a parameter",
     "type": "types are known when a call is compiled: x.dtype",
     "breakpoint": "fusec.simulate(f, python=True)(...) runs the function itself, and stops there",
     **dict.fromkeys(("map", "filter"), "call the function on each value"),
-    **dict.fromkeys(("reversed", "iter", "next"), "write a loop: for i in range(n): ..."),
+    **dict.fromkeys(("iter", "next"), "write a loop: for i in range(n): ..."),
     **dict.fromkeys(("tuple", "dict", "set"), "a kernel's values are numbers, and tuples of them: a, b"),
     **dict.fromkeys(
         ("array", "zeros", "ones", "empty", "full", "arange"),
@@ -96,9 +97,14 @@ class Names(Flow):
             return Builtin(name)
         if name in CONSTANTS:
             return literal(CONSTANTS[name])
-        if name in FUNCTIONS or (module.name == "math" and name in MATH):
-            return Builtin(name, module.name == "math" and name in MATH)
-        cure = HABITS.get(name) or did_you_mean(name, {*FUNCTIONS, *CONSTANTS}) or "docs/python.md lists the functions"
+        own = module.name == "math" and (name in MATH or name in COMPOUND_MATH)
+        if own or name in FUNCTIONS or name in COMPOUND:
+            return Builtin(name, own)
+        cure = (
+            HABITS.get(name)
+            or did_you_mean(name, {*FUNCTIONS, *COMPOUND, *CONSTANTS})
+            or "docs/python.md lists the functions"
+        )
         raise NotInSubset(f"'{module.name}.{node.name}' is", cure).at(node.span)
 
     def unusable(self, name: str, found: Other, span: Span) -> FusecError:
@@ -109,7 +115,14 @@ class Names(Flow):
     def _unknown(self, name: str, span: Span) -> FusecError:
         if name in HABITS:
             return NotInSubset(f"'{name}' is", HABITS[name]).at(span)
-        known = {*self.variables, *(each for each, _ in self.unit.texts[self.key].names), *FUNCTIONS, *BY_NAME, *PLAIN}
+        known = {
+            *self.variables,
+            *(each for each, _ in self.unit.texts[self.key].names),
+            *FUNCTIONS,
+            *COMPOUND,
+            *BY_NAME,
+            *PLAIN,
+        }
         cure = did_you_mean(name, known)
         if not cure and hasattr(builtins, name):
             return NotInSubset(f"Python's '{name}' is", "docs/python.md lists the functions").at(span)
@@ -121,7 +134,7 @@ class Names(Flow):
 
 def _known(name: str) -> Value | None:
     """What a name means that nobody has defined: in texts that stand for themselves."""
-    if name in PLAIN:
+    if name in PLAIN or name in COMPOUND_PLAIN:
         return Builtin(name, python=True)
     if name in BY_NAME:
         return Type(BY_NAME[name])
@@ -129,6 +142,6 @@ def _known(name: str) -> Value | None:
         return Type(DTYPES[name])
     if name in MODULES:
         return Module("numpy" if name in ("np", "xp") else name)
-    if name in FUNCTIONS:
+    if name in FUNCTIONS or name in COMPOUND:
         return Builtin(name)
     return None

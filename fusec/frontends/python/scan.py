@@ -14,9 +14,11 @@ def assigned(body: Iterable[s.Statement]) -> dict[str, None]:
         match statement:
             case s.Assign(targets=targets):
                 for target in targets:
-                    found |= dict.fromkeys(_targets(target))
+                    found |= dict.fromkeys(named(target))
             case s.Augment(target=target) | s.Annotate(target=target) | s.For(target=target):
-                found |= dict.fromkeys(_targets(target))
+                found |= dict.fromkeys(named(target))
+            case s.Function(name=name):
+                found[name] = None
     return found
 
 
@@ -32,13 +34,15 @@ def exposed(body: Iterable[s.Statement]) -> set[str]:
             case s.While(body=inner):
                 found |= exposed(inner)
             case s.For(target=target, body=inner):
-                found |= exposed(inner) - set(_targets(target))
+                found |= exposed(inner) - set(named(target))
+            case s.Function():
+                found |= {name.partition(".")[0] for name in free(statement)}
     return found
 
 
 def free(function: s.Function) -> dict[str, None]:
     """Names, plain or dotted, that a function reads and does not assign, annotations included."""
-    own = {param.name for param in function.params} | set(assigned(function.body))
+    own = _own(function)
     found: dict[str, None] = {}
     roots = [part for statement in _all(function.body) for part in _parts(statement)]
     roots += [statement.annotation for statement in _all(function.body) if isinstance(statement, s.Annotate)]
@@ -46,7 +50,18 @@ def free(function: s.Function) -> dict[str, None]:
     roots += [function.returns] if function.returns is not None else []
     for root in roots:
         found |= dict.fromkeys(name for name in dotted(root) if name.partition(".")[0] not in own)
+    for inner in inside(function.body):
+        found |= dict.fromkeys(name for name in free(inner) if name.partition(".")[0] not in own)
     return found
+
+
+def inside(body: Iterable[s.Statement]) -> list[s.Function]:
+    """The functions inside a function."""
+    return [each for each in _all(body) if isinstance(each, s.Function)]
+
+
+def _own(function: s.Function) -> set[str]:
+    return {param.name for param in function.params} | set(assigned(function.body))
 
 
 def names(node: s.Expression) -> Iterator[str]:
@@ -98,16 +113,19 @@ def _parts(statement: s.Statement) -> tuple[s.Expression, ...]:
             return (value,)
         case s.Assert(condition=value):
             return (value,)
+        case s.Function(params=params):
+            return tuple(param.default for param in params if param.default is not None)
     return ()
 
 
-def _targets(target: s.Expression) -> Iterator[str]:
+def named(target: s.Expression) -> Iterator[str]:
+    """The names that a target assigns."""
     match target:
         case s.Name(name=name):
             yield name
         case s.Tuple(items=items):
             for item in items:
-                yield from _targets(item)
+                yield from named(item)
 
 
 def _nodes(node: s.Expression) -> Iterator[s.Expression]:
@@ -140,10 +158,59 @@ def returned(body: Iterable[s.Statement]) -> list[int]:
     return [len(value.items) for value in values if isinstance(value, s.Tuple)]
 
 
-def indexed(body: Iterable[s.Statement]) -> set[str]:
-    """The names that stand before an index anywhere."""
+def indexed(body: s.Body) -> set[str]:
+    """The names that stand before an index anywhere, also in functions inside."""
     nodes = (each for statement in _all(body) for part in _parts(statement) for each in _nodes(part))
-    return {each.value.name for each in nodes if isinstance(each, s.Index) and isinstance(each.value, s.Name)}
+    found = {each.value.name for each in nodes if isinstance(each, s.Index) and isinstance(each.value, s.Name)}
+    return found.union(*(indexed(inner.body) - _own(inner) for inner in inside(body)))
+
+
+def indexes(body: s.Body, names_known: set[str], arrays_known: set[str]) -> bool:
+    """Whether some arrays are indexed by what comes from some names, through assignments too."""
+    found, before = set(names_known), 0
+    assignments = [each for each in _all(body) if isinstance(each, (s.Assign, s.Augment, s.Annotate))]
+    while len(found) != before:
+        before = len(found)
+        for each in assignments:
+            if each.value is not None and not found.isdisjoint(names(each.value)):
+                found |= set(assigned((each,)))
+    return any(
+        isinstance(node, s.Index)
+        and isinstance(node.value, s.Name)
+        and node.value.name in arrays_known
+        and not found.isdisjoint(names(node.index))
+        for node in _expressions(body)
+    )
+
+
+def jumps(body: s.Body) -> set[str]:
+    """What jumps out of a round of the loop that has this body: "break", "continue"."""
+    found: set[str] = set()
+    for statement in body:
+        match statement:
+            case s.Break():
+                found.add("break")
+            case s.Continue():
+                found.add("continue")
+            case s.If(then=then, orelse=orelse):
+                found |= jumps(then) | jumps(orelse)
+    return found
+
+
+def without_continue(body: s.Body, left: str) -> s.Body:
+    """The body with break for continue, and before each break of its own, if it has any, ``left = True``."""
+    found: list[s.Statement] = []
+    for statement in body:
+        match statement:
+            case s.Continue(span=span):
+                found.append(s.Break(span))
+            case s.Break(span=span) if left:
+                found += [s.Assign(span, (s.Name(span, left),), s.Constant(span, True)), statement]
+            case s.If(span=span, condition=condition, then=then, orelse=orelse):
+                found.append(s.If(span, condition, without_continue(then, left), without_continue(orelse, left)))
+            case _:
+                found.append(statement)
+    return tuple(found)
 
 
 def arrays(body: Iterable[s.Statement]) -> set[str]:

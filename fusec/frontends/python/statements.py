@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fusec.dtypes import BOOL, INT64, DType
+from fusec.dtypes import BOOL, DType
+from fusec.errors.base import FusecError
 from fusec.errors.language import Misplaced, NoEffect, NotAValue
-from fusec.errors.python import BadLoop, BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
+from fusec.errors.python import BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
 from fusec.frontends.python import scan
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
-from fusec.frontends.python.blocks import Blocks
-from fusec.frontends.python.expressions import dotted_name
-from fusec.frontends.python.flow import Binding, Loop, Variables
-from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
+from fusec.frontends.python.flow import Loop, Variables
+from fusec.frontends.python.loops import Loops
+from fusec.frontends.python.sequences import parts_of
+from fusec.frontends.python.types import Kind, join
 from fusec.frontends.python.values import (
     Builtin,
+    Closure,
     Items,
     Method,
     Neighbours,
@@ -26,10 +28,11 @@ from fusec.frontends.python.values import (
     Value,
     adapt,
     literal,
+    placed,
     show,
 )
 from fusec.ir.expr import Const, Expr, apply, const
-from fusec.ir.loops import Assign, Break, Call, CallStatement, Continue, If, Local, Stmt, While
+from fusec.ir.loops import Break, Call, CallStatement, Continue, If, Stmt, While
 from fusec.ir.walk import expressions
 from fusec.passes.bounds import ASSERT
 from fusec.records import replace
@@ -40,11 +43,10 @@ MAX_NESTED = 30  # branches that take in what follows them; half the bound of ne
 MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 
 
-class Statements(Blocks):
+class Statements(Loops):
     """Lowers statements. returned: every value returned so far, with its place."""
 
     result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found
-    tail = True  # nothing follows but the end of the function
 
     def body(self, statements: s.Body) -> None:
         """Statements in order, up to where control ends."""
@@ -52,11 +54,13 @@ class Statements(Blocks):
             if not self.reachable:
                 return
             self.line = statement.span.line if statement.span.file == self.unit.source else 0
-            if isinstance(statement, s.If):
-                if self._if(statement, statements[at + 1 :]):
+            try:
+                if not isinstance(statement, s.If):
+                    self.statement(statement)
+                elif self._if(statement, statements[at + 1 :]):
                     return
-            else:
-                self.statement(statement)
+            except FusecError as problem:
+                raise placed(problem, statement.span) from None
 
     def statement(self, node: s.Statement) -> None:
         """One statement."""
@@ -76,7 +80,7 @@ class Statements(Blocks):
             case s.While():
                 self._while(node)
             case s.For():
-                self._for(node)
+                self.walk(node)
             case s.Break() | s.Continue():
                 self._jump(node)
             case s.Return():
@@ -87,6 +91,9 @@ class Statements(Blocks):
                     self.emit(CallStatement(Call(ASSERT, (test,), BOOL), line=self.line))
             case s.If():
                 self._if(node, ())
+            case s.Function(name=name, params=params):
+                defaults = tuple((each.name, self.value(each.default)) for each in params if each.default is not None)
+                self.bind(name, Closure(name, self.key, node, defaults), node.span)
             case s.Pass():
                 pass
 
@@ -98,10 +105,11 @@ class Statements(Blocks):
             case s.Name(name=name):
                 self.bind(name, value, target.span)
             case s.Tuple(items=targets):
-                if not isinstance(value, Items) or len(value.items) != len(targets):
+                parts = parts_of(value, target.span)
+                if parts is None or len(parts) != len(targets):
                     cure = "write as many names as there are values"
                     raise CannotUnpack(show(value), len(targets), cure).at(target.span)
-                kept = [self._apart(each, item, targets) for each, item in zip(targets, value.items, strict=True)]
+                kept = [self._apart(each, item, targets) for each, item in zip(targets, parts, strict=True)]
                 for each, item in zip(targets, kept, strict=True):
                     self.assign(each, item)
             case s.Index():
@@ -195,77 +203,9 @@ class Statements(Blocks):
     # --- loops ---
 
     def _while(self, node: s.While) -> None:
-        self._loop(node.span, scan.assigned(node.body), lambda: self.test(node.condition), lambda: None, node.body, ())
+        self.loop(node.span, scan.assigned(node.body), lambda: self.test(node.condition), lambda: None, node.body, ())
 
-    def _for(self, node: s.For) -> None:
-        if not isinstance(node.target, s.Name):
-            raise BadLoop("a loop counts with one name", _loop_instead(node.iterable)).at(node.target.span)
-        start, stop, step = self._range(node.iterable)
-        name, span = node.target.name, node.target.span
-        changed = scan.assigned((node,))
-        inside = name in scan.assigned(node.body)
-        visible = inside or name in self.variables or name in scan.exposed(self.tree.body)
-        if not visible:
-            del changed[name]
-        elif name not in self.variables and self._runs(start, stop, step):
-            self.bind(name, start, span)
-        counter = self.declare(f"{name}_next" if visible else name, INT64, start.read(), mutable=False)
-
-        def begin() -> None:
-            value = Scalar(PY_INT, counter)
-            if visible:
-                self.bind(name, value, span)
-            else:
-                self.variables[name] = Binding(value, span)
-
-        onward: tuple[Stmt, ...] = (self._step(counter, step),)
-        self._loop(node.span, changed, lambda: _more(counter, stop, step), begin, node.body, onward)
-        if not visible:
-            self.variables.pop(name, None)
-
-    def _step(self, counter: Local, step: Scalar) -> Stmt:
-        return Assign(counter.name, apply("add", counter, step.read()), line=self.line)
-
-    def _range(self, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
-        """Start, stop and step, evaluated once. Raises BadLoop."""
-        is_range = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
-        if isinstance(node, s.Call) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
-            self.value(node)  # raises: a grid stands elsewhere
-        if not is_range or not isinstance(node, s.Call):
-            raise BadLoop("a loop runs over a range", _loop_instead(node)).at(node.span)
-        if node.keywords or not 1 <= len(node.args) <= 3:
-            raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(
-                node.span
-            )
-        given = [self._bound(arg) for arg in node.args]
-        start, stop = (literal(0), given[0]) if len(given) == 1 else (given[0], given[1])
-        step = given[2] if len(given) == 3 else literal(1)
-        if step.literal == 0:
-            raise BadLoop("the step of a range is not 0", "write 1, or leave it out").at(node.args[2].span)
-        _check_counter(start, stop, step, node.span)
-        return start, stop, step
-
-    def _bound(self, node: s.Expression) -> Scalar:
-        value = self.scalar(node)
-        if not is_integer(value.type) and not is_bool(value.type):
-            raise BadLoop(f"range takes integers, not {value.type}", "convert it: int(x)").at(node.span)
-        value = (
-            adapt(value, PY_INT, node.span)
-            if is_bool(value.type) or value.type == PY_INT
-            else self.cast(value, PY_INT, node.span)
-        )
-        held = self.copied("bound", value)
-        assert isinstance(held, Scalar), "a number stays one"
-        return held
-
-    def _runs(self, start: Scalar, stop: Scalar, step: Scalar) -> bool:
-        """True for a range that is known not to be empty."""
-        match start.literal, stop.literal, step.literal:
-            case int() as first, int() as last, int() as width:
-                return len(range(first, last, width)) > 0
-        return False
-
-    def _loop(
+    def loop(
         self,
         span: Span,
         changed: Mapping[str, None],
@@ -372,7 +312,7 @@ class Statements(Blocks):
         for item in items:
             if isinstance(item, Neighbours):
                 item = self.element(item, (), span)
-            if isinstance(item, (Builtin, UserFunction, Method, Type)):
+            if isinstance(item, (Builtin, UserFunction, Closure, Method, Type)):
                 raise NotAValue(show(item), "call it, and return a number, or a tuple of numbers").at(span)
             if not isinstance(item, Scalar):
                 shown = "nothing" if item is None else show(item)
@@ -403,38 +343,3 @@ class Statements(Blocks):
     def _differ(self, first: object, first_span: Span, second: object, span: Span, cure: str) -> Exception:
         shown = [f"{each} value{'s' * (each != 1)}" if isinstance(each, int) else str(each) for each in (first, second)]
         return ReturnsDiffer(self.tree.name, shown[0], first_span.line, shown[1], span.line, cure).at(span)
-
-
-def _loop_instead(node: s.Expression) -> str:
-    """What to write for a loop over something that is no range."""
-    name = dotted_name(node.callee) if isinstance(node, s.Call) else None
-    if name == "reversed":
-        return "write for i in range(n - 1, -1, -1)"
-    if name in ("enumerate", "zip"):
-        return "write for i in range(n); a parameter is one number here, not a row of them"
-    return "write for i in range(n)"
-
-
-def _check_counter(start: Scalar, stop: Scalar, step: Scalar, span: Span) -> None:
-    """Raises BadLoop for a range that is known to take its int64 counter beyond int64, from where it would go on."""
-    match start.literal, stop.literal, step.literal:
-        case int() as first, int() as last, int() as width:
-            rounds = range(first, last, width)
-            if rounds and not -(2**63) <= rounds[-1] + width < 2**63:
-                what = f"after {rounds[-1]} the counter of this range leaves int64, by its step of {width}"
-                cure = f"count rounds, for k in range({len(rounds)}), and compute {first} + k * {width}"
-                raise BadLoop(what, cure).at(span)
-
-
-def _more(counter: Local, stop: Scalar, step: Scalar) -> Expr:
-    """Whether a counter has not reached the end of its range."""
-    if isinstance(step.literal, int):
-        return apply("less" if step.literal > 0 else "greater", counter, stop.read())
-    up = apply("greater", step.read(), const(0, INT64))
-    down = apply("less", step.read(), const(0, INT64))
-    return apply(
-        "where",
-        up,
-        apply("less", counter, stop.read()),
-        apply("logical_and", down, apply("greater", counter, stop.read())),
-    )

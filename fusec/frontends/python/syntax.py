@@ -225,10 +225,6 @@ class Assert(Node):
     condition: Expression
 
 
-Statement = Assign | Augment | Annotate | Evaluate | If | While | For | Break | Continue | Pass | Return | Assert
-Body = tuple[Statement, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Parameter(Node):
     """One parameter, with its annotation and default as written."""
@@ -240,10 +236,16 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A function; `span` is that of its name."""
+    """A function, or one inside another; `span` is that of its name."""
 
     name: str
     params: tuple[Parameter, ...]
     returns: Expression | None
     body: Body
     doc: str
+
+
+Statement = (
+    Assign | Annotate | Augment | Evaluate | If | While | For | Break | Continue | Pass | Return | Assert | Function
+)
+Body = tuple[Statement, ...]

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from fusec.dtypes import BY_NAME as DTYPES
 from fusec.dtypes import DType
 from fusec.errors.language import TooDeep
@@ -19,9 +21,11 @@ from fusec.frontends.python.values import (
     Items,
     Module,
     Scalar,
+    Table,
     Type,
     UserFunction,
     Value,
+    converted,
     literal,
 )
 from fusec.ir.expr import Const
@@ -63,6 +67,7 @@ class Unit:
     active: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     nesting: Counter[str] = field(default_factory=Counter)
+    known: dict[tuple[str, str], Value | Other | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.texts.update({each.key: each for each in self.definition.functions})
@@ -78,10 +83,10 @@ class Unit:
 
     def captured(self, key: str, name: str) -> Value | Other | None:
         """What a free name of a function stands for; None if nothing was found."""
-        for known, capture in self.texts[key].names:
-            if known == name:
-                return value_of(capture, name)
-        return None
+        if (key, name) not in self.known:
+            captures = dict(self.texts[key].names)
+            self.known[key, name] = value_of(captures[name], name) if name in captures else None
+        return self.known[key, name]
 
     def fresh(self, name: str) -> str:
         """A function name not yet taken."""
@@ -107,9 +112,9 @@ class Unit:
 def value_of(capture: Capture, name: str = "") -> Value | Other:
     """The value of a captured constant, type, module or function."""
     match capture:
-        case ("python", value):
+        case ("python", value, *_):
             return literal(value)
-        case ("complex", float() as real, float() as imag):
+        case ("complex", float() as real, float() as imag, *_):
             return literal(complex(real, imag))
         case ("numpy", str() as dtype, int() as bits):
             return _numpy(DTYPES[dtype], bits)
@@ -129,6 +134,8 @@ def value_of(capture: Capture, name: str = "") -> Value | Other:
             values = [value_of(tuple(item), name) for item in items]
             wrong = next((each for each in values if isinstance(each, Other)), None)
             return wrong or Items(tuple(each for each in values if not isinstance(each, Other)))
+        case ("array", str() as dtype, shape, str() as text):
+            return _array(DTYPES[dtype], tuple(shape), bytes.fromhex(text))
         case ("none",):
             return Absent()
         case ("other", str() as given, str() as cure):
@@ -139,6 +146,12 @@ def value_of(capture: Capture, name: str = "") -> Value | Other:
 
 
 def _numpy(dtype: DType, bits: int) -> Scalar:
-    from fusec.frontends.python.values import converted
-
     return Scalar(dtype, converted(Const(bits, dtype), carrier(dtype)))
+
+
+def _array(dtype: DType, shape: tuple[int, ...], data: bytes) -> Table:
+    """The constants of an array; narrow floats as the floats that they are computed in."""
+    wide = carrier(dtype)
+    numbers = np.frombuffer(data, dtype.numpy).astype(wide.numpy)
+    bits = (int.from_bytes(number.tobytes(), "little") for number in numbers)
+    return Table(dtype, tuple(Const(each, wide) for each in bits), shape)

@@ -21,7 +21,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("try is", "nothing raises in a kernel: test the value with if"),
     ast.With: ("with is", "a kernel holds no resources: do that around the call"),
     ast.AsyncWith: ("async with is", "a kernel holds no resources: do that around the call"),
-    ast.Lambda: ("lambda is", "define a function with def beside this one, and call it"),
+    ast.Lambda: ("lambda is", "define a function with def, inside this one or beside it, and call it"),
     ast.ListComp: ("a list comprehension is", LOOP),
     ast.SetComp: ("a set comprehension is", LOOP),
     ast.DictComp: ("a dict comprehension is", LOOP),
@@ -56,7 +56,7 @@ TESTS: dict[type[ast.AST], tuple[str, str]] = {
 MATMUL = ("the operator @ is", "a kernel computes one element: use np.matmul on the arrays")
 if hasattr(ast, "TryStar"):
     NODES[ast.TryStar] = NODES[ast.Try]
-NESTED = ("a function inside a function is", "define it beside this one, and pass what it needs as arguments")
+NESTED = ("a decorated function inside a function is", "leave the decorator out, or define the function outside")
 ELSE = ("else after a loop is", "set a variable before break, and test it after the loop")
 STARS = ("an argument with a star is", "write the arguments out")
 STAR_PARAMETERS = ("a parameter with a star is", "name every parameter: a kernel has as many as it is compiled for")
@@ -157,7 +157,7 @@ def _name(node: ast.AST) -> tuple[str, str] | None:
         case ast.Expr(value=ast.Constant(value=value)) if value is ...:
             return ELLIPSIS_BODY
         case ast.FunctionDef(body=body) if any(
-            isinstance(child, ast.FunctionDef) for child in ast.walk(ast.Module(body, []))
+            isinstance(child, ast.FunctionDef) and child.decorator_list for child in ast.walk(ast.Module(body, []))
         ):
             return NESTED
         case ast.FunctionDef() if getattr(node, "type_params", []):
@@ -186,7 +186,12 @@ def _span(file: SourceFile, node: ast.AST) -> Span:
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
     if isinstance(node, ast.FunctionDef):
         inner = next(
-            (child for child in ast.walk(ast.Module(node.body, [])) if isinstance(child, ast.FunctionDef)), node
+            (
+                child
+                for child in ast.walk(ast.Module(node.body, []))
+                if isinstance(child, ast.FunctionDef) and child.decorator_list
+            ),
+            node,
         )
         line, column = inner.lineno, inner.col_offset
     if isinstance(node, ast.arguments):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusec import dtypes
-from fusec.dtypes import BOOL, DType, real_type
+from fusec.diagnostics import shown_number
+from fusec.dtypes import BOOL, INT64, UINT64, DType, real_type
+from fusec.errors.base import FusecError
 from fusec.errors.python import NumberTooLarge
-from fusec.frontends.python.types import PY_BOOL, PYTHON_TYPES, Kind, PythonType, carrier, storage
+from fusec.frontends.python.syntax import Function
+from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.ir.expr import Apply, Const, Expr, Space, apply, const, scalar_type
 from fusec.records import dataclass, field
 from fusec.source import Span
@@ -34,10 +37,12 @@ class Scalar:
     literal: PythonNumber | None = None
     uses: Uses | None = field(default=None, compare=False)
 
-    def read(self) -> Expr:
-        """The value as it is."""
+    def read(self, span: Span | None = None) -> Expr:
+        """The value as it is. Raises NumberTooLarge for an integer literal beyond int64, in which such are computed."""
         if self.uses is not None:
             self.uses.dtypes.add(None)
+        if isinstance(self.literal, int) and not holds(INT64, self.literal):
+            raise too_large(self.literal, INT64).at(span)
         return self.expr
 
 
@@ -46,6 +51,19 @@ class Items:
     """A tuple."""
 
     items: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """An array of constants, or a part of one that an index chose as the kernel runs: that from `start` on.
+
+    values: of the whole array in C order, in the dtype that they are computed in. start: int64, None for 0.
+    """
+
+    kind: Kind
+    values: tuple[Const, ...]
+    shape: tuple[int, ...]
+    start: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,21 @@ class UserFunction:
 
     name: str
     key: str
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function inside another, whose names from outside are those of the function around it.
+
+    key: of the function that the text is of. defaults: of its parameters. held: what names of the function around it
+    stand for, once it has left that; None before, since Python looks them up at every call.
+    """
+
+    name: str
+    key: str
+    tree: Function
+    defaults: tuple[tuple[str, Value], ...]
+    held: tuple[tuple[str, Value], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -134,13 +167,39 @@ class Absent:
 
 
 Value = (
-    Scalar | Items | Type | Module | Builtin | Method | UserFunction | Neighbours | Array | Flat | LocalStore
-    | Intrinsic | Absent
+    Scalar | Items | Table | Type | Module | Builtin | Method | UserFunction | Closure | Neighbours | Array | Flat
+    | LocalStore | Intrinsic | Absent
 )  # fmt: skip
 
 
+def holds(dtype: DType, number: int) -> bool:
+    """Whether an integer dtype has this value."""
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
+    return low <= number < low + (1 << dtype.bits)
+
+
+def too_large(number: int, dtype: DType, shown: str = "") -> NumberTooLarge:
+    """The error for an integer that a dtype does not hold; shown: how it is written, if not by its digits."""
+    if dtype.is_float or dtype.is_complex:
+        cure = "no float is as large: compute with smaller numbers"
+    elif dtype == INT64 and holds(UINT64, number) and not shown:
+        cure = f"convert it, uint64({number}), or write a float"
+    elif dtype == INT64:
+        cure = "no integer type is as wide: write a float, e.g. 2.0**70"
+    else:
+        cure = f"convert the other operand first, e.g. np.{'int64' if holds(INT64, number) else 'float64'}(x)"
+    return NumberTooLarge(shown or shown_number(number), dtype.name, cure)
+
+
+def placed(problem: FusecError, span: Span) -> FusecError:
+    """The error with a place, if it is one of a number that was read where no place is known."""
+    if problem.span is None and isinstance(problem.error, NumberTooLarge):
+        return problem.error.at(span)
+    return problem
+
+
 def literal(value: PythonNumber) -> Scalar:
-    """A Python number known now; integers beyond 64 bits wrap where they are not adapted."""
+    """A Python number known now; one beyond int64 is refused where it is read, unless it was adapted before."""
     kind = PYTHON_TYPES[type(value)]
     return Scalar(kind, const(value, kind.dtype), value)
 
@@ -152,11 +211,13 @@ def show(value: Value) -> str:
             return str(kind)
         case Items(items=items):
             return f"a tuple of {len(items)}"
+        case Table(kind=kind):
+            return f"an array of {storage(kind)}"
         case Type(kind=kind):
             return f"the type {storage(kind) if isinstance(kind, DType) else kind.name}"
         case Module(name=name):
             return f"the module {name}"
-        case Builtin(name=name) | UserFunction(name=name) | Method(name=name):
+        case Builtin(name=name) | UserFunction(name=name) | Method(name=name) | Closure(name=name):
             return f"the function {name}"
         case Neighbours(dtype=dtype):
             return str(dtype)
@@ -185,22 +246,25 @@ def _adapted_literal(value: Scalar, number: PythonNumber, kind: Kind, span: Span
         makers: dict[str, Callable[[PythonNumber], PythonNumber]]
         makers = {"int": int, "float": float, "complex": complex, "bool": bool}  # type: ignore[dict-item]
         if kind.rank >= value.type.rank:  # type: ignore[union-attr]
-            return literal(makers[kind.name](number))
+            try:
+                return literal(makers[kind.name](number))
+            except OverflowError:
+                raise too_large(int(number), kind.dtype).at(span) from None  # type: ignore[arg-type]
         return Scalar(kind, converted(value.expr, target))
     if target.is_integer and isinstance(number, int):
-        low = -(1 << (target.bits - 1)) if target.kind == "signed" else 0
-        if not low <= number < low + (1 << target.bits):
-            wider = "int64" if -(1 << 63) <= number < 1 << 63 else "float64"
-            raise NumberTooLarge(str(number), target.name, wider).at(span)
+        if not holds(target, number):
+            raise too_large(number, target).at(span)
         return Scalar(kind, const(int(number), target))
-    if target.is_integer or (target == BOOL and value.type != PY_BOOL):
+    if target == BOOL:
+        return Scalar(kind, const(bool(number), BOOL))
+    if target.is_integer:
         return Scalar(kind, converted(value.expr, target))
     if isinstance(number, complex) and not target.is_complex:
         number = number.real
     try:
         return Scalar(kind, const(number, target))
     except OverflowError:  # an integer beyond the largest float64
-        return Scalar(kind, const(float("inf") if number > 0 else -float("inf"), target))  # type: ignore[operator]
+        raise too_large(int(number), target).at(span) from None  # type: ignore[arg-type]
 
 
 def converted(value: Expr, dtype: DType) -> Expr:

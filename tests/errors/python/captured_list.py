@@ -2,7 +2,7 @@ import numpy as np
 
 import fusec
 
-WEIGHTS = [1, 2]
+WEIGHTS = ["1", "2"]
 
 
 @fusec.elementwise

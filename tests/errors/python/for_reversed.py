@@ -5,7 +5,7 @@ import fusec
 
 @fusec.elementwise
 def f(x):
-    for k in reversed(range(3)):
+    for k in reversed(x):
         x = x * k
     return x
 

@@ -5,7 +5,7 @@ import fusec
 
 @fusec.elementwise
 def f(x):
-    weights = (1, 2, 1)
+    weights = (1, (2, 1), 1)
     for k in range(3):
         x = x * weights[k]
     return x

@@ -5,7 +5,7 @@ import fusec
 
 @fusec.elementwise
 def f(x):
-    return max((x, 1))
+    return max((x, (1, 2)))
 
 
 f(np.ones(3, "float32"))

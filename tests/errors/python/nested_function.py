@@ -7,4 +7,7 @@ import fusec
 def f(x):
     def g(y):
         return y
-    return g(x)
+    return g
+
+
+f(np.ones(3))

@@ -4,8 +4,8 @@ import fusec
 
 
 @fusec.elementwise
-def f(x):
-    return round(x, 2)
+def f(x, n):
+    return round(x, n)
 
 
-f(np.ones(3, "float32"))
+f(np.ones(3, "float32"), 2)

@@ -2,7 +2,7 @@ import numpy as np
 
 import fusec
 
-SCALES = (1, 2)
+SCALES = (np.float32(1), np.int64(2))
 
 
 @fusec.elementwise

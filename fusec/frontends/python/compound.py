@@ -1,0 +1,372 @@
+"""Functions that take more than numbers by position, or give more than one: tuples, tables, arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from fusec.dtypes import BOOL, FLOAT64, INT64, UINT64, DType
+from fusec.frontends.python import arithmetic, sequences
+from fusec.frontends.python.functions import FUNCTIONS, PLAIN, Site, part
+from fusec.frontends.python.sequences import chosen
+from fusec.frontends.python.types import (
+    PY_BOOL,
+    PY_FLOAT,
+    PY_INT,
+    carrier,
+    floating,
+    is_bool,
+    is_complex,
+    is_integer,
+    storage,
+)
+from fusec.frontends.python.values import Absent, Items, Scalar, Value, adapt, converted, literal, show
+from fusec.ir.expr import Apply, Const, Expr, apply, const
+from fusec.records import dataclass
+
+MAX_DIGITS = 22  # powers of ten up to this one are exact in float64
+
+Given = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Compound:
+    """A function by its parameters; least: how many of them must be given, first: how many may be by position."""
+
+    params: tuple[str, ...]
+    least: int
+    first: int
+    make: Callable[[Site, Given], Value]
+
+
+def numbers(given: Given, *names: str) -> list[Scalar]:
+    """Arguments that are numbers, for certain: the caller has seen to that."""
+    found = [given[name] for name in names]
+    assert all(isinstance(each, Scalar) for each in found), "numbers were asked for"
+    return [each for each in found if isinstance(each, Scalar)]
+
+
+def _number(site: Site, given: Given, name: str, default: Scalar) -> Scalar:
+    """An argument that may be left out. Raises BadArgument for one that is no number."""
+    found = given.get(name, default)
+    if not isinstance(found, Scalar):
+        raise site.refuse(f"{name}={show(found)}", "pass a number")
+    return found
+
+
+def _parts(site: Site, given: Given, name: str) -> list[Scalar]:
+    """The numbers of an argument that is a tuple or a table of one axis. Raises BadArgument."""
+    found = sequences.parts_of(given[name], site.span)
+    kept = [each for each in found or () if isinstance(each, Scalar)]
+    if found is None or len(kept) != len(found):
+        raise site.refuse(f"{show(given[name])} as '{name}'", "pass a tuple of numbers, or an array from outside")
+    return kept
+
+
+# --- quotients, products, distances -------------------------------------------------------------------------------
+
+
+def _divmod(site: Site, given: Given) -> Value:
+    x, y = numbers(given, "x", "y")
+    return Items((arithmetic.binary("//", x, y, site.span), arithmetic.binary("%", x, y, site.span)))
+
+
+def _prod(site: Site, given: Given) -> Value:
+    found = _number(site, given, "start", literal(1))
+    for each in _parts(site, given, "iterable"):
+        found = arithmetic.binary("*", found, each, site.span)
+    return found
+
+
+def _dist(site: Site, given: Given) -> Value:
+    left, right = _parts(site, given, "p"), _parts(site, given, "q")
+    if len(left) != len(right):
+        raise site.refuse(f"points of {len(left)} and {len(right)} coordinates", "pass two of as many")
+    found: Scalar = literal(0.0)
+    for at, (a, b) in enumerate(zip(left, right, strict=True)):
+        a, b = (adapt(each, floating(each.type), site.span) for each in (a, b))
+        apart = arithmetic.binary("-", a, b, site.span)
+        found = FUNCTIONS["hypot"].call(site, [found, apart]) if at else FUNCTIONS["abs"].call(site, [apart])
+    return found
+
+
+def _comb(site: Site, given: Given) -> Value:
+    pair = numbers(given, "n", "k")
+    for each in pair:
+        if not is_integer(each.type):
+            raise site.refuse(str(each.type), "it is for integers")
+    n, k = (adapt(each, PY_INT, site.span).read(site.span) for each in pair)
+    return Scalar(PY_INT, apply("comb", n, k))
+
+
+# --- closeness ------------------------------------------------------------------------------------------------------
+
+
+def _isclose(site: Site, given: Given) -> Value:
+    """NumPy's: |a - b| <= atol + rtol * |b|."""
+    a, b = numbers(given, "a", "b")
+    if is_integer(b.type) or is_bool(b.type):
+        b = adapt(b, FLOAT64 if isinstance(b.type, DType) else PY_FLOAT, site.span)
+    rtol, atol = (_number(site, given, name, literal(default)) for name, default in (("rtol", 1e-05), ("atol", 1e-08)))
+    apart = FUNCTIONS["abs"].call(site, [arithmetic.binary("-", a, b, site.span)])
+    scaled = arithmetic.binary("*", rtol, FUNCTIONS["abs"].call(site, [b]), site.span)
+    bound = arithmetic.binary("+", atol, scaled, site.span)
+    near = _test(site, "<=", apart, bound)
+    near = apply("logical_and", near, arithmetic.condition(FUNCTIONS["isfinite"].call(site, [b])))
+    found = apply("logical_or", near, _test(site, "==", a, b))
+    equal_nan = _number(site, given, "equal_nan", literal(False))
+    both = [arithmetic.condition(FUNCTIONS["isnan"].call(site, [each])) for each in (a, b)]
+    with_nan = apply("logical_and", arithmetic.condition(equal_nan), apply("logical_and", *both))
+    return Scalar(BOOL, found if equal_nan.literal is False else apply("logical_or", found, with_nan))
+
+
+def _isclose_in_python(site: Site, given: Given) -> Value:
+    """Python's: |a - b| <= max(rel_tol * |a|, rel_tol * |b|, abs_tol), in float64."""
+    pair = numbers(given, "a", "b")
+    if any(is_complex(each.type) for each in pair):
+        raise site.refuse("complex numbers", "compare abs(a - b) with a number")
+    rel, near = (
+        _number(site, given, name, literal(default)) for name, default in (("rel_tol", 1e-09), ("abs_tol", 0.0))
+    )
+    a, b, rel, near = (adapt(each, FLOAT64, site.span) for each in (*pair, rel, near))
+    apart = FUNCTIONS["abs"].call(site, [arithmetic.binary("-", b, a, site.span)])
+    sizes = [FUNCTIONS["abs"].call(site, [arithmetic.binary("*", rel, each, site.span)]) for each in (b, a)]
+    found = _test(site, "<=", apart, sizes[0])
+    for bound in (sizes[1], near):
+        found = apply("logical_or", found, _test(site, "<=", apart, bound))
+    for each in (a, b):
+        found = apply("logical_and", found, arithmetic.condition(FUNCTIONS["isfinite"].call(site, [each])))
+    return Scalar(PY_BOOL, apply("logical_or", _test(site, "==", a, b), found))
+
+
+def _test(site: Site, op: str, a: Scalar, b: Scalar) -> Expr:
+    return arithmetic.condition(arithmetic.binary(op, a, b, site.span))
+
+
+def _nan_to_num(site: Site, given: Given) -> Value:
+    (x,) = numbers(given, "x")
+    kind = storage(x.type)
+    if not (kind.is_float or kind.is_complex):
+        return adapt(x, kind, site.span)
+    x = adapt(x, kind, site.span)
+    if kind.is_complex:
+        real, imag = (_finite(site, part(which, x), given).read() for which in ("real", "imag"))
+        return Scalar(kind, apply("complex", real, imag))
+    return _finite(site, x, given)
+
+
+def _finite(site: Site, x: Scalar, given: Given) -> Scalar:
+    import ml_dtypes
+
+    kind = storage(x.type)
+    most = float(ml_dtypes.finfo(kind.numpy).max)  # type: ignore[no-untyped-call]
+    value = x.read()
+    for name, default in (("posinf", most), ("neginf", -most), ("nan", 0.0)):
+        wanted = given.get(name)
+        wanted = literal(default) if wanted is None or isinstance(wanted, Absent) else _number(site, given, name, x)
+        instead = adapt(wanted, kind, site.span).read(site.span)
+        if name == "nan":
+            test = apply("isnan", x.read())
+        else:
+            test = apply("equal", x.read(), const(float(name.replace("neg", "-").replace("pos", "")), carrier(kind)))
+        value = apply("where", test, instead, value)
+    return Scalar(kind, value)
+
+
+# --- rounding to digits -------------------------------------------------------------------------------------------
+
+
+def _round(site: Site, given: Given) -> Value:
+    """NumPy's: x * 10**n to the next integer, by 10**n; integers to powers of ten likewise, in float64."""
+    (x,), digits = numbers(given, "a"), _digits(site, given, "decimals")
+    if digits is None:
+        return FUNCTIONS["round"].call(site, [x])
+    kind = storage(x.type)
+    x = adapt(x, kind, site.span)
+    if kind.is_integer:
+        if digits >= 0:
+            return x
+        near = _scaled(Scalar(FLOAT64, converted(x.read(), FLOAT64)), digits)
+        whole = converted(near.read(), UINT64 if kind == UINT64 else INT64)
+        return Scalar(kind, converted(whole, kind))
+    if is_bool(kind):
+        raise site.refuse("bools", "convert to an integer first")
+    if is_complex(kind):
+        return Scalar(kind, apply("complex", *(_scaled(part(each, x), digits).read() for each in ("real", "imag"))))
+    return _scaled(x, digits)
+
+
+def _scaled(x: Scalar, digits: int) -> Scalar:
+    dtype = carrier(x.type)
+    power = const(_power(abs(digits)), dtype)
+    there, back = ("multiply", "divide") if digits >= 0 else ("divide", "multiply")
+    return Scalar(x.type, apply(back, apply("rint", apply(there, x.read(), power)), power))
+
+
+def _power(digits: int) -> float:
+    return float("inf") if digits > 308 else 10.0**digits
+
+
+def _round_in_python(site: Site, given: Given) -> Value:
+    """Python's own: NumPy's numbers as NumPy does, Python's exactly."""
+    (x,), digits = numbers(given, "number"), _digits(site, given, "ndigits")
+    if digits is None:
+        return PLAIN["round"].call(site, [x])
+    if isinstance(x.type, DType):
+        return _round(site, {"a": x, "decimals": literal(digits)})
+    return _round_exactly(site, x, digits)
+
+
+def _digits(site: Site, given: Given, name: str) -> int | None:
+    """How many digits to keep; None if that is not said. Raises BadArgument for what is not known."""
+    found = given.get(name)
+    if found is None or isinstance(found, Absent):
+        return None
+    known = sequences.known_number(found) if isinstance(found, Scalar) else None
+    if not isinstance(known, int):
+        raise site.refuse(f"{show(found)} as '{name}'", "write the number of digits, or a name that stands for one")
+    return int(known)
+
+
+def _round_exactly(site: Site, x: Scalar, digits: int) -> Scalar:
+    """Python's round of its own numbers: the nearest decimal, of two the one whose last digit is even."""
+    if x.literal is not None and not isinstance(x.literal, complex):
+        return literal(round(x.literal, digits))
+    if is_complex(x.type):
+        raise site.refuse("complex numbers", "round the parts, x.real and x.imag")
+    if x.type != PY_FLOAT:
+        whole = adapt(x, PY_INT, site.span)
+        return whole if digits >= 0 else _tens(whole, -digits)
+    if abs(digits) > MAX_DIGITS:
+        raise site.refuse(f"{digits} digits", f"a Python float is rounded to at most {MAX_DIGITS} digits")
+    power, value = const(10.0 ** abs(digits), FLOAT64), x.read(site.span)
+    if digits >= 0:  # the product is exactly `scaled` + `lost`
+        scaled = apply("multiply", value, power)
+        lost = apply("fma", value, power, apply("negative", scaled))
+    else:  # the quotient is on the side of `scaled` that the rest says
+        scaled = apply("divide", value, power)
+        lost = apply("fma", apply("negative", scaled), power, value)
+    near = _nearest(scaled, lost)
+    found = apply("divide" if digits >= 0 else "multiply", near, power)
+    changes = apply(
+        "less", apply("absolute", scaled), const(2.0**53, FLOAT64)
+    )  # others are farther apart than decimals
+    return Scalar(PY_FLOAT, apply("where", changes, apply("copysign", found, value), value))
+
+
+def _nearest(scaled: Expr, lost: Expr) -> Expr:
+    """The integer nearest to scaled + lost, of two the even one; scaled is below 2**53, and nearest to the sum."""
+    near = apply("rint", scaled)
+    rest = apply("subtract", scaled, near)
+    zero, half, one = (const(each, FLOAT64) for each in (0.0, 0.5, 1.0))
+    up = apply("logical_and", apply("equal", rest, half), apply("greater", lost, zero))
+    down = apply("logical_and", apply("equal", rest, apply("negative", half)), apply("less", lost, zero))
+    found = apply("where", down, apply("subtract", near, one), near)
+    return apply("where", up, apply("add", near, one), found)
+
+
+def _tens(x: Scalar, digits: int) -> Scalar:
+    """A Python integer to a multiple of a power of ten."""
+    if digits > 18:  # all are nearer to 0, or to what int64 does not hold
+        return Scalar(PY_INT, const(0, INT64))
+    power = const(10**digits, INT64)
+    low, rest = apply("floor_divide", x.read(), power), apply("remainder", x.read(), power)
+    left = apply("subtract", power, rest)
+    odd = apply("not_equal", apply("bitwise_and", low, const(1, INT64)), const(0, INT64))
+    up = apply("logical_or", apply("less", left, rest), apply("logical_and", apply("equal", left, rest), odd))
+    return Scalar(PY_INT, apply("multiply", apply("add", low, converted(up, INT64)), power))
+
+
+# --- interpolation --------------------------------------------------------------------------------------------------
+
+
+def _interp(site: Site, given: Given) -> Value:
+    """NumPy's: the straight line between two points, found by halving; float64."""
+    xs, ys = (_floats(site, _parts(site, given, name)) for name in ("xp", "fp"))
+    if len(xs) != len(ys) or not xs:
+        raise site.refuse(f"{len(xs)} and {len(ys)} points", "pass as many values as places, at least one")
+    known = [float(each.value) for each in xs if isinstance(each, Const)]
+    if any(b < a for a, b in pairwise(known)):
+        raise site.refuse("places that do not ascend", "sort them: np.interp looks between neighbours")
+    x = adapt(numbers(given, "x")[0], FLOAT64, site.span).read(site.span)
+    left, right = (
+        adapt(_number(site, given, name, Scalar(FLOAT64, default)), FLOAT64, site.span).read(site.span)
+        for name, default in (("left", ys[0]), ("right", ys[-1]))
+    )
+    found = ys[0] if len(xs) == 1 else _between(x, xs, ys)
+    found = apply("where", apply("greater", x, xs[-1]), right, found)
+    found = apply("where", apply("less", x, xs[0]), left, found)
+    return Scalar(FLOAT64, found if len(xs) == 1 else apply("where", apply("isnan", x), x, found))
+
+
+def _floats(site: Site, parts: list[Scalar]) -> list[Expr]:
+    for each in parts:
+        if is_complex(each.type):
+            raise site.refuse("complex numbers", "interpolate the parts, x.real and x.imag")
+    return [_as_float(adapt(each, FLOAT64, site.span).read(site.span)) for each in parts]
+
+
+def _as_float(value: Expr) -> Expr:
+    """A constant of another dtype as one of float64."""
+    match value:
+        case Apply("convert", (Const() as known,)):
+            return const(float(known.value), FLOAT64)
+    return value
+
+
+def _between(x: Expr, xs: list[Expr], ys: list[Expr]) -> Expr:
+    """The value at x, which lies from the first place on, and not beyond the last."""
+    place: Expr = const(0, INT64)
+    for digit in reversed(range((len(xs) - 1).bit_length())):
+        onward = apply("bitwise_or", place, const(1 << digit, INT64))
+        place = apply("where", apply("less_equal", chosen(xs, onward), x), onward, place)
+    place = apply("minimum", place, const(len(xs) - 2, INT64))
+    x0, y0, slopes = chosen(xs, place), chosen(ys, place), _slopes(xs, ys)
+    if slopes:
+        found: Expr = apply("add", apply("multiply", chosen(slopes, place), apply("subtract", x, x0)), y0)
+    else:
+        after = apply("add", place, const(1, INT64))
+        x1, y1 = chosen(xs, after), chosen(ys, after)
+        slope = apply("divide", apply("subtract", y1, y0), apply("subtract", x1, x0))
+        lines = [apply("add", apply("multiply", slope, apply("subtract", x, a)), b) for a, b in ((x0, y0), (x1, y1))]
+        level = apply("where", apply("equal", y0, y1), y0, lines[1])
+        second = apply("where", apply("isnan", lines[1]), level, lines[1])
+        found = apply("where", apply("isnan", lines[0]), second, lines[0])
+    found = apply("where", apply("equal", x, x0), y0, found)
+    return apply("where", apply("greater_equal", x, xs[-1]), ys[-1], found)
+
+
+def _slopes(xs: list[Expr], ys: list[Expr]) -> list[Expr]:
+    """Those between neighbours, where all is known and finite; else none."""
+    places, values = ([float(each.value) for each in found if isinstance(each, Const)] for found in (xs, ys))
+    if len(places) != len(xs) or len(values) != len(ys):
+        return []
+    with np.errstate(all="ignore"):
+        found = np.diff(values) / np.diff(places)
+    return [const(each, FLOAT64) for each in found.tolist()] if np.isfinite([*places, *values, *found]).all() else []
+
+
+COMPOUND: dict[str, Compound] = {  # by NumPy's names
+    "divmod": Compound(("x", "y"), 2, 2, _divmod),
+    "round": Compound(("a", "decimals"), 1, 2, _round),
+    "around": Compound(("a", "decimals"), 1, 2, _round),
+    "isclose": Compound(("a", "b", "rtol", "atol", "equal_nan"), 2, 5, _isclose),
+    "interp": Compound(("x", "xp", "fp", "left", "right"), 3, 5, _interp),
+    "nan_to_num": Compound(("x", "copy", "nan", "posinf", "neginf"), 1, 5, _nan_to_num),
+    "dist": Compound(("p", "q"), 2, 2, _dist),
+    "comb": Compound(("n", "k"), 2, 2, _comb),
+}
+COMPOUND_MATH: dict[str, Compound] = {  # what Python's module math has otherwise, or alone
+    "isclose": Compound(("a", "b", "rel_tol", "abs_tol"), 2, 2, _isclose_in_python),
+    "prod": Compound(("iterable", "start"), 1, 1, _prod),
+}
+COMPOUND_PLAIN: dict[str, Compound] = {"round": Compound(("number", "ndigits"), 1, 2, _round_in_python)}  # Python's own
+TUPLES = frozenset(("iterable", "p", "q", "xp", "fp"))  # parameters that are no numbers
+
+
+def compound(name: str, python: bool) -> Compound | None:
+    """The function of that name, if it is one of these; python: as Python has it rather than NumPy."""
+    own = {**COMPOUND_MATH, **COMPOUND_PLAIN}.get(name) if python else None
+    return own or COMPOUND.get(name)

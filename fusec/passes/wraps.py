@@ -1,0 +1,219 @@
+"""What loses its value: integer operations whose exact result their type does not hold, and casts to integers.
+
+`losses` says when one expression does, `replay` makes a function's body statements that can be looked through where the
+function is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT64, STORAGE_FLOATS, UINT32, UINT64, DType
+from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type, type_of
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Barrier,
+    Break,
+    Declare,
+    Function,
+    If,
+    Local,
+    Return,
+    Shuffle,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.walk import Body, blocks, operands, rebuild, renamed, statements
+from fusec.records import dataclass
+
+TRUE, FALSE = const(True, BOOL), const(False, BOOL)
+Rule = Callable[[Apply, Expr, Expr], Expr]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """An operation that loses its value where `violated` holds.
+
+    op: of the op table; "convert" for a cast. values: its operands. dtype: of the result.
+    """
+
+    op: str
+    violated: Expr
+    values: tuple[Expr, ...]
+    dtype: DType
+
+
+def losses(expr: Expr) -> Iterator[Loss]:
+    """How an expression itself, its operands apart, may lose its value."""
+    match expr:
+        case Apply("convert", (Const(),)):
+            return  # a constant is what the text says
+        case Apply("convert", (value,), kind) if kind.is_integer:
+            test = _lost(value, kind)
+            if test is not None:
+                yield Loss("convert", test, (value,), kind)
+        case Apply(op, args, kind) if kind.is_integer and op in RULES:
+            test = RULES[op](expr, args[0], args[-1])
+            if test is not None:
+                yield Loss(op, test, args, kind)
+
+
+def bits_of(value: Expr) -> Expr:
+    """A number in 64 bits, for a message: integers extended by their sign, floats as they are."""
+    dtype = scalar_type(value)
+    if dtype in STORAGE_FLOATS:
+        return bits_of(apply("convert", value, target=FLOAT32))
+    if dtype.is_float:
+        word = apply("bitcast", value, target=UINT32 if dtype == FLOAT32 else UINT64)
+        return word if dtype == FLOAT64 else apply("convert", word, target=UINT64)
+    wide = INT64 if dtype.kind == "signed" else UINT64
+    value = value if dtype == wide else apply("convert", value, target=wide)
+    return value if wide == UINT64 else apply("bitcast", value, target=UINT64)
+
+
+# --- when ----------------------------------------------------------------------------------------------------------
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
+    return low, low + (1 << dtype.bits) - 1
+
+
+def _zero(value: Expr) -> Const:
+    return const(0, scalar_type(value))
+
+
+def _least(value: Expr) -> Const:
+    return const(_range(scalar_type(value))[0], scalar_type(value))
+
+
+def _lost(value: Expr, kind: DType) -> Expr | None:
+    """When a value is not what it becomes as an integer, fractions apart; None if it always is."""
+    given = scalar_type(value)
+    if given == BOOL or given.is_complex:
+        return None
+    if given.is_float:
+        return _outside(apply("convert", value, target=FLOAT32) if given in STORAGE_FLOATS else value, kind)
+    (low, high), (least, most) = _range(given), _range(kind)
+    if least <= low and high <= most:
+        return None
+    found = apply("convert", value, target=kind)
+    test = apply("not_equal", apply("convert", found, target=given), value)
+    if given.kind == "signed" and kind.kind == "unsigned":
+        return apply("logical_or", apply("less", value, _zero(value)), test)
+    if given.kind == "unsigned" and kind.kind == "signed":
+        return apply("logical_or", apply("less", found, _zero(found)), test)
+    return test
+
+
+def _outside(value: Expr, kind: DType) -> Expr:
+    """When a float, truncated, is beyond an integer type, or nan; its limits are powers of two or zero."""
+    dtype = scalar_type(value)
+    low, high = _range(kind)
+    least, below = (low - 1, "greater") if abs(low) < 1 << dtype.mantissa else (low, "greater_equal")
+    above = apply("less", value, const(float(high + 1), dtype))
+    return apply("logical_not", apply("logical_and", apply(below, value, const(float(least), dtype)), above))
+
+
+def _of_sum(result: Apply, left: Expr, right: Expr) -> Expr:
+    if result.type.kind == "unsigned":
+        return apply("less", result, left)
+    signs = apply("bitwise_and", apply("bitwise_xor", left, result), apply("bitwise_xor", right, result))
+    return apply("less", signs, _zero(signs))
+
+
+def _of_difference(result: Apply, left: Expr, right: Expr) -> Expr:
+    if result.type.kind == "unsigned":
+        return apply("less", left, right)
+    signs = apply("bitwise_and", apply("bitwise_xor", left, right), apply("bitwise_xor", left, result))
+    return apply("less", signs, _zero(signs))
+
+
+def _of_product(result: Apply, left: Expr, right: Expr) -> Expr | None:
+    kind = result.type
+    if kind.bits < 64:
+        wide = INT64 if kind.kind == "signed" else UINT64
+        return _lost(apply("multiply", *(apply("convert", each, target=wide) for each in (left, right))), kind)
+    high = apply("multiply_high", left, right)
+    signs = apply("right_shift", result, const(63, kind)) if kind.kind == "signed" else _zero(result)
+    return apply("not_equal", high, signs)
+
+
+def _of_negation(result: Apply, value: Expr, _: Expr) -> Expr:
+    if result.type.kind == "unsigned":
+        return apply("not_equal", value, _zero(value))
+    return apply("equal", value, _least(value))
+
+
+def _of_size(result: Apply, value: Expr, _: Expr) -> Expr | None:
+    return apply("equal", value, _least(value)) if result.type.kind == "signed" else None
+
+
+def _of_quotient(result: Apply, left: Expr, right: Expr) -> Expr | None:
+    if result.type.kind == "unsigned":
+        return None
+    return apply("logical_and", apply("equal", left, _least(left)), apply("equal", right, const(-1, result.type)))
+
+
+def _of_shift(result: Apply, value: Expr, places: Expr) -> Expr:
+    return apply("not_equal", apply("right_shift", result, places), value)
+
+
+def _of_power(result: Apply, base: Expr, exponent: Expr) -> Expr:
+    """By the power in float64: of all powers of integers only the limits themselves are within its error of them."""
+    low, high = _range(result.type)
+    value = apply("pow", *(apply("convert", each, target=FLOAT64) for each in (base, exponent)))
+    outside = apply("greater_equal", value, const(float(high + 1), FLOAT64))
+    return apply("logical_or", outside, apply("less", value, const(float(low), FLOAT64)))
+
+
+RULES: dict[str, Callable[[Apply, Expr, Expr], Expr | None]] = {
+    "add": _of_sum, "subtract": _of_difference, "multiply": _of_product, "square": _of_product,
+    "negative": _of_negation, "absolute": _of_size, "quotient": _of_quotient, "floor_divide": _of_quotient,
+    "left_shift": _of_shift, "pow": _of_power,
+}  # fmt: skip
+
+
+# --- functions -----------------------------------------------------------------------------------------------------
+
+
+def replay(function: Function, args: tuple[Expr, ...], suffix: str) -> Body:
+    """The body of a function as statements for its caller, which compute the same and give nothing back.
+
+    Empty for functions that change memory, take addresses, or wait for other threads. suffix: makes names unique.
+    """
+    inside = list(statements(function.body))
+    if any(isinstance(each, Store | Atomic | Barrier | Shuffle) for each in inside):
+        return ()
+    if any(isinstance(kind, Pointer) for _, kind in function.params):
+        return ()
+    flag = f"fusec_left{suffix}"
+    params = tuple(Declare(name, kind) for name, kind in function.params)
+    body, _ = renamed((*params, *_leaving(function.body, flag, count())), suffix)
+    given = tuple(
+        Declare(stmt.name, stmt.type, arg) for stmt, arg in zip(body, args, strict=False) if isinstance(stmt, Declare)
+    )
+    once = While(TRUE, (*given, *body[len(params) :], Break()))
+    return (Declare(flag, BOOL, FALSE), once)
+
+
+def _leaving(body: Body, flag: str, names: Iterator[int]) -> Body:
+    """The statements with returns as ways out of the loop around them all."""
+    found: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Return(value):
+                if value is not None:
+                    found.append(Declare(f"fusec_result_{next(names)}", type_of(value), value, line=stmt.line))
+                found += [Assign(flag, TRUE, line=stmt.line), Break(line=stmt.line)]
+            case If() | While():
+                nested = tuple(_leaving(each, flag, names) for each in blocks(stmt))
+                found.append(rebuild(stmt, operands(stmt), nested))
+                if isinstance(stmt, While) and any(isinstance(each, Return) for each in statements((stmt,))):
+                    found.append(If(Local(flag, BOOL), (Break(line=stmt.line),), line=stmt.line))
+            case _:
+                found.append(stmt)
+    return tuple(found)

@@ -1,0 +1,146 @@
+"""Checks of reductions and scans: a kernel that runs before them and only looks at indices.
+
+Arguments are indexed nowhere else: what combines and what finishes sees totals and numbers. So a checked call first
+runs the texts of one element as an elementwise kernel with checks, which stores nothing but the first violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fusec import checked
+from fusec.dtypes import BOOL, INT64, DType
+from fusec.errors.checks import LocalArrayAfterTheCheck
+from fusec.frontends.python.definition import ReductionFunctions
+from fusec.ir.expr import Const
+from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, ScalarParam, Stmt, Store
+from fusec.ir.reductions import KEPT, REDUCED, TOTALS, stage_program
+from fusec.ir.walk import expressions, operands, statements
+from fusec.layouts import Shape
+from fusec.planned import Planned
+from fusec.records import dataclass, replace
+from fusec.reductions import pipeline
+from fusec.reductions.pipeline import MASK, Request, Source
+from fusec.signature import Parameter, Signature
+
+if TYPE_CHECKING:
+    from fusec.reductions.kernels import Reducing
+
+
+@dataclass(frozen=True)
+class ElementSource:
+    """The value of one element of a reduction, as the definition of a kernel without outputs."""
+
+    inner: Source
+    request: Request
+    options: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.inner.name
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything that the meaning depends on."""
+        return {**self.inner.texts, "element of": self.request.key}
+
+    def read(self) -> object:
+        """Nothing: the texts were read when the kernel was made."""
+        return None
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The typed program."""
+        del types, ndims, scalars
+        reduction, _ = pipeline.lower(self.inner, self.request)
+        program = stage_program(reduction, 0)
+        text = "" if program.source is None else program.source.text
+        only = 0 if "\n" in text else 1  # the line of an expression that is a text of its own
+        body = tuple(_kept_apart(stmt, number, only) for number, stmt in enumerate(program.body))
+        outputs = {param.name for param in reduction.arrays if param.written}
+        inputs = tuple(param for param in reduction.params if param.name not in outputs)
+        return replace(program, params=inputs, body=body)
+
+
+def _kept_apart(stmt: Stmt, number: int, only: int) -> Stmt:
+    """A statement at its line; a store of what the element is worth is a local, which goes nowhere."""
+    if isinstance(stmt, Store) and isinstance(stmt.pointer, Element) and stmt.pointer.param.startswith(KEPT):
+        return Declare(f"{KEPT}_{number}", stmt.pointer.type.element, stmt.value, line=stmt.line or only)
+    return stmt if stmt.line else replace(stmt, line=only)
+
+
+class Found(Protocol):
+    """What a call of a reduction or a scan comes to."""
+
+    @property
+    def types(self) -> Mapping[str, DType]:
+        """Of all parameters."""
+
+    @property
+    def shape(self) -> Shape:
+        """Of the walk."""
+
+    @property
+    def request(self) -> Request:
+        """What its kernels are compiled for."""
+
+
+def check(kernel: Reducing, found: Found, args: tuple[object, ...], where: object, stream: object = None) -> None:
+    """Look at every index that a call of a reduction or scan would use. Raises IndexOutside or CannotCheck.
+
+    found: what the call comes to. args: its inputs first.
+    """
+    key = found.request
+    if key not in kernel.checkers:
+        kernel.checkers.keep(key, checker_of(kernel, found))
+    checker = kernel.checkers.get(key)
+    if checker is None or 0 in found.shape:
+        return
+    given = [np.asarray(each) if isinstance(each, (list, tuple)) else each for each in args[: kernel.nin]]
+    if found.request.masked:
+        given.append(np.asarray(where) if isinstance(where, (bool, np.bool_, list)) else where)
+    sizes = getattr(found, "sizes", {})
+    checked.run(checker, (*given, *(sizes.get(name, 0) for name in _numbers(kernel, found.request))), -1, stream)
+
+
+def checker_of(kernel: Reducing, found: Found) -> Planned | None:
+    """The kernel that looks at indices; None if there are none."""
+    request, types = found.request, found.types
+    inputs = [replace(each, type_name=types[each.name].name, dtype=types[each.name]) for each in kernel.in_params]
+    if request.masked:
+        inputs.append(Parameter(MASK, "bool", BOOL))
+    inputs += [Parameter(name, "int64", INT64) for name in _numbers(kernel, request)]
+    inner = kernel.definition
+    if isinstance(inner, ReductionFunctions) and "bounds" in kernel.checks:
+        inner = replace(inner, checked=True)
+    _refuse_local_arrays(kernel, request)
+    source = ElementSource(inner, request)
+    plain = Planned(source, Signature(kernel.name, tuple(inputs), ()), reduce_dims=False, uses_index=True, fp=kernel.fp)
+    made = checked.checked(plain, kernel.checks)
+    assert isinstance(made.definition, checked.CheckedSource), "a checked kernel"
+    _, sites = made.definition.checked(dict(request.types), dict(request.ndims), request.scalars)
+    return made if sites else None
+
+
+def _refuse_local_arrays(kernel: Reducing, request: Request) -> None:
+    """What combines, what finishes and functions run after the check, so they must index no array at run time.
+
+    Raises LocalArrayAfterTheCheck.
+    """
+    if "bounds" not in kernel.checks:
+        return
+    reduction, _ = pipeline.lower(kernel.definition, request)
+    bodies = [*(function.body for function in reduction.functions), reduction.finish]
+    for expr in expressions(root for body in bodies for stmt in statements(body) for root in operands(stmt)):
+        if isinstance(expr, Offset) and isinstance(expr.pointer, LocalArray) and not isinstance(expr.offset, Const):
+            raise LocalArrayAfterTheCheck(kernel.name).at()
+
+
+def _numbers(kernel: Reducing, request: Request) -> list[str]:
+    """The numbers that texts may ask for, as parameters."""
+    reduction, _ = pipeline.lower(kernel.definition, request)
+    names = [param.name for param in reduction.params if isinstance(param, ScalarParam)]
+    return [name for name in names if name in (REDUCED, TOTALS)]

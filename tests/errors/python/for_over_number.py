@@ -1,0 +1,13 @@
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    for k in x:
+        x = x + k
+    return x
+
+
+f(np.ones(3, "float32"))

@@ -1,0 +1,13 @@
+import math
+
+import numpy as np
+
+import fusec
+
+
+@fusec.elementwise
+def f(x):
+    return math.prod(x)
+
+
+f(np.ones(3))

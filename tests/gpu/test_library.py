@@ -1,0 +1,75 @@
+"""Every function of the library on a device, at every class of size: the bits of the CPU.
+
+A total of float32 is one kernel up to 8192 elements along the last axis and up to 64 along another one. Beyond that,
+totals of chunks come first, and beyond 4096 elements along another axis, totals of those.
+"""
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.runtime import cuda
+from tests.gpu.test_reductions import compare, normal
+from tests.gpu.test_same_bits import assert_same_bits
+
+HOMES = ("reductions.builtin", "reductions.normalise", "reductions.selection", "scans.cumulative")
+LIBRARY = sorted(name for home in HOMES for name in fusec.HOMES[home].split())
+OF_ROWS = ("softmax", "log_softmax", "layer_norm")
+OF_TWO = ("mulsum", "vecdot")
+OF_ONE_AXIS = ("argmax", "argmin", "nanargmax", "nanargmin", *OF_ROWS, *fusec.HOMES["scans.cumulative"].split())
+SIZES = {
+    "one": ((3, 1), -1),
+    "row": ((3, 1000), -1),
+    "chunk": ((2, 8192), -1),
+    "chunks": ((2, 8200), -1),
+    "many chunks": ((1, 70_000), -1),
+    "column": ((60, 5), 0),
+    "column of chunks": ((70, 5), 0),
+    "column of many chunks": ((4100, 3), 0),
+    "middle": ((3, 130, 4), 1),
+    "all": ((5, 3000), None),
+    "none": ((3, 0), -1),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", [name for name in LIBRARY if name != "median"])
+def test_the_library_has_the_bits_of_the_host(name, size):
+    shape, axis = SIZES[size]
+    if axis is None and name in OF_ONE_AXIS:
+        shape, axis = (np.prod(shape),), -1
+    function, x = getattr(fusec, name), normal(*shape)
+    if name.startswith("nan") and x.size > len(x):
+        x.flat[-1] = np.nan
+    args = (x, normal(*shape, seed=1)) if name in OF_TWO else (x,)
+    if axis is None and name == "vecdot":
+        axis = -1
+    try:
+        function(*args, axis=axis)
+    except (ValueError, TypeError) as refusal:
+        with pytest.raises(type(refusal)):
+            function(*map(cuda.from_numpy, args), axis=axis)
+        return
+    compare(function, *args, axis=axis)
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_rows_beyond_a_chunk(name):
+    function = getattr(fusec, name)
+    for shape, axis in (((3, 8200), -1), ((3, 8200), 1), ((70, 3), 0)):
+        x = normal(*shape)
+        compare(function, x, axis=axis)
+        there = cuda.from_numpy(x)
+        assert function(there, axis=axis, out=there) is there
+        assert_same_bits(there, function(x, axis=axis))
+
+
+def test_weights_of_rows_beyond_a_chunk():
+    x, weight, rows = normal(2, 8200), normal(8200, seed=1), normal(3, 2, 8200, seed=2)
+    compare(fusec.layer_norm, x, weight, 0.5)
+    compare(fusec.layer_norm, x[0], rows, weight)  # the weights have more axes than what they scale
+
+
+def test_medians_are_refused_on_a_device():
+    with pytest.raises(TypeError):
+        fusec.median(cuda.from_numpy(normal(5)))

@@ -1,0 +1,624 @@
+"""What fused functions read from outside is what it is now: names, attributes, items, and results made anew."""
+
+import array
+import dataclasses
+import gc
+import random
+import sys
+import weakref
+from collections import namedtuple
+from types import ModuleType, SimpleNamespace
+from typing import Generic, TypeVar
+
+import numpy as np
+import pytest
+from numpy.random import default_rng, rand
+
+import fusec
+from fusec.errors import FusecTypeError
+
+X = np.arange(4.0)
+
+
+def plans(function):
+    return sum(map(len, function._plans.values()))
+
+
+def same(ours, theirs):
+    """Whether two results are of one type, dtype and content."""
+    if type(ours) is not type(theirs):
+        return False
+    if isinstance(ours, (tuple, list)):
+        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+    return np.array_equal(ours, theirs) and getattr(ours, "dtype", None) == getattr(theirs, "dtype", None)
+
+
+def agrees(function, arguments, changes):
+    """Whether the fused function gives what the function gives, before and after each change of what it reads."""
+    fused = fusec.fuse(function)
+    for change in (lambda: None, *changes, lambda: None):
+        change()
+        if not same(fused(*arguments), function(*arguments)):
+            return False
+    return True
+
+
+# --- objects ---------------------------------------------------------------------------------------------------------
+
+
+class Base:
+    scale = 2.0
+
+    def run(self, x):
+        return x * self.scale * FACTOR
+
+
+class Model(Base):
+    table = np.ones(4)
+
+    def __init__(self):
+        self.weight, self.bias, self.axis = np.ones(4), 1.0, 0
+
+    @property
+    def doubled(self):
+        return self.weight * 2
+
+    @classmethod
+    def row(cls):
+        return cls.table
+
+    @staticmethod
+    def shifted(x):
+        return x + FACTOR
+
+    def run(self, x):
+        y = super().run(x) + self.row() + Model.table + self.shifted(x) + self.doubled
+        y = y + self.extra if hasattr(self, "extra") else y
+        return y * self.weight + self.bias, (x * self.weight).sum(axis=self.axis)
+
+
+@pytest.fixture
+def restored(monkeypatch):
+    for name in ("FACTOR", "WEIGHT", "LIST", "CONFIG", "helper"):
+        monkeypatch.setattr(sys.modules[__name__], name, globals()[name])
+    monkeypatch.setattr(Base, "scale", 2.0)
+    monkeypatch.setattr(Model, "table", Model.table)
+
+
+@pytest.mark.usefixtures("restored")
+def test_attributes_of_objects_and_classes_are_read_at_every_call():
+    model = Model()
+
+    def rebind():
+        global FACTOR
+        FACTOR = 5.0
+
+    def set_class(name, value):
+        return lambda: setattr(Model if name == "table" else Base, name, value)
+
+    changes = [
+        *(lambda name=name, value=value: setattr(model, name, value) for name, value in (
+            ("bias", 2.0), ("bias", 3.0), ("bias", np.float32(3)), ("weight", X * 2), ("extra", 5), ("axis", None),
+            ("extra", X[::-1]), ("weight", X.astype("float32")), ("scale", 7.0), ("bias", -0.0)
+        )),
+        lambda: model.weight.fill(9), set_class("table", X), set_class("scale", 4.0), rebind,
+    ]  # fmt: skip
+    assert agrees(Model.run, (model, X), changes)
+    assert agrees(model.run, (X,), changes)
+
+
+def test_numbers_that_change_are_passed_by_value_from_then_on():
+    @fusec.fuse
+    def scaled(model, x):
+        return x * model.rate
+
+    model = SimpleNamespace(rate=1.0)
+    for model.rate in np.linspace(0, 1, 20).tolist():
+        assert same(scaled(model, X), X * model.rate)
+    assert plans(scaled) == 2
+
+
+def test_instances_are_not_kept_and_share_a_plan():
+    class Holder:
+        def __init__(self, value):
+            self.weight = np.full(4, value)
+
+        @fusec.fuse
+        def run(self, x):
+            return x * self.weight
+
+    kept = []
+    for value in range(20):
+        holder = Holder(float(value))
+        assert same(holder.run(X), X * value)
+        kept += [weakref.ref(holder), weakref.ref(holder.weight)]
+        del holder
+    gc.collect()
+    assert all(each() is None for each in kept)
+    assert plans(Holder.run) == 1
+
+
+@pytest.mark.parametrize(
+    "function", [fusec.fuse(lambda x: x[1:] + x.sum()), fusec.sum, fusec.cumsum, lambda x: fusec.sum(x, axis=0)]
+)
+def test_arguments_are_not_kept(function):
+    x = np.ones(100)
+    kept = weakref.ref(x)
+    for _ in range(4):
+        function(x)
+    del x
+    gc.collect()
+    assert kept() is None
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    weight: np.ndarray
+    steps: int = 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda value: SimpleNamespace(weight=X * value, steps=value),
+        lambda value: Layer(X + value, value),
+        lambda value: namedtuple("Pair", "weight steps")(X - value, value),
+        lambda value: type("Own", (), {"weight": X * value, "steps": value})(),
+        lambda value: type("Slotted", (), {"__slots__": ("weight", "steps"), "__init__": lambda self: (
+            setattr(self, "weight", X + value), setattr(self, "steps", value), None)[2]})(),
+    ],
+    ids=["namespace", "dataclass", "named tuple", "class", "slots"],
+)  # fmt: skip
+def test_objects_of_every_kind_are_arguments(make):
+    def run(layers, x):
+        for layer in layers:
+            for _ in range(layer.steps):
+                x = x + layer.weight
+        return x
+
+    fused = fusec.fuse(run)
+    for values in ((1, 2), (1, 2), (3, 2), (3,), (), (1, 2)):
+        layers = [make(value) for value in values]
+        assert same(fused(layers, X), run(layers, X))
+
+
+def test_what_an_object_is_given_is_stored_at_every_call():
+    class Filter:
+        def __init__(self):
+            self.state, self.total, self.count = np.zeros(4), np.zeros(4), 0
+
+        def step(self, x):
+            self.count += 1
+            self.total += x
+            self.state = self.state * 0.5 + x
+            return self.state * self.count, self.total, self
+
+    mine, theirs, step = Filter(), Filter(), fusec.fuse(Filter.step)
+    total = mine.total
+    for at in range(5):
+        found, expected = step(mine, X + at), theirs.step(X + at)
+        assert same(found[:2], expected[:2])
+        assert found[2] is mine
+        assert found[1] is mine.total is total
+        assert found[0] is not mine.state
+        assert (mine.count, type(mine.count)) == (theirs.count, int)
+        found[0][:] = -1
+        assert same(mine.state, theirs.state)
+
+
+def test_stand_ins_are_of_the_class():
+    def run(model, x):
+        known = isinstance(model, Model) and isinstance(x, np.ndarray) and model.__class__ is Model
+        return x if known and type(model).scale == 2.0 and callable(model.run) else -x
+
+    assert same(fusec.fuse(run)(Model(), X), X)
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+FACTOR = 2.0
+WEIGHT = np.ones(4)
+LIST = [1.0, np.ones(4)]
+CONFIG = SimpleNamespace(scale=3.0, inner=SimpleNamespace(weight=np.ones(4)))
+
+
+def helper(x):
+    return x * FACTOR + WEIGHT.sum() + LIST[0]
+
+
+def of_names(x):
+    made = np.exp(WEIGHT) * CONFIG.scale + CONFIG.inner.weight
+    return helper(x) + made * 0 + LIST[1], CONFIG.scale * x
+
+
+@pytest.mark.usefixtures("restored")
+def test_names_from_outside_are_what_they_are_now():
+    module = sys.modules[__name__]
+
+    def name(attribute, value):
+        return lambda: setattr(module, attribute, value)
+
+    changes = [
+        name("FACTOR", 3.0), name("WEIGHT", X + 1), lambda: WEIGHT.fill(4), name("LIST", [2, X]),
+        lambda: LIST.__setitem__(0, 7), lambda: LIST.append(None), lambda: setattr(CONFIG, "scale", 4),
+        lambda: setattr(CONFIG, "inner", SimpleNamespace(weight=X)), name("helper", lambda x: -x * FACTOR),
+        name("FACTOR", np.float32(1)), name("FACTOR", X), name("CONFIG", SimpleNamespace(scale=1, inner=CONFIG.inner)),
+    ]  # fmt: skip
+    assert agrees(of_names, (X,), changes)
+
+
+def test_closures_defaults_and_builtins_are_what_they_are_now(monkeypatch):
+    scale, weights = 1.0, [np.ones(4)]
+
+    def run(x, weights=weights):
+        return sum(weight * x for weight in weights) * scale
+
+    def rescale(value):
+        def change():
+            nonlocal scale
+            scale = value
+
+        return change
+
+    shadow = lambda: monkeypatch.setattr(sys.modules[__name__], "sum", lambda _: X, raising=False)  # noqa: E731
+    changes = [rescale(2.0), rescale(3.0), rescale(X), lambda: weights.append(X), lambda: weights[0].fill(5), shadow]
+    assert agrees(run, (X,), changes)
+
+
+def test_names_that_the_function_binds_are_bound_at_every_call():
+    count = 0
+
+    @fusec.fuse
+    def counted(x):
+        nonlocal count
+        count += 1
+        return x * count
+
+    for at in range(1, 6):
+        assert same(counted(X), X * at)
+    assert (count, type(count)) == (5, int)
+
+
+def test_modules_are_read_at_every_call(monkeypatch):
+    module = ModuleType("settings_of_a_test")
+    exec("SCALE = 2.0\nclass C:\n    z = 1.0\ndef f(x): return x * SCALE\n", vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def run(x):
+        from settings_of_a_test import SCALE
+
+        return module.f(x) + module.SCALE + module.C.z + SCALE
+
+    changes = [lambda: setattr(module, "SCALE", 3.0), lambda: setattr(module.C, "z", 9.0)]
+    assert agrees(run, (X,), changes)
+
+
+def test_fused_functions_that_are_called_are_read_too():
+    scale = [2.0]
+    inner = fusec.fuse(lambda x: x * scale[0])
+    assert agrees(lambda x: inner(x) + inner(np.ones(4)), (X,), [lambda: scale.__setitem__(0, 3.0)])
+
+
+def adding(scale):
+    return lambda x: x + scale
+
+
+def test_functions_are_arguments():
+    apply = fusec.fuse(lambda x, function: function(x))
+    for scale in (1.0, 2.0, 3.0, 4.0):
+        assert same(apply(X, lambda x, scale=scale: x * scale), X * scale)
+        assert same(apply(X, lambda x: x + scale), X + scale)  # noqa: B023 - called at once
+        assert same(apply(X, adding(scale)), X + scale)
+    assert plans(apply) <= 7
+
+
+def test_classes_and_modules_are_arguments():
+    class Named(Generic[TypeVar("T")]):
+        unit = 2.0
+        made = []
+
+        def __init_subclass__(cls):
+            Named.made.append(cls)
+
+        @classmethod
+        @fusec.fuse
+        def scaled(cls, x):
+            return x * cls.unit
+
+    module = ModuleType("settings_of_another_test")
+    module.unit = 1.0
+    pair, by_name = (Named, module), {Named: Named, "m": module}
+    change = (lambda: setattr(Named, "unit", 3.0), lambda: setattr(module, "unit", 4.0))
+    assert agrees(lambda x, kind: x * kind.unit, (X, Named), change)
+    assert agrees(lambda x, kind: x * kind.unit, (X, module), [lambda: setattr(module, "unit", 5.0)])
+    assert agrees(lambda x, kinds: x * kinds[0].unit + kinds[1].unit, (X, pair), [lambda: setattr(module, "unit", 6.0)])
+    assert agrees(lambda x: x * pair[0].unit * by_name[Named].unit, (X,), [lambda: setattr(Named, "unit", 7.0)])
+    for Named.unit in (1.0, 2.0, 3.0):
+        assert same(Named.scaled(X), X * Named.unit)
+    assert agrees(lambda x, thing: x * thing.unit, (X, Named()), [lambda: setattr(Named, "unit", 8.0)])
+    assert Named.made == []
+
+
+def test_classes_of_the_user_are_made_in_a_trace():
+    class Point:
+        unit = 2.0
+
+        def __init__(self, x):
+            self.x = x
+
+        def length(self):
+            return abs(self.x) * self.unit
+
+    assert agrees(lambda x: Point(-x).length(), (X,), [lambda: setattr(Point, "unit", 3.0)])
+
+
+# --- arrays by protocol ----------------------------------------------------------------------------------------------
+
+
+class Series:
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+def test_what_has_array_is_an_array_whose_values_are_read_at_every_call():
+    series, holder = Series(np.ones(4)), SimpleNamespace(series=None)
+    holder.series = series
+    by_argument, by_attribute = fusec.fuse(lambda s, x: s * x), fusec.fuse(lambda h, x: h.series * x)
+    for _ in range(3):
+        assert same(by_argument(series, X), series.values * X)
+        assert same(by_attribute(holder, X), series.values * X)
+        series.values = series.values + 1
+    with pytest.raises(ValueError, match="read-only"):
+        fusec.fuse(lambda s: s.__iadd__(1))(series)
+
+
+def test_arrays_that_numpy_makes_in_the_function_are_what_they_were_when_they_were_read():
+    @fusec.fuse
+    def run(x):
+        made = np.zeros(4)
+        first = x + made
+        made += 1
+        return first, x + made, made
+
+    for _ in range(3):
+        first, second, made = run(X)
+        assert same((first, second, made), (X, X + 1, np.ones(4)))
+        made += 5
+
+
+def test_results_that_are_not_traced_are_made_anew():
+    @fusec.fuse
+    def run(x):
+        return [1, 2], {"a": [3]}, {4}, np.zeros(2), x.shape
+
+    for _ in range(3):
+        found = run(X)
+        assert found[:3] == ([1, 2], {"a": [3]}, {4})
+        assert found[3].tolist() == [0, 0]
+        found[0].append(1), found[1]["a"].clear(), found[2].add(1), found[3].fill(7)
+
+
+def test_read_only_arrays_stay_as_they_are():
+    add = fusec.fuse(lambda x: x.__iadd__(1))
+    add(np.ones(4)), add(np.ones(4))
+    frozen = np.ones(4)
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        add(frozen)
+    assert frozen.tolist() == [1] * 4
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+GENERATOR, APPENDED = np.random.default_rng(0), []
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: x * np.random.rand(4), lambda x: x * GENERATOR.normal(size=4), lambda x: x * rand(4),
+        lambda x: x * random.random(), lambda x: x * default_rng(0).normal(),
+    ],
+)  # fmt: skip
+def test_random_numbers_are_refused_with_a_hint(draw):
+    with pytest.raises(FusecTypeError, match=r"fusec\.random, whose") as caught:
+        fusec.fuse(draw)(X)
+    assert caught.value.error.code == "F701"
+
+
+def test_generators_are_refused_however_they_come():
+    for given in (GENERATOR, GENERATOR.normal, np.random):
+        with pytest.raises(FusecTypeError) as caught:
+            fusec.fuse(lambda x, given: x)(X, given)
+        assert caught.value.error.code == "F701"
+    with pytest.raises(FusecTypeError, match="F701"):
+        fusec.fuse(lambda x, xp: x * xp.random.rand(4))(X, np)
+
+
+@pytest.mark.parametrize(
+    "given", [array.array("d", [1.0]), iter([1]), memoryview(b"12"), open], ids=lambda each: type(each).__name__
+)
+def test_what_cannot_be_read_again_is_refused(given):
+    if given is open:
+        given = (each for each in ())
+    with pytest.raises(FusecTypeError) as caught:
+        fusec.fuse(lambda x, given: x * 2)(X, given)
+    assert caught.value.error.code == "F282"
+    holder = SimpleNamespace(given=given)
+    with pytest.raises(FusecTypeError, match="cannot read a value of type") as caught:
+        fusec.fuse(lambda x, holder: x * holder.given[0])(X, holder)
+    assert caught.value.error.code == "F282"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda given, x: given["list"].append(x), lambda given, x: given.update(y=x), lambda _, x: APPENDED.append(x),
+        lambda given, x: given["list"].clear(), lambda _, x: setattr(Model, "table", x),
+    ],
+)  # fmt: skip
+def test_changes_that_later_calls_would_not_make_are_refused(change):
+    with pytest.raises(FusecTypeError) as caught:
+        fusec.fuse(lambda given, x: change(given, x * 2))({"list": [X]}, X)
+    assert caught.value.error.code == "F700"
+    assert APPENDED == []
+
+
+def test_results_that_no_call_could_make_anew_are_refused():
+    for made in (lambda x: Layer(x), lambda x: iter([x]), lambda x: lambda: x):
+        with pytest.raises(FusecTypeError) as caught:
+            fusec.fuse(made)(X)
+        assert caught.value.error.code == "F282"
+
+
+# --- plans -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_plans_used_last_are_kept():
+    double = fusec.fuse(lambda x: x * 2)
+    double(np.ones(1))
+    (hot,) = next(iter(double._plans.values()))
+    for extent in range(2, fusec.fusing.fused.MAX_PLANS + 40):
+        double(np.ones(extent)), double(np.ones(1))
+    assert plans(double) == fusec.fusing.fused.MAX_PLANS
+    assert any(hot in each for each in double._plans.values())
+
+
+def test_a_repeated_call_is_a_few_python_calls():
+    root = fusec.fuse(lambda x, y: np.sqrt(x * x + y * y) * FACTOR)
+    for _ in range(3):
+        root(X, X)
+    calls = []
+    sys.setprofile(lambda _, event, __: calls.append(event) if event == "call" else None)
+    try:
+        root(X, X)
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= 2
+
+
+def test_numbers_from_outside_that_change_are_compared_as_they_are():
+    owner = SimpleNamespace(limit=5)
+    x = np.array([0, 10, 250], "uint8")
+    limits = [lambda limit=limit: setattr(owner, "limit", limit) for limit in (7, 256, 266, -1, 10)]
+    assert agrees(lambda x: (x < owner.limit, x == owner.limit, x >= owner.limit), (x,), limits)
+
+
+# --- what appears or is replaced later -------------------------------------------------------------------------------
+
+
+def rated(x):
+    return x * rated_by.rate
+
+
+def rated_by(x):
+    return x
+
+
+def test_attributes_of_functions_are_read_at_every_call(monkeypatch):
+    def helper(x):
+        return x * getattr(helper, "rate", 1) + helper.shift
+
+    helper.shift = 1.0
+    changes = [lambda value=value: setattr(helper, "rate", value) for value in (2.0, 3.0, np.arange(4.0))]
+    changes += [lambda: setattr(helper, "shift", X), lambda: delattr(helper, "rate")]
+    assert agrees(lambda x: helper(x), (X,), changes)
+    monkeypatch.setattr(rated_by, "rate", 2.0, raising=False)
+    assert agrees(rated, (X,), [lambda value=value: setattr(rated_by, "rate", value) for value in (3.0, 4.0, 5)])
+
+
+def test_a_function_that_sets_an_attribute_of_a_function_is_refused():
+    def count(x):
+        count.calls = 1
+        return x + 1
+
+    with pytest.raises(FusecTypeError, match="F700"):
+        fusec.fuse(count)(X)
+
+
+def test_names_of_globals_that_appear_later_are_found(monkeypatch):
+    def setting(value):
+        return lambda: monkeypatch.setitem(globals(), "LATER", value)
+
+    changes = [setting(2.0), setting(3.0), lambda: monkeypatch.delitem(globals(), "LATER"), setting(4.0)]
+    assert agrees(lambda x: x * globals().get("LATER", 1.0), (X,), changes)
+    monkeypatch.undo()
+    assert agrees(lambda x: x + 1 if "LATER" in globals() else x, (X,), changes)
+    monkeypatch.undo()
+    for read in (lambda x: x * len(globals()), lambda x: x * ("LATER" in list(globals()))):
+        with pytest.raises(FusecTypeError, match="F282"):
+            fusec.fuse(read)(X)
+
+
+def of_class():
+    class Rates:
+        def __init__(self, scale=1.0):
+            self.own = scale
+
+        @property
+        def scale(self):
+            return 2.0
+
+        def __call__(self, x):
+            return x + self.own
+
+        def __len__(self):
+            return 3
+
+        def method(self, x):
+            return x * 5
+
+        @staticmethod
+        def static(x):
+            return x * 7
+
+        @classmethod
+        def made(cls, x):
+            return x * 9
+
+    return Rates
+
+
+CLASS_CHANGES = {
+    "RATE": (2.0, X, "?"),
+    "scale": (property(lambda self: 3.0), 4.0, property(lambda self: self.own + 1)),
+    "__call__": (lambda self, x: x - self.own, lambda self, x: x * 8),
+    "__len__": (lambda self: 4,),
+    "method": (lambda self, x: x - 5, staticmethod(lambda x: x)),
+    "static": (staticmethod(lambda x: x - 7),),
+    "made": (classmethod(lambda cls, x: x - 9),),
+    "__init__": (lambda self, scale=1.0: setattr(self, "own", 5.0),),
+}
+CLASS_READS = {
+    "RATE": lambda cls, one, x: x * 2 if isinstance(getattr(cls, "RATE", 1), str) else x * getattr(cls, "RATE", 1),
+    "scale": lambda cls, one, x: (x * one.scale, x * cls().scale),
+    "__call__": lambda cls, one, x: (one(x), cls()(x)),
+    "__len__": lambda cls, one, x: (x * len(one), x * len(cls())),
+    "method": lambda cls, one, x: one.method(x),
+    "static": lambda cls, one, x: (one.static(x), cls.static(x), cls().static(x)),
+    "made": lambda cls, one, x: (one.made(x), cls.made(x), cls().made(x)),
+    "__init__": lambda cls, one, x: x * cls().own,
+}
+
+
+@pytest.mark.parametrize("name", CLASS_READS)
+def test_what_a_class_has_is_what_it_has_now(name):
+    cls, read = of_class(), CLASS_READS[name]
+    one = cls()
+    fused = fusec.fuse(lambda x: read(cls, one, x))
+    for change in (None, *CLASS_CHANGES[name]):
+        if change is not None:
+            setattr(cls, name, change)
+        for _ in range(3):
+            assert same(fused(X), read(cls, one, X))
+        before = plans(fused)
+        fused(X)
+        assert plans(fused) == before
+
+
+def test_an_attribute_that_a_class_gets_later_is_seen_by_hasattr():
+    cls = of_class()
+    assert agrees(lambda x: x + 1 if hasattr(cls, "RATE") else x, (X,), [lambda: setattr(cls, "RATE", 1)])
