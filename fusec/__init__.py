@@ -140,14 +140,14 @@ def _unknown(name: str) -> str:
 
 
 def _module(name: str) -> object:
-    with forking.lock, usual():
-        try:
+    try:
+        with forking.lock, usual():
             return importlib.import_module(f"fusec.{name}")
-        except ImportError as error:
-            told = explained(error)
-            if told is None:
-                raise
-            raise told from error
+    except ImportError as error:
+        told = explained(error)
+        if told is None:
+            raise
+        raise told from error
 
 
 def __dir__() -> list[str]:
