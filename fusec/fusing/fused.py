@@ -104,6 +104,8 @@ class Fused(Traced):
                     self._remember(key, plan)
                 return plan, flat
         plan, given = self._made(found)
+        if plan.problem is not None:
+            return plan, given
         self._objects |= {type(each) for each in found.objects if not isinstance(each, Arguments.CALLED)}
         self._remember(found.key(self._values), plan)
         return plan, given
@@ -138,6 +140,7 @@ class Fused(Traced):
             if plan.writes:
                 shared = pattern_of(run.flat, plan.writes)
                 if shared != pattern:
+                    run.recording.restore()
                     pattern = shared
                     continue
             return plan, run.flat
@@ -149,7 +152,10 @@ class Fused(Traced):
         """How many kernels a call runs, what each does, and why they are not one. Nothing is run."""
         from fusec.fusing.report import report
 
-        return report(self._name, self._plan(Arguments(args, options))[0])
+        plan, _ = self._plan(Arguments(args, options))
+        if plan.problem is not None:
+            raise plan.problem
+        return report(self._name, plan)
 
     def clear_cache(self) -> None:
         """Forget all plans; the next call traces the function again."""

@@ -113,6 +113,10 @@ class Recording:
         self.origins[id(stand_in)] = (stand_in, origin, at)
         return stand_in
 
+    def made_any(self, values: tuple[Any, ...]) -> bool:
+        """Whether one of the values belongs to the trace."""
+        return has_tracers(values) or any(id(each) in self.origins for each in values)
+
     def seen(self, found: Found, value: Any) -> Any:
         """What the function sees for a value; raises NotTraceable for what cannot be read again, and DrawsNumbers."""
         if found.path not in self.known:

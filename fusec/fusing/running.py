@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec import dtypes
 from fusec.dtypes import DType
+from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusing import constants, tracers
@@ -19,7 +20,7 @@ from fusec.fusing.namespace import Namespace
 from fusec.fusing.plans import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusing.reads import ARGUMENT, GIVEN, Found, Guards
 from fusec.fusing.recording import Numbers, Recording, Stored
-from fusec.fusing.trace import Trace
+from fusec.fusing.trace import NeedsNumberError, Trace
 from fusec.fusing.tracers import Tracer
 from fusec.fusing.values import Buffer, Value, geometry
 from fusec.ir.graph import Input
@@ -34,7 +35,8 @@ Result = Callable[[Sequence[Any], list[Any]], Any]
 class Plan:
     """What calls of one kind do. size: buffers. writes: arrays that are written. pairs: each of these with every other
     array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
-    quick: does all of it at once. used: when it was used last.
+    quick: does all of it at once. problem: what the function raised, after what the plan does. used: when it was used
+    last.
     """
 
     steps: tuple[KernelStep, ...]
@@ -47,6 +49,7 @@ class Plan:
     pattern: Any = None
     stores: tuple[Callable[[Sequence[Any], list[Any]], None], ...] = ()
     quick: Callable[..., Any] | None = None
+    problem: Exception | None = None
     used: int = 0
 
     def __post_init__(self) -> None:
@@ -74,6 +77,9 @@ class Plan:
         result = self.result(flat, held)
         for store in self.stores:
             store(flat, held)
+        if self.problem is not None:
+            self.problem.args = self.problem.args if result is None else result
+            raise self.problem
         return result
 
 
@@ -95,8 +101,14 @@ class Run:
         self.returned: dict[int, tuple[Tracer, Result]] = {}
 
     def plan(self) -> Plan:
-        """Trace, and schedule what was traced."""
-        result = self._result()
+        """Trace, and schedule what was traced. What the function did before it raised an exception is done too."""
+        problem: Exception | None = None
+        try:
+            result = self._result()
+        except (FusecError, NeedsNumberError):
+            raise
+        except Exception as raised:  # whatever the function raises; its arguments may be traced
+            result, problem = raised.args if self.recording.made_any(raised.args) else None, raised
         stored = self.recording.stored()
         self.trace.finish()
         needed: list[Buffer] = []
@@ -115,7 +127,7 @@ class Run:
             steps, builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores,
-            None if stores else self._quick(steps, writes),
+            None if stores else self._quick(steps, writes), problem,
         )  # fmt: skip
 
     def _result(self) -> Any:

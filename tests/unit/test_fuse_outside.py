@@ -622,3 +622,41 @@ def test_what_a_class_has_is_what_it_has_now(name):
 def test_an_attribute_that_a_class_gets_later_is_seen_by_hasattr():
     cls = of_class()
     assert agrees(lambda x: x + 1 if hasattr(cls, "RATE") else x, (X,), [lambda: setattr(cls, "RATE", 1)])
+
+
+# --- what an exception leaves behind -----------------------------------------------------------------------------------
+
+
+def failing(owner, x, y):
+    owner.steps += 1
+    owner.total = x.sum() * 2
+    APPENDED.append(1)
+    x[0] = 9
+    y += x
+    raise LookupError("no such thing", x.sum())
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_what_is_done_before_an_exception_is_done_as_in_python(is_shared):
+    left = []
+    for run in (failing, fusec.fuse(failing)):
+        owner, x, appended = SimpleNamespace(steps=0), np.arange(4.0), []
+        y = x[::-1] if is_shared else np.arange(4.0)
+        for _ in range(2):
+            with pytest.raises(LookupError) as caught:
+                run(owner, x, y)
+            appended += APPENDED
+            APPENDED.clear()
+            left.append((owner.steps, owner.total, x.tolist(), y.tolist(), [*appended], caught.value.args))
+    assert left[:2] == left[2:]
+
+
+def test_what_is_lost_with_an_exception_is_refused():
+    def run(given, x):
+        given.append(x * 2)
+        raise ValueError("no")
+
+    given = [X]
+    with pytest.raises(FusecTypeError, match="F700"):
+        fusec.fuse(run)(given, X)
+    assert len(given) == 1
