@@ -27,6 +27,7 @@ from fusec.source import Span
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
     from fusec.passes.bounds import Site
 
 Bounds = Literal["check", "trust"]
@@ -245,7 +246,7 @@ def _only_line(program: Program) -> Span | None:
     return line_of(program, 1) if file is not None and len(file.line_starts) == 1 else None
 
 
-def line_of(program: Program, line: int) -> Span | None:
+def line_of(program: Program | Reduction, line: int) -> Span | None:
     """A line of the user's text."""
     file = program.source
     if file is None or not 0 < line <= len(file.line_starts):

@@ -70,6 +70,22 @@ class LocalArrayAfterTheCheck(UserError):
     kernel: str
 
 
+class AssertionAfterTheCheck(UserError):
+    """A reduction or scan that asserts something where its check does not look."""
+
+    code: ClassVar[str] = "F385"
+    message: ClassVar[str] = "kernel '{kernel}' has an assertion in what combines or finishes, or in a function"
+    hint: ClassVar[str] = "a check of a reduction looks at what is made of each element: assert it in map itself"
+    about: ClassVar[str] = """\
+A checked reduction looks at its elements before it combines any of them.
+
+    late = "def least(a, b):\\n    assert b >= 0\\n    return min(a, b)"
+    soon = "def positive(x):\\n    assert x >= 0\\n    return x"
+    reduction(late, bounds="check")(np.ones(3))                                             # wrong
+    reduction("lambda a, b: min(a, b)", map=soon, bounds="check")(np.ones(3))               # right"""
+    kernel: str
+
+
 class UnknownCheck(UserError):
     """A way of checking that there is none of."""
 

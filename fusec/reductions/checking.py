@@ -116,7 +116,8 @@ def checker_of(kernel: Reducing, found: Found) -> Planned | None:
     inner = kernel.definition
     if isinstance(inner, ReductionFunctions) and "bounds" in kernel.checks:
         inner = replace(inner, checked=True)
-    _refuse_local_arrays(kernel, request)
+    if "bounds" in kernel.checks:
+        _refuse_what_runs_later(kernel.name, inner, request)
     source = ElementSource(inner, request)
     plain = Planned(source, Signature(kernel.name, tuple(inputs), ()), reduce_dims=False, uses_index=True, fp=kernel.fp)
     made = checked.checked(plain, kernel.checks)
@@ -125,18 +126,17 @@ def checker_of(kernel: Reducing, found: Found) -> Planned | None:
     return made if sites else None
 
 
-def _refuse_local_arrays(kernel: Reducing, request: Request) -> None:
-    """What combines, what finishes and functions run after the check, so they must index no array at run time.
+def _refuse_what_runs_later(name: str, definition: Source, request: Request) -> None:
+    """What combines, what finishes and functions run after the check, so there is nothing to check in them.
 
-    Raises LocalArrayAfterTheCheck.
+    Raises LocalArrayAfterTheCheck; the front end raises AssertionAfterTheCheck.
     """
-    if "bounds" not in kernel.checks:
-        return
-    reduction, _ = pipeline.lower(kernel.definition, request)
+    reduction, _ = pipeline.lower(definition, request)
     bodies = [*(function.body for function in reduction.functions), reduction.finish]
-    for expr in expressions(root for body in bodies for stmt in statements(body) for root in operands(stmt)):
-        if isinstance(expr, Offset) and isinstance(expr.pointer, LocalArray) and not isinstance(expr.offset, Const):
-            raise LocalArrayAfterTheCheck(kernel.name).at()
+    for stmt in (stmt for body in bodies for stmt in statements(body)):
+        for expr in expressions(operands(stmt)):
+            if isinstance(expr, Offset) and isinstance(expr.pointer, LocalArray) and not isinstance(expr.offset, Const):
+                raise LocalArrayAfterTheCheck(name).at(checked.line_of(reduction, stmt.line))
 
 
 def _numbers(kernel: Reducing, request: Request) -> list[str]:

@@ -126,6 +126,34 @@ def test_functions_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made(bounds="trust")(np.array([0, 1])) == 3
 
 
+def positive(x):
+    assert x >= 0
+    return x
+
+
+def bounded_sum(a, b):
+    assert a < 100
+    return a + b
+
+
+@pytest.mark.parametrize(
+    ("kernel", "line"),
+    [
+        (lambda bounds: fusec.reduction(combine=bounded_sum, map=lambda x: x, bounds=bounds), "assert a < 100"),
+        (lambda bounds: fusec.reduction(combine=lambda a, b: positive(a) + b, bounds=bounds), "assert x >= 0"),
+        (lambda bounds: fusec.reduction(combine=lambda a, b: a, finish=positive, bounds=bounds), "assert x >= 0"),
+        (lambda bounds: fusec.reduction(combine=lambda a, b: a, map=lambda x: positive(x), bounds=bounds), "assert x"),
+    ],
+    ids=["combine", "function of combine", "finish", "function of map"],
+)
+def test_assertions_that_no_check_sees_are_refused(kernel, line: str) -> None:
+    """They did nothing."""
+    assert kernel("trust")(X) >= 0
+    with pytest.raises(FusecError, match=line) as caught:
+        kernel("check")(X)
+    assert caught.value.code == "F385"
+
+
 CHOOSE = "__device__ int g(long long k) { int v[2] = {1, 2}; return v[k]; }"
 
 

@@ -94,6 +94,7 @@ def lower(
 class _Piece(Device):
     """A function whose statements become part of a reduction; early: it returns where only a function can."""
 
+    of_element = True
     early = False
     parts: tuple[Expr, ...] = ()
 
@@ -127,7 +128,7 @@ class _Lowering:
         self.ndim, self.reduced = ndim, tuple(reduced)
         self.roles = dict(definition.roles)
         self.uses = {name: Uses() for name, _ in definition.numbers}
-        self.unit = Unit(definition.plain)
+        self.unit = Unit(definition.plain, reduces=True)
         self.unit.names |= {*definition.inputs, *definition.outputs, definition.name}
         self.taken = {*definition.inputs, *definition.outputs, REDUCED}
         self._finish_kinds: tuple[Kind, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from fusec.dtypes import BOOL, DType
 from fusec.errors.base import FusecError
+from fusec.errors.checks import AssertionAfterTheCheck
 from fusec.errors.language import Misplaced, NoEffect, NotAValue
 from fusec.errors.python import BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
 from fusec.frontends.python import scan
@@ -44,8 +45,12 @@ MAX_TRIALS = 16  # each widens a type of some variable, and there are few to wid
 
 
 class Statements(Loops):
-    """Lowers statements. returned: every value returned so far, with its place."""
+    """Lowers statements. returned: every value returned so far, with its place.
 
+    of_element: these are what a reduction makes of each element.
+    """
+
+    of_element = False
     result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found
 
     def body(self, statements: s.Body) -> None:
@@ -88,6 +93,8 @@ class Statements(Loops):
             case s.Assert(condition=condition):
                 test = self.test(condition)
                 if self.unit.definition.checked:
+                    if self.unit.reduces and not self.of_element:
+                        raise AssertionAfterTheCheck(self.unit.definition.name).at(node.span)
                     self.emit(CallStatement(Call(ASSERT, (test,), BOOL), line=self.line))
             case s.If():
                 self._if(node, ())

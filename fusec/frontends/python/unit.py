@@ -58,7 +58,8 @@ class Other:
 class Unit:
     """The functions of a definition, and the instances made so far.
 
-    active: functions being lowered, outermost first. names: taken by functions.
+    active: functions being lowered, outermost first. names: taken by functions. reduces: they are a reduction's, whose
+    check looks at its elements before anything else runs.
     """
 
     definition: PythonDefinition
@@ -67,6 +68,7 @@ class Unit:
     active: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     nesting: Counter[str] = field(default_factory=Counter)
+    reduces: bool = False
     known: dict[tuple[str, str], Value | Other | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
