@@ -5,6 +5,7 @@ import linecache
 import math
 import operator
 import pickle
+import re
 import types
 
 import numpy as np
@@ -332,3 +333,23 @@ def test_repeated_calls_look_at_the_type_and_shape_of_a_given_output():
         total(x, axis=1, out=(out, out))
     expected = x.sum(1)
     assert total(x, axis=1, out=x[:, 0]).tolist() == expected.tolist()
+
+
+def picked(x, at):
+    parts = fusec.local(3, np.float64)
+    parts[0] = x
+    parts[1] = -x
+    parts[2] = 2 * x
+    return parts[at]
+
+
+@pytest.mark.parametrize("shape", [(70,), (5, 70), (70, 5)])
+def test_the_value_of_an_element_may_come_from_a_local_array(shape):
+    """The array is indexed at run time nowhere but in the value itself."""
+    total = fusec.reduction(map=picked, combine=lambda a, b: a + b, identity=0)
+    at = np.arange(np.prod(shape)).reshape(shape) % 3
+    x = np.arange(at.size, dtype="f8").reshape(shape)
+    for axis in (None, *range(len(shape))):
+        np.testing.assert_array_equal(total(x, at, axis=axis), np.choose(at, [x, -x, 2 * x]).sum(axis))
+    lines = total.source("cuda", {"x": "float64", "at": "int64"}).splitlines()
+    assert any(re.search(r"= local_\d\[at_\d\]", line) for line in lines), "it lies in memory"

@@ -12,7 +12,7 @@ out of a loop around the home, have left the home for good: what follows such an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import (
@@ -225,9 +225,11 @@ class Analysis:
         self.lanes = lanes
         self._plans: dict[tuple[str, tuple[bool, ...]], Plan] = {}
 
-    def body(self, body: Iterable[Stmt], params: Iterable[str], varying: Container[str] = ()) -> Plan:
-        """The plan of a kernel body; its scalar parameters are uniform, all but those named."""
-        return _FunctionAnalysis(self, body, {name: name in varying for name in params}).run()
+    def body(
+        self, body: Iterable[Stmt], params: Iterable[str], varying: Container[str] = (), values: Sequence[Expr] = ()
+    ) -> Plan:
+        """The plan of a kernel body; its scalar parameters are uniform, all but those named. values: read after it."""
+        return _FunctionAnalysis(self, body, {name: name in varying for name in params}, values).run()
 
     def function(self, name: str, varying: tuple[bool, ...]) -> Plan:
         """The plan of a function for arguments of which the given ones vary."""
@@ -240,8 +242,11 @@ class Analysis:
 
 
 class _FunctionAnalysis:
-    def __init__(self, program: Analysis, body: Iterable[Stmt], params: dict[str, bool]) -> None:
+    def __init__(
+        self, program: Analysis, body: Iterable[Stmt], params: dict[str, bool], values: Sequence[Expr] = ()
+    ) -> None:
         self.program = program
+        self.values = values
         self.params = params
         self.plan = Plan(_tree(body))
         self.escaped: set[str] = set()
@@ -257,6 +262,8 @@ class _FunctionAnalysis:
         plan = self.plan
         lengths: dict[str, int] = {}
         self._survey(plan.body, dict.fromkeys(self.params, 0), [1], lengths)
+        for value in self.values:
+            self._survey_expression(value, False, lengths)
         plan.apart = {
             name
             for name, constant in self.indexed.items()
@@ -317,6 +324,8 @@ class _FunctionAnalysis:
         self.known.clear()
         self.names = {name: _Name(self.root, None) for name in self.params}
         self._walk(self.plan.body, self.root)
+        for value in self.values:
+            self._read(value, self.root)
 
     def _judge_writes(self) -> None:
         """Find writes that some lanes at home must not see; the variable then varies."""

@@ -124,7 +124,8 @@ class PartNest(Nest):
         """Statements, then the values that they lead to."""
         analysis = self._analysis()
         varying = {name for name, (_, value) in known.items() if any(part.varying for part in value)}
-        return Part(self._around(analysis, site), lanes).part(analysis.body(body, known, varying), known, values)
+        plan = analysis.body(body, known, varying, values)
+        return Part(self._around(analysis, site), lanes).part(plan, known, values)
 
     def _analysis(self) -> Analysis:
         return Analysis(self.program.functions, self._source_varies, self.b.lanes)
