@@ -56,7 +56,9 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.walk import statements
 from fusec.ops import TABLE
+from fusec.records import replace
 from tests.support.random_arguments import hard_values
 
 INDEX = Query("", "index", None, INT64)
@@ -452,6 +454,8 @@ class Writer:
             if param.written and not param.raw:
                 pointer = Element(param.name, Pointer(param.dtype, "global"))
                 body.append(Store(pointer, self.value(param.dtype, scope, 3)))
+        if any(isinstance(stmt, Return) for stmt in statements(body)):  # what a path leaves unassigned keeps its value
+            params = [replace(each, read=True) if isinstance(each, ArrayParam) else each for each in params]
         return Program("kernel", tuple(params), tuple(body), tuple(functions))
 
     def formulas(self) -> Program:
