@@ -13,9 +13,21 @@ from fusec.dtypes import BOOL, INT32, INT64, STORAGE_FLOATS, UINT8, DType
 from fusec.errors.base import FusecWarning
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import arithmetic
+from fusec.frontends.python import values as python_values
 from fusec.frontends.python.functions import FUNCTIONS, Site
-from fusec.frontends.python.types import PY_BOOL, PY_INT, PYTHON_TYPES, Kind, PythonType, carrier, is_integer, storage
+from fusec.frontends.python.types import (
+    PY_BOOL,
+    PY_INT,
+    PYTHON_TYPES,
+    Kind,
+    PythonType,
+    carrier,
+    is_bool,
+    is_integer,
+    storage,
+)
 from fusec.frontends.python.values import Scalar, converted
+from fusec.fusing import numbers
 from fusec.fusing.tables import cure_for
 from fusec.fusing.trace import Trace, constant, here, holds, rounded_to
 from fusec.fusing.values import Value, phantom
@@ -71,8 +83,10 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
         operands = [trace.adapted(each, types[0]).expr for each in values]
         return [trace.combined(Scalar(types[0], _extreme(name, *operands)), values)]
     if name in COMPARISONS and dtype is None:
-        scalars = _compared(name, *(each.scalar for each in values))
+        scalars = _compared(trace, name, values, types)
     else:
+        if name == "power" and types[0].kind == "signed" and values[1].is_weak and values[0].phantom.size:
+            values[1] = _natural(trace, values[1])
         scalars = [trace.adapted(each, kind).scalar for each, kind in zip(values, types[: ufunc.nin], strict=True)]
         if name == "power" and values[1].scalar.literal is not None:
             scalars[1] = values[1].scalar  # some exponents are computed without pow, as NumPy does
@@ -86,16 +100,45 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
     return found
 
 
-def _compared(name: str, left: Scalar, right: Scalar) -> list[Scalar]:
+def _natural(trace: Trace, exponent: Value) -> Value:
+    """A Python number as the exponent of integers, which may not be negative."""
+    if exponent.scalar.literal is None:
+        return trace.computed(numbers.natural, [exponent])
+    if exponent.kind == PY_INT:
+        numbers.natural(int(exponent.scalar.literal.real))
+    return exponent
+
+
+def _compared(trace: Trace, name: str, values: Sequence[Value], types: Sequence[DType]) -> list[Scalar]:
     """Operands of a comparison; warns of a bool and a number that tell nothing of each other, which NumPy compares."""
-    left, right = _as_it_is(left, right), _as_it_is(right, left)
     symbol = next(each for each, op in arithmetic.COMPARISONS.items() if op == name)
-    problem = arithmetic.constant_answer(symbol, left, right)
-    if problem is not None:
-        place = here()
-        warnings.warn_explicit(str(problem.at(place)), FusecWarning, place.file.name, place.line)
-        left, right = (arithmetic.counted(each, place) for each in (left, right))
-    return [left, right]
+    left, right = (_told(trace, symbol, *pair) for pair in (values, values[::-1]))
+    if not all(is_integer(each.kind) or is_bool(each.kind) for each in values):
+        return [trace.adapted(each, kind).scalar for each, kind in zip((left, right), types[:2], strict=True)]
+    found = [_as_it_is(left.scalar, right.scalar), _as_it_is(right.scalar, left.scalar)]
+    if BOOL in (left.kind, right.kind) and any(each.type == PY_INT and each.literal is not None for each in found):
+        return [arithmetic.counted(each, here()) for each in found]
+    return found
+
+
+def _told(trace: Trace, symbol: str, value: Value, other: Value) -> Value:
+    """The first of two operands; one that is a Python number warns, at each call, if it tells nothing of a bool."""
+    if not value.is_weak or other.kind != BOOL:
+        return value
+    place = here()
+    seen: dict[Any, Any] = {}
+
+    def tell(number: Any) -> Any:
+        problem = arithmetic.constant_answer(symbol, other.scalar, python_values.literal(number))
+        if problem is not None:
+            text = str(problem.at(place))
+            warnings.warn_explicit(text, FusecWarning, place.file.name, place.line, registry=seen)
+        return number
+
+    if value.scalar.literal is None:
+        return trace.computed(tell, [value])
+    tell(value.scalar.literal)
+    return value
 
 
 def _as_it_is(value: Scalar, other: Scalar) -> Scalar:
@@ -129,12 +172,6 @@ def finished(scalar: Scalar, wanted: DType, name: str) -> Scalar:
     if storage(scalar.type) != wanted:
         return Scalar(wanted, converted(scalar.expr, carrier(wanted)))
     return Scalar(wanted, scalar.expr)
-
-
-def python_operator(trace: Trace, op: str, left: Value, right: Value) -> Value:
-    """An operator on two Python numbers, whose result is one too."""
-    made = arithmetic.binary(op, left.scalar, right.scalar, here())
-    return trace.combined(made, [left, right])
 
 
 def mask(value: Value) -> Value:
@@ -209,4 +246,4 @@ SEVERAL: dict[str, Callable[[Site, list[Scalar]], list[Scalar]]] = {
     "divmod": _divmod, "modf": _modf, "frexp": _frexp, "bitwise_count": _bitwise_count,
 }  # fmt: skip
 
-__all__ = ["apply_ufunc", "choose", "const", "full", "known_dtype", "python_operator", "result_type"]
+__all__ = ["apply_ufunc", "choose", "const", "full", "known_dtype", "result_type"]

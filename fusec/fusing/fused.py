@@ -15,6 +15,7 @@ from fusec.errors.fusing import NotTraceable
 from fusec.fusing import pickling, reducing, routines, ufuncs
 from fusec.fusing.arguments import Arguments, pattern_of
 from fusec.fusing.constants import Traced
+from fusec.fusing.numbers import OtherNumberError
 from fusec.fusing.recording import Numbers, recording_now
 from fusec.fusing.running import Plan, Run
 from fusec.fusing.trace import NeedsNumberError, literal
@@ -72,7 +73,10 @@ class Fused(Traced):
             return self._general(args, options)
         if plan.quick is not None:
             return plan.quick(*args)
-        return self._general(args, options) if plan.is_shared(args) else plan.run(args)
+        try:
+            return self._general(args, options) if plan.is_shared(args) else plan.run(args)
+        except OtherNumberError:
+            return self._general(args, options)
 
     def _read(self, plan: Plan, args: tuple[Any, ...], objects: Sequence[Any]) -> Any:
         """Call with a plan for which more is read than names of modules."""
@@ -83,7 +87,10 @@ class Fused(Traced):
         flat = (*flat, *picked)
         if plan.is_shared(flat):
             return self._general(args, {})
-        return plan.run(flat) if plan.quick is None else plan.quick(*flat)
+        try:
+            return plan.run(flat) if plan.quick is None else plan.quick(*flat)
+        except OtherNumberError:
+            return self._general(args, {})
 
     @briefly
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -125,15 +132,16 @@ class Fused(Traced):
     def _made(self, found: Arguments) -> tuple[Plan, Sequence[Any]]:
         """Trace the function, again if numbers turn out to be needed as such or memory to be shared."""
         pattern: Any = None
+        values = self._values
         while True:
-            run = Run(self._name, self._function, found, self._values, self._numbers, pattern)
+            run = Run(self._name, self._function, found, values, self._numbers, pattern)
             try:
                 with usual():  # of constants, which the function may convert
                     plan = run.plan()
             except NeedsNumberError as need:
                 run.recording.restore()
                 if need.place < len(found.flat):
-                    self._values = self._values | {need.place}
+                    values = values | {need.place}
                 else:
                     self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
                 continue
@@ -143,6 +151,8 @@ class Fused(Traced):
                     run.recording.restore()
                     pattern = shared
                     continue
+            if plan.problem is None:
+                self._values = self._values | values
             return plan, run.flat
 
     # --- looking inside ------------------------------------------------------------------------------------------

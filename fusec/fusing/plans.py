@@ -177,7 +177,8 @@ class Builder:
     def __init__(self, trace: Trace, needed: Sequence[Buffer]) -> None:
         self.trace, self.needed = trace, needed
         self.size = 1 + max(
-            (each.buffer.place for each in trace.statements if each.buffer.kind == "temporary"), default=-1
+            (*trace.numbers, *(each.buffer.place for each in trace.statements if each.buffer.kind == "temporary")),
+            default=-1,
         )
         self.unstaged: dict[object, str] = {}
 
@@ -281,11 +282,7 @@ class Builder:
 
     def _fetch(self, leaf: Leaf, group: Group) -> Fetch:
         if leaf.number is not None:
-            which, given = leaf.number
-            if which == "known":
-                return lambda *_: given
-            place: int = given  # type: ignore[assignment]
-            return lambda args, _: args[place]
+            return self.trace.fetched(leaf)[0]
         assert leaf.buffer is not None, "a number or an array"
         fetch = viewed(leaf.buffer, leaf.steps)
         if group.axes is None or leaf.phantom.shape == group.shape:

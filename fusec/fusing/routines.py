@@ -11,10 +11,11 @@ from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
 from fusec.frontends.python.functions import Site
+from fusec.frontends.python.types import PY_INT
 from fusec.fusing import elementwise, tracers
 from fusec.fusing.reducing import normalised
 from fusec.fusing.tables import FUNCTIONS, METHODS
-from fusec.fusing.trace import Trace, constant, here
+from fusec.fusing.trace import Trace, constant, here, literal
 from fusec.fusing.values import Value, phantom
 
 
@@ -240,8 +241,7 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
         options["out"] = out
     kind = getattr(x, "dtype", None)
     if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
-        low = None if type(low) is int and low <= np.iinfo(kind).min else low
-        high = None if type(high) is int and high >= np.iinfo(kind).max else high
+        low, high = _bound(max, low, int(np.iinfo(kind).min)), _bound(min, high, int(np.iinfo(kind).max))
     if low is None and high is None:
         return np.positive(x, **options)
     if low is None:
@@ -250,6 +250,15 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **option
         return np.maximum(x, low, **options)
     trace = trace_of(x, low, high)
     return METHODS["__array_ufunc__"](trace, CLIP, "__call__", (x, low, high), options)
+
+
+def _bound(function: Callable[[Any, Any], Any], given: Any, end: int) -> Any:
+    """A bound of integers, if it is a Python integer, none beyond the end; None if it is known to bound nothing."""
+    if type(given) is int:
+        return None if function(given, end) == end else given
+    if not isinstance(given, tracers.Tracer) or given._read().kind != PY_INT:
+        return given
+    return tracers.made(given._trace, given._trace.computed(function, [given._read(), literal(end)]), True)
 
 
 def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:

@@ -17,6 +17,7 @@ from fusec.fusing import constants, tracers
 from fusec.fusing.arguments import Arguments, At, Constant, Nest, pattern_of
 from fusec.fusing.constants import exact, maker_of
 from fusec.fusing.namespace import Namespace
+from fusec.fusing.numbers import Computed, OtherNumberError
 from fusec.fusing.plans import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusing.reads import ARGUMENT, GIVEN, Found, Guards
 from fusec.fusing.recording import Numbers, Recording, Stored
@@ -35,8 +36,8 @@ Result = Callable[[Sequence[Any], list[Any]], Any]
 class Plan:
     """What calls of one kind do. size: buffers. writes: arrays that are written. pairs: each of these with every other
     array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
-    quick: does all of it at once. problem: what the function raised, after what the plan does. used: when it was used
-    last.
+    numbers: what is computed first. quick: does all of it at once. problem: what the function raised, after what the
+    plan does. used: when it was used last.
     """
 
     steps: tuple[KernelStep, ...]
@@ -48,6 +49,7 @@ class Plan:
     guards: Guards
     pattern: Any = None
     stores: tuple[Callable[[Sequence[Any], list[Any]], None], ...] = ()
+    numbers: tuple[Computed, ...] = ()
     quick: Callable[..., Any] | None = None
     problem: Exception | None = None
     used: int = 0
@@ -67,11 +69,24 @@ class Plan:
         if picked is None:
             return None
         flat = [*found.flat, *picked]
-        return None if self.writes and pattern_of(flat, self.writes) != self.pattern else flat
+        if self.writes and pattern_of(flat, self.writes) != self.pattern:
+            return None
+        try:
+            self._held(flat)
+        except OtherNumberError:
+            return None
+        return flat
+
+    def _held(self, flat: Sequence[Any]) -> list[Any]:
+        """The places of what a call holds, with its numbers. Raises OtherNumberError."""
+        held: list[Any] = [None] * self.size
+        for number in self.numbers:
+            number.compute(flat, held)
+        return held
 
     def run(self, flat: Sequence[Any]) -> Any:
-        """Run all kernels; the result of the function."""
-        held: list[Any] = [None] * self.size
+        """Run all kernels; the result of the function. Raises OtherNumberError before anything is written."""
+        held = self._held(flat)
         for step in self.steps:
             step.run(flat, held)
         result = self.result(flat, held)
@@ -90,8 +105,8 @@ class Run:
         self, name: str, function: Callable[..., Any], found: Arguments, values: frozenset[int], numbers: Numbers,
         pattern: Any,
     ) -> None:  # fmt: skip
-        self.trace, self.function, self.found, self.values = Trace(name), function, found, values
         self.flat: list[Any] = [*found.flat]
+        self.trace, self.function, self.found, self.values = Trace(name, self.flat), function, found, values
         self.recording = Recording(numbers, self._operand)
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
@@ -126,8 +141,8 @@ class Run:
         return Plan(
             steps, builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
-            self.recording.guards(), self.pattern, stores,
-            None if stores else self._quick(steps, writes), problem,
+            self.recording.guards(), self.pattern, stores, tuple(self.trace.numbers.values()),
+            None if stores or self.trace.numbers else self._quick(steps, writes), problem,
         )  # fmt: skip
 
     def _result(self) -> Any:
@@ -252,13 +267,15 @@ class Run:
         place = self._picked(owner, self.recording.object_at(owner))
         return lambda args, held: setattr(args[place], name, value(args, held))
 
-    def _number_in(self, value: Value) -> int | None:
-        """The place of the number among the arguments that a value is, if it has its type too."""
+    def _number_in(self, value: Value) -> Fetch | None:
+        """How calls find the number that a value is, if that was passed to the function or is made of such."""
         leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
-        if leaf is None or leaf.number is None or leaf.number[0] != "argument":
+        if leaf is None or leaf.number is None or leaf.number[0] == "known":
             return None
-        place: int = leaf.number[1]  # type: ignore[assignment]
-        return place if value.kind == self._kind(self.flat[place]) else None
+        which, place = leaf.number
+        if which == "argument" and value.kind != self._kind(self.flat[place]):  # type: ignore[call-overload]
+            return None
+        return self.trace.fetched(leaf)[0] if which == "argument" or value.is_weak else None
 
     def _array(self, result: Tracer, needed: list[Buffer]) -> Result:
         memory, value = result._memory, result._memory.value
@@ -266,9 +283,9 @@ class Run:
         if value is not None and not memory.is_argument and result._is_scalar:
             if isinstance(value.kind, PythonType):
                 weak = {"bool": bool, "int": int, "float": float, "complex": complex}[value.kind.name]
-            place = None if result._steps else self._number_in(value)
-            if place is not None:
-                return lambda args, _: args[place]
+            number = None if result._steps else self._number_in(value)
+            if number is not None:
+                return number
         buffer = memory.buffer if memory.is_argument else self.trace.settle(memory)
         assert buffer is not None, "results have memory"
         if buffer.kind == "temporary":

@@ -7,16 +7,18 @@ import linecache
 import os
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fusec.dtypes import STORAGE_FLOATS, DType, compute_type
+from fusec.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
+from fusec.fusing import numbers
+from fusec.fusing.numbers import Computed
 from fusec.fusing.values import (
     Array,
     Buffer,
@@ -67,10 +69,12 @@ class NeedsNumberError(Exception):
 
 
 class Trace:
-    """Everything that a function does with arrays, in order."""
+    """Everything that a function does with arrays, in order. flat: the arrays and numbers of the call."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, flat: Sequence[Any] = ()) -> None:
+        self.name, self.flat = name, flat
+        self.numbers: dict[int, Computed] = {}  # by place
+        self._held: dict[int, Any] = {}  # what they are in this call
         self.statements: list[Statement] = []
         self.leaves: dict[Input, Leaf] = {}
         self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
@@ -133,6 +137,37 @@ class Trace:
     def known(self, value: object, kind: DType) -> Value:
         """A number that follows from shapes: passed by value, so that code serves all shapes."""
         return self._number(("known", value), kind)
+
+    def computed(self, function: Callable[..., Any], values: Sequence[Value]) -> Value:
+        """What Python makes of its numbers, at each call. Raises NeedsNumberError where that is an exception."""
+        fetches, places = zip(*map(self._number_of, values), strict=True)
+        arguments = tuple(dict.fromkeys(itertools.chain(*places)))
+        try:
+            found = function(*[fetch(self.flat, self._held) for fetch in fetches])
+        except Exception:  # which the function may catch
+            raise NeedsNumberError(arguments[0]) from None
+        place = next(self._temporaries)
+        self._held[place] = found
+        self.numbers[place] = Computed(place, function, fetches, type(found), arguments)
+        return self._number(("computed", place), PYTHON_TYPES[type(found)])
+
+    def _number_of(self, value: Value) -> tuple[numbers.Fetch, tuple[int, ...]]:
+        """How calls find a Python number, and the arguments that it is made of."""
+        if value.scalar.literal is not None:
+            return numbers.constant(value.scalar.literal), ()
+        assert isinstance(value.expr, Input), "what Python makes of numbers is a number"
+        return self.fetched(self.leaves[value.expr])
+
+    def fetched(self, leaf: Leaf) -> tuple[numbers.Fetch, tuple[int, ...]]:
+        """How calls find a number that kernels read, and the arguments that it is made of."""
+        assert leaf.number is not None, "a number"
+        which, given = leaf.number
+        if which == "known":
+            return numbers.constant(given), ()
+        place: int = given  # type: ignore[assignment]
+        if which == "argument":
+            return numbers.argument(place), (place,)
+        return numbers.held(place), self.numbers[place].arguments
 
     def _number(self, which: Any, kind: Kind) -> Value:
         key = (which, kind)
@@ -268,11 +303,12 @@ class Trace:
         """A value as NumPy converts it to another dtype."""
         if value.kind == kind:
             return value
+        if value.is_weak and isinstance(value.expr, Input) and isinstance(kind, DType):
+            if kind == BOOL and not holds(kind, value.kind):
+                value = self.computed(bool, [value])
+            if holds(kind, value.kind):
+                return self._number(self.leaves[value.expr].number, kind)  # type: ignore[index]
         scalar = value.scalar
-        if value.is_weak and isinstance(scalar.expr, Input) and isinstance(kind, DType):
-            leaf = self.leaves[scalar.expr]
-            if leaf.number is not None and leaf.number[0] == "argument" and holds(kind, value.kind):
-                return self._number(leaf.number, kind)
         if scalar.literal is not None:
             made = python_values.adapt(scalar, kind, here())
         else:

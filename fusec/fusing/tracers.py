@@ -13,11 +13,8 @@ import numpy as np
 
 from fusec.dtypes import BOOL
 from fusec.errors.fusing import NeedsValues, NotFusable
-from fusec.frontends.python import arithmetic
-from fusec.frontends.python.functions import FUNCTIONS as FUNCTIONS_OF_NUMBERS
-from fusec.frontends.python.functions import Site
+from fusec.frontends.python.arithmetic import PYTHON
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
-from fusec.frontends.python.values import Scalar
 from fusec.fusing import elementwise
 from fusec.fusing.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusing.trace import NeedsNumberError, Storage, Trace, constant, here, literal
@@ -205,9 +202,9 @@ class Tracer:
         if not self._steps and self._memory.value is not None and not self.shape:
             names = [self._trace.leaves[each] for each in _leaves(self._memory.value)]
             if all(each.number is not None for each in names):
-                arguments = [each.number[1] for each in names if each.number and each.number[0] == "argument"]
+                arguments = [place for each in names for place in self._trace.fetched(each)[1]]
                 if arguments:
-                    raise NeedsNumberError(arguments[0])  # type: ignore[arg-type]
+                    raise NeedsNumberError(arguments[0])
         cure = CURES.get(what, "keep arrays as they are; what needs numbers comes before or after the fused function")
         raise NeedsValues(what, cure).at(here())
 
@@ -408,7 +405,7 @@ def _binary(op: str, ufunc: np.ufunc, swapped: bool) -> Callable[[Tracer, Any], 
         pair = (other, self) if swapped else (self, other)
         left, right = (_operand(self._trace, each) for each in pair)
         if left.is_weak and right.is_weak:
-            return made(self._trace, elementwise.python_operator(self._trace, op, left, right), True)
+            return made(self._trace, self._trace.computed(PYTHON[op], [left, right]), True)
         is_square = op == "**" and not swapped and type(other) is int and other == 2
         if is_square and self.dtype == np.bool_ and not self._is_scalar:
             return np.square(self)  # as NumPy's arrays compute it; the type is another one
@@ -440,19 +437,11 @@ def _in_place(op: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
     return operate
 
 
-def python_unary(name: str, value: Scalar) -> Scalar:
-    """An operator or abs() of a Python number, which is one too."""
-    if name == "abs":
-        return FUNCTIONS_OF_NUMBERS["abs"].make(Site(name, here()), [value])
-    return arithmetic.prefix(name, value, here())
-
-
-def _unary(name: str, ufunc: np.ufunc) -> Callable[[Tracer], Any]:
+def _unary(function: Callable[[Any], Any], ufunc: np.ufunc) -> Callable[[Tracer], Any]:
     def operate(self: Tracer) -> Any:
         value = self._read()
         if value.is_weak:
-            scalar = python_unary(name, value.scalar)
-            return made(self._trace, Value(scalar, value.phantom), True)
+            return made(self._trace, self._trace.computed(function, [value]), True)
         (found,) = elementwise.apply_ufunc(self._trace, ufunc, [value])
         return made(self._trace, found, True)
 
@@ -465,9 +454,9 @@ for _name, (_op, _ufunc) in _BINARY.items():
         setattr(Tracer, f"__r{_name}__", _binary(_op, _ufunc, True))
         setattr(Tracer, f"__i{_name}__", _in_place(_op, _ufunc))
 _OTHERS: dict[str, Callable[..., Any]] = {
-    "neg": _unary("-", np.negative), "pos": _unary("+", np.positive), "invert": _unary("~", np.invert),
-    "abs": _unary("abs", np.absolute), "divmod": lambda self, other: _divided(self, other),
-    "rdivmod": lambda self, other: _divided(other, self),
+    "neg": _unary(operator.neg, np.negative), "pos": _unary(operator.pos, np.positive),
+    "invert": _unary(operator.invert, np.invert), "abs": _unary(abs, np.absolute),
+    "divmod": lambda self, other: _divided(self, other), "rdivmod": lambda self, other: _divided(other, self),
 }  # fmt: skip
 
 

@@ -46,7 +46,8 @@ class Buffer:
 class Leaf:
     """What a kernel reads: a view of a buffer at some version of its memory, or a number passed by value.
 
-    steps: from the buffer's array to the view. number: the argument by place, or a value known with the plan.
+    steps: from the buffer's array to the view. number: the argument by place, a value known with the plan, or what each
+    call computes, by its place among what the plan holds.
     """
 
     input: Input
@@ -54,7 +55,7 @@ class Leaf:
     buffer: Buffer | None = None
     version: int = 0
     steps: tuple[Step, ...] = ()
-    number: tuple[Literal["argument", "known"], object] | None = None
+    number: tuple[Literal["argument", "known", "computed"], object] | None = None
 
     @property
     def geometry(self) -> object:

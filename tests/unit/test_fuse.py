@@ -605,6 +605,7 @@ COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, n
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"])
+@pytest.mark.filterwarnings("ignore::fusec.FusecWarning")  # of bools
 def test_a_number_that_is_passed_is_compared_as_it_is_whatever_the_dtype_holds(dtype):
     def compared(x, number):
         operators = x < number, x == number, x != number, number > x, x >= number

@@ -1,0 +1,136 @@
+"""Fused functions: what they make of Python numbers that they are passed."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fusec
+
+
+def plans_of(fused):
+    return sum(map(len, fused._plans.values()))
+
+
+def test_a_number_made_of_numbers_must_fit_the_dtype_that_it_meets_at_every_call():
+    fused, x = fusec.fuse(lambda x, n: x + 2 * n), np.array([1, 2], np.uint8)
+    for n, wanted in ((3, [7, 8]), (127, [255, 0]), (0, [1, 2])):
+        np.testing.assert_array_equal(fused(x, n), np.array(wanted, np.uint8), strict=True)
+    for n in (128, 200, -1, 2**70):
+        with pytest.raises(OverflowError, match=rf"{2 * n} does not fit uint8.*F219"):
+            fused(x, n)
+    np.testing.assert_array_equal(fused(x, 3), [7, 8])
+    assert plans_of(fused) == 1
+    with pytest.raises(OverflowError, match="F219"):
+        fusec.fuse(lambda x, n: x + 2 * n)(np.arange(3), 2**62)
+    assert fusec.fuse(lambda x, n: x * (n * n))(np.ones(2), 2**40).tolist() == [2.0**80] * 2
+
+
+def test_numbers_that_are_returned_are_exact():
+    fused = fusec.fuse(lambda x, n, m: (x + 1, n * n, n + m, -n, n << m, n > m, n / m, abs(n), divmod(n, m)))
+    for n, m in ((3, 2), (-(2**63), 70), (2**62 + 1, 3)):
+        _, *found = fused(np.ones(2), n, m)
+        assert found == [n * n, n + m, -n, n << m, n > m, n / m, abs(n), divmod(n, m)]
+        assert list(map(type, found)) == [int, int, int, int, bool, float, int, tuple]
+    assert plans_of(fused) == 1
+    with pytest.raises(ZeroDivisionError):
+        fused(np.ones(2), 1, 0)
+
+
+def test_a_number_made_of_many_is_computed_once():
+    def doubled(x, n):
+        m = n
+        for _ in range(70):
+            n, m = n + m, n
+        return x * (n % 1000 + m % 7)
+
+    for n in (1, 2, 1):
+        assert fusec.fuse(doubled)(np.ones(2), n).tolist() == doubled(np.ones(2), n).tolist()
+
+
+def test_a_number_whose_type_depends_on_values_is_what_python_makes_of_it():
+    fused = fusec.fuse(lambda x, n, m: x * n**m)
+    for n, m in ((2, 3), (2, -3), (2, 4), (-8.0, 0.5), (4.0, 0.5), (2, -1), (2, 5)):
+        np.testing.assert_array_equal(fused(np.ones(2), n, m), np.ones(2) * n**m, strict=True)
+    assert plans_of(fused) == 4
+    with pytest.raises(ValueError, match="Integers to negative integer powers"):
+        fusec.fuse(lambda x, n: x**n)(np.arange(3), -1)
+
+
+def test_a_number_that_python_needs_is_traced_for_whatever_it_is_made_of():
+    fused = fusec.fuse(lambda x, n, m: x * 2 if 2 * n > m else x[n + m :] + n)
+    x = np.arange(6)
+    for n, m in ((1, 1), (1, 3), (0, 2)):
+        np.testing.assert_array_equal(fused(x, n, m), x * 2 if 2 * n > m else x[n + m :] + n)
+
+
+def test_numbers_of_objects_and_modules_are_computed_with_as_well():
+    scale = [1]
+
+    @fusec.fuse
+    def scaled(x):
+        return x + scale[0] * 2
+
+    x = np.zeros(2, np.uint8)
+    for number in (1, 2, 3, 100):
+        scale[0] = number
+        assert scaled(x).tolist() == [2 * number] * 2
+    scale[0] = 200
+    with pytest.raises(OverflowError):
+        scaled(x)
+
+
+def test_a_bool_compared_with_a_number_that_is_passed_warns_where_the_answer_is_constant():
+    def count(a, n):
+        return a == n
+
+    bools, fused = np.array([True, False]), fusec.fuse(count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (1, 0, True, 1.0):
+            np.testing.assert_array_equal(fused(bools, n), bools == n)
+    for n in (2, -1, 1.5, 300):
+        with pytest.warns(fusec.FusecWarning, match=rf"'== {n}' is always false.*F720") as caught:
+            np.testing.assert_array_equal(fused(bools, n), [False, False])
+        assert caught[0].filename == __file__
+        assert caught[0].lineno == count.__code__.co_firstlineno + 1
+
+
+def test_float16_is_compared_with_a_number_as_it_holds_it():
+    x = np.array([1.1, 2], np.float16)
+    for fused in (fusec.fuse(lambda x, n: (x == n, n < x)), fusec.fuse(lambda x, n: (x == 1.1, x > 1.1))):
+        for found, wanted in zip(fused(x, 1.1), ([True, False], [False, True]), strict=True):
+            assert found.tolist() == wanted
+
+
+def test_bounds_of_clip_that_are_passed_and_bound_nothing_need_not_fit():
+    fused, x = fusec.fuse(lambda x, low, high: np.clip(x, low, 2 * high)), np.array([1, 2, 200], np.uint8)
+    for low, high in ((-2, 50), (-2, 150), (5, 2**70), (0, 100)):
+        np.testing.assert_array_equal(fused(x, low, high), np.clip(x, low, 2 * high), strict=True)
+    with pytest.raises(OverflowError):
+        fused(x, 300, 400)
+
+
+def test_an_exception_of_a_number_is_the_functions_own_at_its_call_alone():
+    def caught(x, n):
+        try:
+            return x + 1 / n
+        except ZeroDivisionError:
+            return x
+
+    def written(x, n):
+        x[...] = 5
+        return x + 1 // n
+
+    for numbers in ((0, 2, 0), (2, 0, 2, 4)):
+        fused, halved = fusec.fuse(caught), fusec.fuse(written)
+        for n in numbers:
+            assert fused(np.ones(2), n).tolist() == caught(np.ones(2), n).tolist()
+            x = np.ones(2)
+            if n:
+                assert halved(x, n).tolist() == written(np.ones(2), n).tolist()
+            else:
+                with pytest.raises(ZeroDivisionError):
+                    halved(x, n)
+            assert x.tolist() == [5, 5]
+        assert plans_of(halved) == 1
