@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fusec import forking
 from fusec.errors import (
+    FusecAttributeError,
     FusecError,
     FusecIndexError,
     FusecMemoryError,
@@ -59,6 +60,7 @@ __version__ = VERSION
 
 __all__ = [
     "ElementwiseKernel",
+    "FusecAttributeError",
     "FusecError",
     "FusecIndexError",
     "FusecMemoryError",

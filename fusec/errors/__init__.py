@@ -4,6 +4,7 @@ Modules: base (the machinery), language (kernel text), arguments (calls), target
 """
 
 from fusec.errors.base import (
+    FusecAttributeError,
     FusecError,
     FusecIndexError,
     FusecMemoryError,
@@ -15,6 +16,7 @@ from fusec.errors.base import (
 )
 
 __all__ = [
+    "FusecAttributeError",
     "FusecError",
     "FusecIndexError",
     "FusecMemoryError",

@@ -48,6 +48,10 @@ class FusecIndexError(FusecError, IndexError):
     """A FusecError that is also an IndexError."""
 
 
+class FusecAttributeError(FusecError, AttributeError):
+    """A FusecError that is also an AttributeError."""
+
+
 class FusecMemoryError(FusecError, MemoryError):
     """A FusecError that is also a MemoryError."""
 

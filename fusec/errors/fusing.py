@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecTypeError, UserError
+from fusec.errors.base import FusecAttributeError, FusecError, FusecTypeError, UserError
 
 
 class NeedsValues(UserError):
@@ -38,6 +38,17 @@ class NotTraceable(UserError):
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     what: str
+    cure: str
+
+
+class NoSuchAttribute(UserError):
+    """An attribute that arrays do not have."""
+
+    code: ClassVar[str] = "F283"
+    message: ClassVar[str] = "an array in a fused function has no attribute '{name}'"
+    hint: ClassVar[str] = "{cure}"
+    exception: ClassVar[type[FusecError]] = FusecAttributeError
+    name: str
     cure: str
 
 

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 
 from fusec.errors.fusing import NotTraceable
-from fusec.fusing import pickling, reducing, routines, ufuncs
+from fusec.fusing import operators, pickling, reducing, routines, ufuncs
 from fusec.fusing.arguments import Arguments, pattern_of
 from fusec.fusing.constants import Traced
 from fusec.fusing.numbers import OtherNumberError
@@ -24,7 +24,7 @@ from fusec.planned import briefly
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
-LOADED = (reducing, routines, ufuncs)  # these fill the tables
+LOADED = (operators, reducing, routines, ufuncs)  # these fill the tables
 
 
 class Fused(Traced):

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from fusec.dtypes import BOOL
-from fusec.errors.fusing import NeedsValues, NotFusable
-from fusec.frontends.python.arithmetic import PYTHON
+from fusec.diagnostics import did_you_mean
+from fusec.errors import FusecError
+from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusing import elementwise
 from fusec.fusing.tables import FUNCTIONS, METHODS, cure_for
@@ -27,6 +27,10 @@ CURES = {
     "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
     "iteration": "iterate over range(len(x)) and index, or write it without a loop",
 }
+
+
+OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
+PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
 
 
 class Tracer:
@@ -99,6 +103,10 @@ class Tracer:
         return Namespace(self._trace)
 
     def __repr__(self) -> str:
+        from fusec.fusing.recording import recording_now
+
+        if recording_now() is not None:  # else a debugger or a report of an error asks
+            return repr(self._text())
         return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
 
     def is_whole(self) -> bool:
@@ -245,10 +253,17 @@ class Tracer:
         return hash(self._number("a key or hash()"))
 
     def __format__(self, spec: str) -> str:
-        return format(self._number("a text"), spec) if spec or self._is_scalar else repr(self)
+        return format(self._text(), spec)
 
     def __str__(self) -> str:
-        return str(self._number("a text")) if self._is_scalar else repr(self)
+        return str(self._text())
+
+    def _text(self) -> Any:
+        """Raise what tells that a text needs values."""
+        if self._is_scalar:
+            return self._number("a text")
+        cure = "return the array, and make the text of the result; x.shape and x.dtype are known"
+        raise NotFusable("the text of an array", cure).at(here())
 
     def __copy__(self) -> Any:
         return self if self._is_scalar else METHODS["copy"](self)
@@ -296,8 +311,12 @@ class Tracer:
     def __getattr__(self, name: str) -> Any:
         method = METHODS.get(name) if name[0] != "_" else None
         if method is None:
-            if name.startswith("__") or not hasattr(np.ndarray, name):
-                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            if name.startswith("__"):
+                raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+            if not hasattr(np.ndarray, name):
+                raise NoSuchAttribute(name, PANDAS_CURE if name in OF_PANDAS else did_you_mean(name, METHODS)).at(
+                    here()
+                )
             raise NotFusable(f"the method '{name}'", cure_for(name, METHODS)).at(here())
         return lambda *args, **options: _asked(f"the method '{name}'", method, (self, *args), options)
 
@@ -361,7 +380,16 @@ def _operand(trace: Trace, given: Any) -> Value:
         return literal(float(given) if isinstance(given, float) else given)
     if isinstance(given, (list, tuple)) and not any(isinstance(each, Tracer) for each in given):
         return _operand(trace, np.asarray(given))
-    raise TypeError(f"unsupported operand type for a fused function: '{type(given).__name__}'")
+    raise not_an_operand(given)
+
+
+def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
+    """The error for a value that arrays cannot be computed with."""
+    cure = "compute with arrays, numbers, and lists of numbers"
+    return NotFusable(f"{what} of type {type(given).__name__}", cure).at(here())
+
+
+Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
 
 
 def viewed(trace: Trace, value: Value, step: Step) -> Value:
@@ -379,103 +407,6 @@ def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
     if value.is_weak and not scalar:
         value = trace.adapted(value, value.dtype)
     return Tracer(trace, trace.storage(seen, None, Value(value.scalar, seen)), (), seen, scalar)
-
-
-# --- operators -----------------------------------------------------------------------------------------------------
-
-_BINARY = {
-    "add": ("+", np.add), "sub": ("-", np.subtract), "mul": ("*", np.multiply), "truediv": ("/", np.divide),
-    "floordiv": ("//", np.floor_divide), "mod": ("%", np.remainder), "pow": ("**", np.power),
-    "lshift": ("<<", np.left_shift), "rshift": (">>", np.right_shift), "and": ("&", np.bitwise_and),
-    "or": ("|", np.bitwise_or), "xor": ("^", np.bitwise_xor), "eq": ("==", np.equal), "ne": ("!=", np.not_equal),
-    "lt": ("<", np.less), "le": ("<=", np.less_equal), "gt": (">", np.greater), "ge": (">=", np.greater_equal),
-}  # fmt: skip
-_COMPARES = ("eq", "ne", "lt", "le", "gt", "ge")
-
-
-def _is_operand(given: Any) -> bool:
-    return isinstance(given, (Tracer, bool, int, float, complex, np.generic, np.ndarray, list, tuple))
-
-
-def _binary(op: str, ufunc: np.ufunc, swapped: bool) -> Callable[[Tracer, Any], Any]:
-    def operate(self: Tracer, other: Any) -> Any:
-        if not _is_operand(other):
-            is_number = self._is_scalar or op not in ("==", "!=")
-            return NotImplemented if is_number or hasattr(other, "__array_ufunc__") else _unequal(self, other, op)
-        pair = (other, self) if swapped else (self, other)
-        left, right = (_operand(self._trace, each) for each in pair)
-        if left.is_weak and right.is_weak:
-            return made(self._trace, self._trace.computed(PYTHON[op], [left, right]), True)
-        is_square = op == "**" and not swapped and type(other) is int and other == 2
-        if is_square and self.dtype == np.bool_ and not self._is_scalar:
-            return np.square(self)  # as NumPy's arrays compute it; the type is another one
-        (found,) = elementwise.apply_ufunc(self._trace, ufunc, [left, right])
-        return made(self._trace, found, True)
-
-    return operate
-
-
-def _unequal(array: Tracer, other: Any, op: str) -> Any:
-    """An array == or != None or a text: the same answer for each element. Raises NotFusable for other objects."""
-    if not isinstance(other, (type(None), str, bytes)):
-        cure = "compare numbers; `is` tells whether it is one object"
-        raise NotFusable(f"an array {op} a value of type {type(other).__name__}", cure).at(here())
-    answer = elementwise.full(constant(op == "!=", BOOL), array.shape, BOOL)
-    return made(array._trace, answer, True)
-
-
-def _in_place(op: str, ufunc: np.ufunc) -> Callable[[Tracer, Any], Any]:
-    plain = _binary(op, ufunc, False)
-
-    def operate(self: Tracer, other: Any) -> Any:
-        if self._is_scalar:
-            return plain(self, other)
-        if not _is_operand(other):
-            return NotImplemented
-        return METHODS["__array_ufunc__"](self._trace, ufunc, "__call__", (self, other), {"out": (self,)})
-
-    return operate
-
-
-def _unary(function: Callable[[Any], Any], ufunc: np.ufunc) -> Callable[[Tracer], Any]:
-    def operate(self: Tracer) -> Any:
-        value = self._read()
-        if value.is_weak:
-            return made(self._trace, self._trace.computed(function, [value]), True)
-        (found,) = elementwise.apply_ufunc(self._trace, ufunc, [value])
-        return made(self._trace, found, True)
-
-    return operate
-
-
-for _name, (_op, _ufunc) in _BINARY.items():
-    setattr(Tracer, f"__{_name}__", _binary(_op, _ufunc, False))
-    if _name not in _COMPARES:
-        setattr(Tracer, f"__r{_name}__", _binary(_op, _ufunc, True))
-        setattr(Tracer, f"__i{_name}__", _in_place(_op, _ufunc))
-_OTHERS: dict[str, Callable[..., Any]] = {
-    "neg": _unary(operator.neg, np.negative), "pos": _unary(operator.pos, np.positive),
-    "invert": _unary(operator.invert, np.invert), "abs": _unary(abs, np.absolute),
-    "divmod": lambda self, other: _divided(self, other), "rdivmod": lambda self, other: _divided(other, self),
-}  # fmt: skip
-
-
-def _divided(left: Any, right: Any) -> Any:
-    """divmod(); of two Python numbers, two of them."""
-    if all(isinstance(each, (int, float)) and not isinstance(each, np.generic) for each in (left, right)):
-        return left // right, left % right
-    return np.divmod(left, right)
-
-
-def _refused_product(*_: Any) -> Any:
-    """Matrix products are refused."""
-    cure = "sum products, (a[:, :, None] * b).sum(1), or multiply matrices before or after the fused function"
-    raise NotFusable("a matrix product", cure).at(here())
-
-
-_OTHERS |= dict.fromkeys(("matmul", "rmatmul", "imatmul"), _refused_product)
-for _name, _operator in _OTHERS.items():
-    setattr(Tracer, f"__{_name}__", _operator)
 
 
 __all__ = ["Tracer", "made"]

@@ -624,7 +624,7 @@ def test_an_attribute_that_a_class_gets_later_is_seen_by_hasattr():
     assert agrees(lambda x: x + 1 if hasattr(cls, "RATE") else x, (X,), [lambda: setattr(cls, "RATE", 1)])
 
 
-# --- what an exception leaves behind --------------------------------------------------------
+# --- what an exception leaves behind ----------------------------------------------------------------------------------
 
 
 def failing(owner, x, y):
