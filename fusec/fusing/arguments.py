@@ -55,7 +55,7 @@ class Arguments:
     they are known. Raises NotTraceable.
     """
 
-    CALLED = (FunctionType, MethodType, functools.partial, Traced, type, ModuleType)
+    CALLED = (FunctionType, MethodType, functools.partial, Traced, type, ModuleType, constants.KEPT)
 
     def __init__(
         self, args: tuple[Any, ...], options: Mapping[str, Any], readable: Collection[type] = frozenset()

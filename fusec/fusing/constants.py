@@ -27,8 +27,9 @@ BY_VALUE = (type(None), bool, str, bytes, type(...), type(NotImplemented))
 CALLABLES = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
     types.ClassMethodDescriptorType, np.ufunc, operator.itemgetter, operator.attrgetter, operator.methodcaller,
-    functools._lru_cache_wrapper, type(np.sum),
+    type(np.sum),
 )  # fmt: skip
+KEPT = functools._lru_cache_wrapper
 VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split())
 """Modules whose objects do not change, and are told apart by their values."""
 INERT = frozenset("fusec logging zoneinfo".split())
@@ -104,7 +105,7 @@ def is_fixed(value: object) -> bool:
     """Whether a value is known by its identity: a module, a type, a function of a library."""
     if isinstance(value, (types.ModuleType, type, Enum, np.finfo, np.iinfo, *CALLABLES)):
         return True
-    if isinstance(value, types.FunctionType):
+    if isinstance(value, (types.FunctionType, KEPT)):
         return is_of_library(value)
     return type(value).__module__.partition(".")[0] in INERT
 
@@ -205,6 +206,6 @@ def foreign(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 __all__ = [
-    "NUMPY", "Traced", "copied", "exact", "foreign", "has_tracers", "is_array", "is_fixed", "is_mutable", "is_number",
-    "is_of_library", "is_same", "is_user_made", "key_of", "maker_of", "refuse_random",
+    "KEPT", "NUMPY", "Traced", "copied", "exact", "foreign", "has_tracers", "is_array", "is_fixed", "is_mutable",
+    "is_number", "is_of_library", "is_same", "is_user_made", "key_of", "maker_of", "refuse_random",
 ]  # fmt: skip

@@ -45,20 +45,20 @@ class Fused(Traced):
         """Call the function on arrays, numbers, and anything else that it takes."""
         if options:
             return self._general(args, options)
-        key: list[Any] = []
+        key: tuple[Any, ...] = ()
         objects: Sequence[Any] = ()
         for arg in args:
             kind = type(arg)
             if kind is np.ndarray:
                 key += (arg.dtype, arg.shape, arg.strides)
             elif (kind is float or kind is int) and not self._values:
-                key.append(kind)
+                key += (kind,)
             elif kind in self._objects:
-                key.append(kind)
+                key += (kind,)
                 objects = (*objects, arg)
             else:
                 return self._general(args, options)
-        plans = self._plans.get((*key,))
+        plans = self._plans.get(key)
         if plans is None:
             return self._general(args, options)
         plan = plans[0]
@@ -71,6 +71,9 @@ class Fused(Traced):
                     return self._general(args, options)
         except KeyError:
             return self._general(args, options)
+        for function, name, value in plan.functions:
+            if getattr(function, name) is not value:
+                return self._general(args, options)
         if plan.quick is not None:
             return plan.quick(*args)
         try:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fusec.fusing.constants import exact, foreign, key_of
 from fusec.records import dataclass
 
-ARGUMENT, GLOBAL, CELL, GIVEN, ATTRIBUTE, ITEM = range(6)
-"""How a value is found: among the arguments, in a module's names, in a cell; as it is; in what another row finds."""
+ARGUMENT, GLOBAL, CELL, GIVEN, ATTRIBUTE, ITEM, CALL = range(7)
+"""How a value is found: among the arguments, in the names of a module or class, in a cell; as it is; in what another
+row finds; by a call, whose arguments are rows or as they are."""
 
 SAME, EQUAL, TYPE, SIZE, KEYS, ARRAY, FOREIGN, METHOD, CODE, ALIAS = range(10)
 """What a value must still be: itself; an equal constant, by its key; of its type; as long; with the same keys; an
@@ -46,23 +47,40 @@ class Row(NamedTuple):
 
 @dataclass(eq=False)
 class Guards:
-    """What calls read again. picks: the rows whose values kernels take, or the function returns."""
+    """What calls read again. picks: the rows whose values kernels take, or the function returns. functions: their
+    attributes, such as `__code__`, each with what it must still be. bases: classes, and what they must still inherit
+    from. counts: the names of these classes, and how many they must still be.
+    """
 
     rows: tuple[Row, ...]
     picks: tuple[int, ...]
+    functions: tuple[tuple[Any, str, Any], ...] = ()
+    bases: tuple[tuple[type, tuple[type, ...]], ...] = ()
+    counts: tuple[tuple[Mapping[str, Any], int], ...] = ()
 
     def names(self) -> tuple[tuple[dict[str, Any], str, Any], ...] | None:
-        """The names of modules that say it all, while what they stand for is identical; None if they do not."""
+        """The names of modules that say it all, with the functions, while what they stand for is identical; None if
+        they do not.
+        """
         found: list[tuple[dict[str, Any], str, Any]] = []
         for row in self.rows:
             value = row.expected[0] if row.check == EQUAL else row.expected
             if row.how != GLOBAL or row.check not in (SAME, EQUAL) or value is ABSENT:
                 return None
             found.append((row.owner, row.name, value))
-        return None if self.picks else tuple(found)
+        return None if self.picks or self.bases else tuple(found)
 
     def read(self, objects: Sequence[Any]) -> list[Any] | None:
         """The values that are picked; None if something else has changed. objects: arguments with attributes."""
+        for function, name, expected in self.functions:
+            if getattr(function, name) is not expected:
+                return None
+        for kind, order in self.bases:
+            if kind.__mro__ is not order:
+                return None
+        for names, count in self.counts:
+            if len(names) != count:
+                return None
         values: list[Any] = []
         try:
             for how, owner, name, check, expected in self.rows:
@@ -74,8 +92,12 @@ class Guards:
                     value = values[owner][name]
                 elif how == CELL:
                     value = owner.cell_contents
+                elif how == GIVEN:
+                    value = owner
+                elif how == ARGUMENT:
+                    value = objects[owner]
                 else:
-                    value = objects[owner] if how == ARGUMENT else owner
+                    value = owner(*(given if at < 0 else values[at] for at, given in name))
                 if check == SAME:
                     holds = value is expected
                 elif check == TYPE:

@@ -28,8 +28,9 @@ from fusec.fusing.constants import (
     is_same,
     maker_of,
 )
+from fusec.fusing.kept import Kept
 from fusec.fusing.reads import ABSENT, Found, Path, Row
-from fusec.fusing.standins import Refused, Super, class_standing_in, object_standing_in
+from fusec.fusing.standins import Refused, Super, Type, class_standing_in, object_standing_in
 from fusec.fusing.trace import here
 from fusec.records import dataclass, field
 
@@ -66,6 +67,7 @@ class Recording:
         self.paths: list[Path] = []  # of what is picked
         self.known: dict[Path, Any] = {}
         self.functions: dict[FunctionType, FunctionType] = {}
+        self.parts: list[tuple[FunctionType, str, Any]] = []  # of functions: their code, their defaults
         self.classes: dict[type, type] = {}
         self.origins: dict[int, tuple[Any, Any, int]] = {}  # by identity of a stand-in: it, what it is for, its row
         self.objects: dict[int, tuple[Any, int]] = {}
@@ -79,6 +81,15 @@ class Recording:
     def active(self) -> Iterator[None]:
         """Have fused functions that are called meanwhile belong to the trace."""
         token = _ACTIVE.set(self)
+        try:
+            yield
+        finally:
+            _ACTIVE.reset(token)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Have Python code that is called meanwhile be no part of the trace."""
+        token = _ACTIVE.set(None)
         try:
             yield
         finally:
@@ -106,7 +117,13 @@ class Recording:
 
     def guards(self) -> reads.Guards:
         """What calls are to read again."""
-        return reads.Guards(tuple(self.rows), tuple(self.picks))
+        orders = {kind: kind.__mro__ for kind in self.classes}
+        own = dict.fromkeys(each for order in orders.values() for each in order if not is_of_library(each))
+        bases = [
+            (kind, order) for kind, order in orders.items() if all(kind not in each[1:] for each in orders.values())
+        ]
+        counts = tuple((vars(each), len(vars(each))) for each in own)
+        return reads.Guards(tuple(self.rows), tuple(self.picks), tuple(self.parts), tuple(bases), counts)
 
     def stands_for(self, stand_in: Any, origin: Any, at: int) -> Any:
         """Note what a stand-in is for, and the row that finds it."""
@@ -135,6 +152,8 @@ class Recording:
         if isinstance(value, Traced):
             self.note(found, reads.SAME, value)
             return self.called(value)
+        if isinstance(value, constants.KEPT) and not is_of_library(value):
+            return self.stands_for(Kept(self, value), value, self.note(found, reads.SAME, value))
         if constants.is_user_made(value) or (exact(value) is not None and not self._is_changing(found, value)):
             return self._constant(found, value)
         if isinstance(value, (FunctionType, MethodType, functools.partial)):
@@ -269,8 +288,12 @@ class Recording:
             self.stands_for(made, origin, -1)
             for own, cell in zip(cells, self._cells(origin, found, at), strict=True):
                 self._fill(own, *cell)
-            for name in ("__defaults__", "__kwdefaults__"):
-                setattr(made, name, self._defaults(origin, name, found, at))
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                value = getattr(origin, name)
+                if found is None and value is not None:
+                    self.parts.append((origin, name, value))
+                if name != "__code__":
+                    setattr(made, name, self._defaults(origin, name, found, at))
             made.__dict__.update(self._attributes(origin, found, at))
             self.attached.append((made, dict(made.__dict__)))
         return self.functions[origin]
@@ -308,7 +331,7 @@ class Recording:
         """What a function has in attributes of the user's."""
         given = dict(vars(origin))
         names = [name for name in given if not name.startswith("__")]
-        if not names:
+        if not names and found is None:  # `_asked` sees the first one
             return given
         if found is None:
             found = Found(reads.GIVEN, origin, None, ("function", id(origin)))
@@ -327,6 +350,8 @@ class Recording:
         if found is None:
             items = given.values() if isinstance(given, dict) else given or ()
             if all(each is None or isinstance(each, (bool, int, float, complex, str)) for each in items):
+                for key in given if isinstance(given, dict) else ():
+                    self.note(Found(reads.GLOBAL, given, key, ()), reads.SAME, given[key])
                 return given
             found = Found(reads.GIVEN, origin, None, ("function", id(origin)))
             at = self.note(found, reads.SAME, origin)
@@ -337,10 +362,20 @@ class Recording:
             made = _Names({name: origin[name] for name in OWN if name in origin})
             given = origin.get("__builtins__", builtins)
             given = given if isinstance(given, dict) else vars(given)
-            made["__builtins__"] = {**given, "super": functools.partial(Super, self), "__import__": self._imported}
+            made["__builtins__"] = {
+                **given, "super": functools.partial(Super, self), "type": Type, "__import__": self._imported,
+                **{each.__name__: functools.partial(self._asked, each) for each in (getattr, hasattr)},
+            }  # fmt: skip
             made.origin, made.recording, made.own = origin, self, frozenset(dict.keys(made))
             self.namespaces[id(origin)] = (made, origin)
         return self.namespaces[id(origin)][0]
+
+    def _asked(self, ask: Callable[..., Any], owner: Any, name: str, *default: Any) -> Any:
+        """What getattr and hasattr find; calls see an attribute that a function gets later."""
+        _, origin, _ = self.origins.get(id(owner), (owner, owner, -1))
+        if isinstance(origin, FunctionType) and isinstance(name, str) and name not in vars(origin):
+            self.lacks(Found(reads.GLOBAL, vars(origin), name, ("function", id(origin), name)))
+        return ask(owner, name, *default)
 
     def _imported(self, *args: Any, **options: Any) -> Any:
         """What an import statement in the function gives."""

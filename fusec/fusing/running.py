@@ -55,7 +55,7 @@ class Plan:
     used: int = 0
 
     def __post_init__(self) -> None:
-        self.names = self.guards.names()
+        self.names, self.functions = self.guards.names(), self.guards.functions
 
     def is_shared(self, flat: Sequence[Any]) -> bool:
         """Whether an array that is written may share memory with another, or did so when the plan was made."""
@@ -265,7 +265,7 @@ class Run:
         if isinstance(owner, CellType):
             return lambda args, held: setattr(owner, name, value(args, held))
         place = self._picked(owner, self.recording.object_at(owner))
-        return lambda args, held: setattr(args[place], name, value(args, held))
+        return lambda args, held: object.__setattr__(args[place], name, value(args, held))  # it has no other way
 
     def _number_in(self, value: Value) -> Fetch | None:
         """How calls find the number that a value is, if that was passed to the function or is made of such."""

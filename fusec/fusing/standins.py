@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from enum import Enum
@@ -12,9 +13,11 @@ from typing import Any
 from fusec.errors import FusecError
 from fusec.errors.fusing import AltersOutside
 from fusec.fusing import reads
-from fusec.fusing.constants import Traced, is_of_library
+from fusec.fusing.constants import KEPT, Traced, is_of_library
+from fusec.fusing.kept import Kept
 from fusec.fusing.reads import ABSENT, Found
 from fusec.fusing.trace import here
+from fusec.fusing.tracers import Tracer
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that is no static one of C code
 ROOTS = (SimpleNamespace, ModuleType, object)
@@ -126,6 +129,12 @@ def _of_instances(recording: Any, raw: Any, read: Callable[[], Any], note: Calla
                 for each in (raw.fget, raw.fset, raw.fdel)
             )
             return property(get, set_, delete)
+        case functools.cached_property():
+            made: Any = functools.cached_property(_noted(recording.called(raw.func), note))
+            made.attrname = raw.attrname
+            return made
+        case functools._lru_cache_wrapper():
+            return _Method(Kept(recording, raw), note)
     return raw if hasattr(type(raw), "__get__") else _ClassAttribute(read)
 
 
@@ -167,13 +176,30 @@ class Super:
         if not args:
             frame = sys._getframe(1)
             args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
-        self._recording, self._found = recording, super(*args)
+        found: Any = super(*args)
+        self._recording, self._found = recording, found
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._found, name)
-        if isinstance(found, MethodType):
-            return MethodType(self._recording.called(found.__func__), found.__self__)
-        return found
+        recording, owner, kind = self._recording, self._found.__self__, self._found.__self_class__
+        bases = iter(kind.__mro__)
+        any(each is self._found.__thisclass__ for each in bases)  # skips it and what is before
+        base = next((each for each in bases if name in vars(each)), object)
+        raw = vars(base).get(name, ABSENT)
+        function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
+        place = Found(reads.GLOBAL, vars(base), name, ("super", id(base), name))
+        if not isinstance(function, (FunctionType, property, Traced)):
+            is_data = raw is not ABSENT and not hasattr(type(raw), "__get__")
+            return recording.seen(place, raw) if is_data else getattr(self._found, name)
+        if place.path not in recording.known:
+            recording.known[place.path] = raw
+            recording.note(place, reads.SAME, raw)
+        if isinstance(raw, property):
+            return recording.called(raw.fget)(owner)
+        if isinstance(raw, classmethod):
+            owner = kind
+        elif isinstance(raw, staticmethod) or isinstance(owner, type):
+            return recording.called(function)
+        return MethodType(recording.called(function), owner)
 
 
 # --- objects -------------------------------------------------------------------------------------------------------
@@ -199,6 +225,10 @@ class _Reader:
             if raw.fget is None:
                 raise AttributeError(f"property '{name}' of '{self.kind.__name__}' object has no getter")
             return self.recording.called(raw.fget)(stand_in)
+        if is_own and isinstance(raw, functools.cached_property):  # asked for elsewhere, Python would compute it
+            return self.recording.seen(
+                Found(reads.ITEM, self.names(), name, (*self.place.path, name)), vars(self.value)[name]
+            )
         if is_own or name == "__dict__" or isinstance(raw, MemberDescriptor):
             return self.read(name)
         return self.of_class(stand_in, name, raw)
@@ -228,11 +258,44 @@ class _Reader:
         if isinstance(raw, Traced):
             return functools.partial(recording.called(raw), stand_in)
         if isinstance(raw, functools.cached_property):
+            return self.computed_once(stand_in, name, raw)
+        if isinstance(raw, KEPT):
             _note_in_class(self.recording, self.kind, name, raw)
-            return recording.called(raw.func)(stand_in)
+            return functools.partial(Kept(recording, raw), stand_in)
+        if isinstance(_in_class(type(raw), "__get__"), FunctionType):
+            return self.by_descriptor(name, "__get__", stand_in, self.base)
         if raw is not ABSENT and hasattr(type(raw), "__get__"):
             return raw.__get__(stand_in, self.base)
         return self.read(name)
+
+    def computed_once(self, stand_in: Any, name: str, raw: functools.cached_property[Any]) -> Any:
+        """A property whose value the object keeps: computed as Python does, unless from what the function assigned."""
+        recording = self.recording
+        _note_in_class(recording, self.kind, name, raw)
+        if all(at != self.at for at, _ in recording.attributes):
+            with recording.apart():
+                getattr(self.value, name)
+            return self.read(name)
+        lookup = operator.methodcaller("get", name, ABSENT)
+        recording.lacks(Found(reads.CALL, lookup, ((self.names(), None),), (*self.place.path, name)))
+        found = recording.attributes[self.at, name] = recording.called(raw.func)(stand_in)
+        return found
+
+    def names(self) -> int:
+        """The row that finds the attributes that the object itself has."""
+        return self.recording.note(self.place.attribute(self.at, "__dict__"), reads.TYPE, dict)  # type: ignore[no-any-return]
+
+    def by_descriptor(self, name: str, method: str, *args: Any) -> Any:
+        """Call a method of a descriptor whose class is the user's."""
+        stand_in, kind = self.descriptor(name), type(_in_class(self.kind, name))
+        function = _in_class(kind, method)
+        _note_in_class(self.recording, kind, method, function)
+        return self.recording.called(function)(stand_in, *args)
+
+    def descriptor(self, name: str) -> Any:
+        """What stands for a descriptor of a class of the user's."""
+        owner = next(vars(each) for each in self.kind.__mro__ if name in vars(each))
+        return self.recording.seen(Found(reads.GLOBAL, owner, name, ("class", id(self.kind), name)), owner[name])
 
     def assign(self, stand_in: Any, name: str, value: Any) -> None:
         """Note an attribute that the function sets. Raises AltersOutside where a class has its own way of it."""
@@ -240,6 +303,9 @@ class _Reader:
         if isinstance(raw, property) and raw.fset is not None:
             _note_in_class(self.recording, self.kind, name, raw)
             self.recording.called(raw.fset)(stand_in, value)
+            return
+        if isinstance(_in_class(type(raw), "__set__"), FunctionType):
+            self.by_descriptor(name, "__set__", stand_in, value)
             return
         if isinstance(_in_class(self.kind, "__setattr__"), FunctionType) or isinstance(raw, property):
             self.delete(stand_in, name)
@@ -252,6 +318,7 @@ class _Reader:
         raise AltersOutside(f"the attribute '{name}' of a {self.kind.__name__}").at(here())
 
 
+STANDS_IN = "__fusec_stands_in__"
 MemberDescriptor = type(type("_Slotted", (), {"__slots__": ("x",)}).__dict__["x"])
 
 
@@ -267,7 +334,7 @@ def object_standing_in(recording: Any, place: Found, at: int, value: Any) -> Any
         "__setattr__": reader.assign,
         "__delattr__": reader.delete,
     }
-    own: dict[str, Any] = {name: _through(function) for name, function in names.items()}
+    own: dict[str, Any] = {STANDS_IN: True} | {name: _through(function) for name, function in names.items()}
     if kind is SimpleNamespace:
         own |= {"__eq__": lambda self, other: vars(self) == vars(other), "__hash__": None}
     bases = () if issubclass(base, _Unannounced) else (_Unannounced,)
@@ -283,6 +350,31 @@ def object_standing_in(recording: Any, place: Found, at: int, value: Any) -> Any
 def _through(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that becomes a method; bound ones do not."""
     return lambda *args: function(*args)
+
+
+class _Kinds(type):
+    """What type is to a function whose reads are recorded."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        """The type that a value has without fuse, or a new class."""
+        if cls is not Type:
+            return super().__call__(*args, **options)
+        if len(args) != 1 or options:
+            return type(*args, **options)
+        kind = type(args[0])
+        if kind is Tracer or STANDS_IN in vars(kind):
+            return args[0].__class__
+        return Type if kind is type else kind
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, type) if cls is Type else super().__instancecheck__(value)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, type) if cls is Type else super().__subclasscheck__(other)
+
+
+class Type(type, metaclass=_Kinds):
+    """type() in a function whose reads are recorded."""
 
 
 # --- what cannot be read -------------------------------------------------------------------------------------------
@@ -306,4 +398,4 @@ for _name in ASKED:
     setattr(Refused, f"__{_name}__", _refuse)
 
 
-__all__ = ["Refused", "Super", "class_standing_in", "is_readable", "object_standing_in"]
+__all__ = ["Refused", "Super", "Type", "class_standing_in", "is_readable", "object_standing_in"]

@@ -2,6 +2,7 @@
 
 import array
 import dataclasses
+import functools
 import gc
 import random
 import sys
@@ -660,3 +661,236 @@ def test_what_is_lost_with_an_exception_is_refused():
     with pytest.raises(FusecTypeError, match="F700"):
         fusec.fuse(run)(given, X)
     assert len(given) == 1
+
+
+# --- what Python keeps -----------------------------------------------------------------------------------------------
+
+
+def test_a_cached_property_is_computed_once_as_in_python():
+    class Lazy:
+        def __init__(self):
+            self.weight, self.asked = np.ones(4), 0
+
+        @functools.cached_property
+        def double(self):
+            self.asked += 1
+            return self.weight * 2
+
+    def run(one, x, weight):
+        first = x * one.double + Lazy().double
+        if weight is not None:
+            one.weight = weight
+        return first + one.double
+
+    def assigning(one, x, weight):
+        one.weight = weight
+        return x + one.double, one.double.sum()
+
+    for function, weight in ((run, None), (run, X), (assigning, X)):
+        left = []
+        for each in (function, fusec.fuse(function)):
+            one, other = Lazy(), Lazy()
+            found = [each(owner, X, weight) for owner in (one, one, other, one)]
+            one.double = X
+            left.append((*found, each(one, X, weight), one.asked, other.asked))
+        assert same(*left)
+
+
+def test_functions_that_keep_their_results_are_asked_at_every_call():
+    held = {"rate": 2.0}
+
+    class Table:
+        def __init__(self, size):
+            self.size = size
+
+        @functools.cache  # noqa: B019
+        def row(self, scale):
+            return np.arange(self.size) * scale * held["rate"]
+
+    @functools.lru_cache
+    def kept(n, *, shift=0):
+        return n * held["rate"] + shift
+
+    table = Table(4)
+
+    def clear(rate):
+        held["rate"] = rate
+        kept.cache_clear(), Table.row.cache_clear()
+
+    changes = [lambda: clear(3.0), lambda: held.update(rate=9.0), lambda: clear(4.0)]
+    assert agrees(lambda x: x * kept(3) + table.row(2) + kept(1, shift=2), (X,), changes)
+    assert agrees(lambda x, ask, one: x * ask(3) + one.row(1), (X, kept, table), changes)
+    inner = fusec.fuse(lambda x: x * held["rate"])
+    outer = functools.lru_cache(lambda n: inner(np.arange(n)))
+    assert agrees(lambda x: x + outer(4), (X,), [lambda: outer.cache_clear()])
+    assert type(outer(4)) is np.ndarray
+    for ask in (lambda x: table.row(x), lambda x: x * Table(3).row(1)):
+        with pytest.raises(TypeError, match=r"unhashable type: 'numpy.ndarray'|functools\.lru_cache"):
+            fusec.fuse(ask)(X)
+
+
+def test_types_are_those_without_fuse():
+    one = of_class()()
+
+    def run(x, n, one):
+        is_known = (
+            type(x) is np.ndarray and type(n) is float and type(x.sum()) is np.float64 and isinstance(type(x), type)
+        )
+        return x + is_known, type(one)(3.0).own * x, type(x).__name__, type(one).__name__, type("A", (), {"b": 1}).b
+
+    assert agrees(
+        run, (X, 2.0, one), [lambda: setattr(type(one), "__init__", lambda self, own: setattr(self, "own", 7.0))]
+    )
+
+
+# --- code, defaults, bases, descriptors ------------------------------------------------------------------------------
+
+
+def replaced(x):
+    return x + 1
+
+
+def of_functions():
+    def inner(x, factor=2.0, *, shift=1.0):
+        return x * factor + shift
+
+    def outer(x):
+        return inner(x) + 1
+
+    def set_keyword():
+        inner.__kwdefaults__["shift"] = 5.0
+
+    return inner, outer, set_keyword
+
+
+def test_code_and_defaults_of_functions_are_what_they_are_now():
+    inner, outer, set_keyword = of_functions()
+    changes = [
+        lambda: setattr(inner, "__defaults__", (3.0,)), lambda: setattr(inner, "__kwdefaults__", {"shift": X}),
+        set_keyword, lambda: setattr(inner, "__code__", (lambda x, factor=1, *, shift=1: x - factor - shift).__code__),
+    ]  # fmt: skip
+    assert agrees(outer, (X,), changes)
+    inner, outer, set_keyword = of_functions()
+    assert agrees(inner, (X,), changes)
+    fused = fusec.fuse(of_functions()[0])
+    fused(X)
+    assert next(iter(fused._plans.values()))[0].names is not None  # repeated calls stay quick
+    assert agrees(replaced, (X,), [lambda: setattr(replaced, "__code__", (lambda x: x - 1).__code__)])
+
+
+def test_the_first_attribute_of_a_function_is_seen():
+    def helper(x):
+        return x * getattr(helper, "rate", 1) + hasattr(other, "shift")
+
+    def other(x):
+        return x
+
+    changes = [lambda: setattr(helper, "rate", 2.0), lambda: setattr(other, "shift", 1)]
+    assert agrees(lambda x: helper(x), (X,), changes)
+    fused = fusec.fuse(lambda x, f: x * getattr(f, "rate", 1))
+    for each in (other, helper, other):
+        np.testing.assert_array_equal(fused(X, each), X * getattr(each, "rate", 1))
+
+
+class Scaled:
+    """A descriptor of the user's."""
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else instance.own * self.scale * FACTOR
+
+    def __set__(self, instance, value):
+        instance.own = value / self.scale
+
+
+def of_bases():
+    class Left:
+        unit, rate = 2.0, Scaled(2.0)
+
+        def run(self, x):
+            return x * 2
+
+        @property
+        def doubled(self):
+            return self.own * 2
+
+        @classmethod
+        def made(cls, x):
+            return x * cls.unit
+
+    class Right(Left):
+        def run(self, x):
+            return x * 3
+
+    class Leaf(Left):
+        def __init__(self):
+            self.own = 1.0
+
+        def run(self, x):
+            return super().run(x) + super().unit + super().doubled + super().made(x) + self.rate
+
+        def move(self, x):
+            self.rate = x
+            return self.rate * 1.0 + self.own
+
+    return Left, Right, Leaf
+
+
+BASE_CHANGES = {
+    "bases": lambda left, right, leaf: setattr(leaf, "__bases__", (right,)),
+    "method": lambda left, right, leaf: setattr(left, "run", lambda self, x: x * 9),
+    "data": lambda left, right, leaf: setattr(left, "unit", 5.0),
+    "array": lambda left, right, leaf: setattr(left, "unit", X),
+    "property": lambda left, right, leaf: setattr(left, "doubled", property(lambda self: self.own * 7)),
+    "class method": lambda left, right, leaf: setattr(left, "made", classmethod(lambda cls, x: x - 1)),
+    "descriptor": lambda left, right, leaf: setattr(left, "rate", Scaled(8.0)),
+    "its data": lambda left, right, leaf: setattr(vars(left)["rate"], "scale", 8.0),
+    "its class": lambda left, right, leaf: setattr(
+        Scaled, "__get__", lambda self, instance, owner=None: instance.own * 3 if instance else self
+    ),
+    "a method between": lambda left, right, leaf: setattr(leaf, "unit", 7.0),
+    "a special method": lambda left, right, leaf: setattr(leaf, "__bool__", lambda self: False),
+    "an operator": lambda left, right, leaf: setattr(left, "__len__", lambda self: 0),
+}
+
+
+@pytest.mark.parametrize("name", BASE_CHANGES)
+def test_what_super_and_descriptors_find_is_what_it_is_now(name, monkeypatch):
+    monkeypatch.setattr(Scaled, "__get__", Scaled.__get__)
+    classes = of_bases()
+    one = classes[-1]()
+    change = functools.partial(BASE_CHANGES[name], *classes)
+    assert agrees(lambda x, one: one.run(x) if one else x, (X, one), [change])
+    classes = of_bases()
+    one = classes[-1]()
+    assert agrees(
+        lambda x: (one.move(x), one.run(x)) if one else x, (X,), [functools.partial(BASE_CHANGES[name], *classes)]
+    )
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda x: f"{x}", "F281"), (lambda x: str(x), "F281"), (lambda x: repr([x]), "F281"),
+        (lambda x: f"{x!r:>9}", "F281"),
+        (lambda x: "".join(map(str, x)), "F280"), (lambda x: f"{x.sum():.3}", "F280"), (lambda x: x + None, "F281"),
+        (lambda x: None - x, "F281"), (lambda x: x < object(), "F281"), (lambda x: np.add(x, {1}), "F281"),
+        (lambda x: x.iloc[0], "F283"), (lambda x: x.summ(), "F283"),
+    ],
+)  # fmt: skip
+def test_nothing_tells_of_the_objects_in_a_trace(make, code):
+    with pytest.raises(FusecTypeError if code != "F283" else AttributeError) as caught:
+        fusec.fuse(make)(X)
+    assert (caught.value.code, bool(caught.value.hint)) == (code, True)
+    assert "test_fuse_outside.py, line" in str(caught.value)
+    assert "racer" not in str(caught.value)
+
+
+def test_attributes_that_arrays_lack_are_no_attributes():
+    assert same(fusec.fuse(lambda x: x + hasattr(x, "iloc") + getattr(x, "loc", 1))(X), X + 1)
+    assert fusec.fuse(lambda n, x: (f"{n:.2f}", x * n))(2.0, X)[0] == "2.00"
