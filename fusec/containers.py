@@ -15,7 +15,7 @@ import numpy as np
 
 from fusec.errors.arguments import ContainerDeclines, ContainerFails
 from fusec.errors.base import FusecError
-from fusec.operands import admitted, is_foreign, is_lent
+from fusec.operands import LISTS, admitted, is_foreign, is_lent
 from fusec.records import dataclass
 
 Values = tuple[object, ...]
@@ -86,7 +86,7 @@ def adopted(door: Door, inputs: Values, outputs: Values = ()) -> Values:
 
 def _asked(door: Door, askable: Sequence[object], inputs: Values, outputs: Values) -> Values:
     """What the inputs' own `__array_ufunc__` make of a call. Raises ContainerDeclines if none wants it."""
-    plain = tuple(np.asarray(each) if isinstance(each, (list, tuple)) else each for each in inputs)
+    plain = tuple(np.asarray(each) if isinstance(each, LISTS) else each for each in inputs)
     for each in askable:
         options = {"out": outputs} if outputs else {}
         found = _ask(door, each, AsUfunc(door, len(inputs)), "__call__", plain, options)

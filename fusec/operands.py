@@ -27,6 +27,7 @@ Form = str
 
 IN_MEMORY = ("__array_interface__", "__array_struct__")  # what shares memory with NumPy, besides DLPack and buffers
 TEXT = (str, bytes)
+LISTS = (list, tuple, range)  # what NumPy makes an array of, item by item
 
 
 def is_number(value: object) -> bool:
@@ -152,7 +153,7 @@ def _is_memory(value: object) -> bool:
 
 def _is_readable(value: object) -> bool:
     """Whether NumPy makes an array of numbers of an object, and not one of objects."""
-    return isinstance(value, (list, tuple)) or _has(value, "__array__") or _is_memory(value)
+    return isinstance(value, LISTS) or _has(value, "__array__") or _is_memory(value)
 
 
 def _has_buffer(value: object) -> bool:

@@ -20,6 +20,7 @@ from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, Scalar
 from fusec.ir.reductions import KEPT, REDUCED, TOTALS, stage_program
 from fusec.ir.walk import expressions, operands, statements
 from fusec.layouts import Shape
+from fusec.operands import LISTS
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
 from fusec.reductions import pipeline
@@ -99,7 +100,7 @@ def check(kernel: Reducing, found: Found, args: tuple[object, ...], where: objec
     checker = kernel.checkers.get(key)
     if checker is None or 0 in found.shape:
         return
-    given = [np.asarray(each) if isinstance(each, (list, tuple)) else each for each in args[: kernel.nin]]
+    given = [np.asarray(each) if isinstance(each, LISTS) else each for each in args[: kernel.nin]]
     if found.request.masked:
         given.append(np.asarray(where) if isinstance(where, (bool, np.bool_, list)) else where)
     sizes = getattr(found, "sizes", {})

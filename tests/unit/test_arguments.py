@@ -407,6 +407,15 @@ def test_containers_meet_as_in_a_ufunc():
         assert equal(call([1.0] * 5, Handling(BASE)).values, 1 + BASE)
 
 
+def test_a_range_is_a_list_of_integers():
+    added = fusec.ElementwiseKernel("T x, T y", "T z", "z = x + y", "added")
+    assert fusec.sum(range(5)) == 10
+    assert fusec.evaluate("x + 1", {"x": range(3)}).tolist() == [1, 2, 3]
+    assert added(range(3), np.arange(3)).tolist() == [0, 2, 4]
+    np.testing.assert_array_equal(added(range(3), Handling(np.arange(3))).values, [0, 2, 4])
+    assert fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", bounds="check")(range(5)) == 10
+
+
 def test_the_container_of_highest_priority_has_the_results():
     class First(Wrapping):
         __array_priority__ = 5.0
