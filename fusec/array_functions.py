@@ -19,12 +19,7 @@ from fusec.containers import Door, adopted
 from fusec.dtypes import DType
 from fusec.entries import ShortWays
 from fusec.errors.arguments import InvalidKernelName, UnknownTypeName
-from fusec.errors.python import (
-    ArgumentMissing,
-    BadParameter,
-    CannotStore,
-    UnexpectedArgument,
-)
+from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.python import declared
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.generated import Fp
@@ -359,7 +354,7 @@ class Elementwise(ShortWays):
         for name, form in zip(self.params, forms, strict=True):
             if form == "default":
                 if name not in defaults:
-                    raise ArgumentMissing(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+                    raise argument_missing(self.name, name, self.params).at()
                 constants.append((name, defaults[name]))
                 continue
             dtype = declared[name]

@@ -77,7 +77,7 @@ def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
             key.append(None)
             continue
         if position >= kernel.nin:
-            taken = f"inputs: {kernel.nin}, what follows is outputs; " if is_number(arg) else ""
+            taken = "what follows the inputs is an output; " if is_number(arg) else ""
             array = output_array(arg, param.name, kernel.name, taken)
         else:
             array = (output_array if param.non_const else host_array)(arg, param.name, kernel.name)

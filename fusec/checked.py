@@ -190,7 +190,7 @@ def fault_of(
             element = str(tuple(map(int, np.unravel_index(position, space))))
         return loss_of(kernel.name, site, (first, second), element).at(span or _only_line(program))
     if not site.array and site.limit:
-        return ItemOutside(kernel.name, index, site.limit, element).at(span)
+        return ItemOutside(kernel.name, index, site.limit, site.limit - 1, element).at(span)
     if not site.array:
         return AssertionFailed(kernel.name, element).at(span)
     shape = shapes.get(site.array, (site.limit,))

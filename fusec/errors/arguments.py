@@ -290,8 +290,10 @@ class WrongNumberOfOutputs(UserError):
     """An `out=` tuple of the wrong length."""
 
     code: ClassVar[str] = "F225"
-    message: ClassVar[str] = "kernel '{name}' has {expected} outputs, but {keyword} holds {given}"
-    hint: ClassVar[str] = "pass {keyword} a tuple with one {item} for each of: {outputs}"
+    message: ClassVar[str] = (
+        "{keyword} of kernel '{name}' must hold one {item} for each output: {expected}, not {given}"
+    )
+    hint: ClassVar[str] = "the outputs are: {outputs}; a list or tuple is taken for several"
     name: str
     expected: int
     given: int

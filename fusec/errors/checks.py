@@ -44,11 +44,12 @@ class ItemOutside(UserError):
     code: ClassVar[str] = "F740"
     message: ClassVar[str] = "kernel '{kernel}': index {index} is outside a table of {limit} items"
     label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "indices run from -{limit} to {limit} - 1; unchecked kernels take the nearest item"
+    hint: ClassVar[str] = "indices run from -{limit} to {last}; unchecked kernels take the nearest item"
     exception: ClassVar[type[FusecError]] = FusecIndexError
     kernel: str
     index: int
     limit: int
+    last: int
     element: str
 
 

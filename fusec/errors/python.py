@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from fusec.errors.base import FusecError, FusecOverflowError, FusecTypeError, UserError
@@ -202,12 +203,20 @@ class ArgumentMissing(UserError):
     """A call without an argument that has no default."""
 
     code: ClassVar[str] = "F187"
-    message: ClassVar[str] = "{name}() misses the argument '{param}'"
+    message: ClassVar[str] = "{name}() is missing the argument '{param}'"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     param: str
     cure: str
+
+
+def argument_missing(name: str, param: str, params: Sequence[str]) -> ArgumentMissing:
+    """The error for a call without one of its arguments, which a method looks for in its object."""
+    cure = f"its parameters are: {', '.join(params)}"
+    if params[0] in ("self", "cls"):
+        cure = f"it is never bound to an object: leave '{params[0]}' out and write @staticmethod above the decorator"
+    return ArgumentMissing(name, param, cure)
 
 
 class UnexpectedArgument(UserError):

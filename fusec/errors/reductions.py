@@ -25,12 +25,17 @@ class AxisOutOfBounds(UserError):
 
     code: ClassVar[str] = "F240"
     message: ClassVar[str] = "axis {axis} is out of bounds for array of dimension {ndim}"
-    hint: ClassVar[str] = "the arguments of '{name}' broadcast to shape {shape}"
+    hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecAxisError
-    name: str
     axis: int
     ndim: int
-    shape: tuple[int, ...]
+    cure: str
+
+
+def axis_outside(name: str, axis: int, shape: tuple[int, ...]) -> AxisOutOfBounds:
+    """The error for an axis that arguments of this shape do not have."""
+    cure = f"the arguments of '{name}' broadcast to shape {shape}"
+    return AxisOutOfBounds(axis, len(shape), cure if shape else "an array of dimension 0 has no axes: leave axis= out")
 
 
 class AxisTwice(UserError):
@@ -62,7 +67,7 @@ class NothingToReduce(UserError):
     hint: ClassVar[str] = "the shape is {shape}; {cure}, or reduce other axes"
     name: str
     shape: tuple[int, ...]
-    cure: str = "give the kernel an identity"
+    cure: str = "pass at least one element"
 
 
 class WhereWithoutIdentity(UserError):

@@ -14,7 +14,6 @@ from fusec import forking
 from fusec.dtypes import DType
 from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
-    AxisOutOfBounds,
     ContractedAxis,
     CorrectionTwice,
     KeepdimsNotBool,
@@ -25,6 +24,7 @@ from fusec.errors.reductions import (
     WhereNotBool,
     WhereTooLarge,
     WhereWithoutInitial,
+    axis_outside,
 )
 from fusec.operands import Array, host_array, is_lent, is_number
 from fusec.operands import dtype_of as row_of
@@ -206,7 +206,7 @@ def _contracted(name: str, left: tuple[int, ...], right: tuple[int, ...], axis: 
         raise NotOneAxis(name, repr(axis), cure, "").at()
     for shape in (left, right):
         if not -len(shape) <= found < len(shape):
-            raise AxisOutOfBounds(name, found, len(shape), shape).at()
+            raise axis_outside(name, found, shape).at()
     if found >= 0 and len(left) != len(right):
         problem, cure = "the numbers of axes differ", "count the axis from the end: a negative one is the same of both"
         raise ContractedAxis(name, left, right, found, problem, cure).at()

@@ -12,7 +12,7 @@ import numpy as np
 from fusec import layouts
 from fusec.dtypes import DType
 from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
-from fusec.errors.reductions import AxisNotInteger, AxisOutOfBounds, AxisTwice, NothingToReduce, RowsTooLong
+from fusec.errors.reductions import AxisNotInteger, AxisTwice, NothingToReduce, RowsTooLong, axis_outside
 from fusec.ir.loops import Query, Stmt
 from fusec.ir.reductions import REDUCED, TOTALS, chunk_of
 from fusec.ir.walk import expressions, operands, statements
@@ -132,11 +132,16 @@ def asks_for_positions(finish: Sequence[Stmt]) -> bool:
 def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:
     """The error for totals of no elements; NumPy's text names its ufunc."""
     rule = getattr(kernel.definition, "rule", "")
+    if hasattr(kernel.definition, "identity"):  # a kernel that its user has defined
+        return NothingToReduce(kernel.name, shape, "give the kernel an identity")
     if rule not in UFUNCS:
         return NothingToReduce(kernel.name, shape)
-    name, skips = UFUNCS[rule], kernel.name.startswith("nan")
-    cure = "pass initial=, what a total of no elements shall be" if rule in ("min", "max") else "pass some elements"
-    return NothingToReduce({"minimum": "fmin", "maximum": "fmax"}[name] if skips else name, shape, cure)
+    name = UFUNCS[rule]
+    if kernel.name.startswith("nan"):
+        name = {"minimum": "fmin", "maximum": "fmax"}[name]
+    if rule in ("min", "max"):
+        return NothingToReduce(name, shape, "pass initial=, the value of a total of no elements")
+    return NothingToReduce(name, shape)
 
 
 def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
@@ -167,7 +172,7 @@ def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     for number in plain if isinstance(plain, tuple) else (plain,):
         assert number is not None, "None was all axes"
         if not -ndim <= number < ndim:
-            raise AxisOutOfBounds(name, number, ndim, shape).at()
+            raise axis_outside(name, number, shape).at()
         found.append(number % ndim)
     if len(set(found)) != len(found):
         raise AxisTwice(repr(axis)).at()

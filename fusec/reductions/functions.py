@@ -16,7 +16,7 @@ from fusec.checked import Checks
 from fusec.dtypes import DType
 from fusec.entries import Chain
 from fusec.errors.arguments import InvalidKernelName
-from fusec.errors.python import ArgumentMissing, BadReduction, CannotStore, UnexpectedArgument
+from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
 from fusec.generated import Fp
 from fusec.operands import Form
@@ -285,7 +285,7 @@ class Reduction:
             declared = self.declared().get(name)
             if sort == "default":
                 if name not in defaults:
-                    raise ArgumentMissing(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+                    raise argument_missing(self.name, name, self.params).at()
                 constants.append((name, defaults[name]))
             elif declared is not None:
                 types[name] = declared

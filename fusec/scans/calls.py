@@ -11,7 +11,7 @@ import numpy as np
 from fusec import forking, layouts
 from fusec.dtypes import BOOL, DType
 from fusec.errors.arguments import OutputTooLarge, OutShapeMismatch
-from fusec.errors.reductions import AxisOutOfBounds
+from fusec.errors.reductions import axis_outside
 from fusec.errors.scans import AxisNeeded, SegmentsNotBool
 from fusec.forking import forks_wait
 from fusec.ir.reductions import AXIS, addressed
@@ -279,7 +279,7 @@ def axis_of(kernel: Scanning, axis: object, shape: Shape) -> int:
         if axis is None and len(shape) == 1:
             return 0
         if not shape and not isinstance(axis, (tuple, list)) and axis is not None:
-            raise AxisOutOfBounds(kernel.name, int(str(axis)), 0, shape).at()
+            raise axis_outside(kernel.name, int(str(axis)), shape).at()
         raise AxisNeeded(kernel.name, repr(axis), len(shape)).at()
     (number,) = binding.normalised(kernel.name, axis, shape)
     return number

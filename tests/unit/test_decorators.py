@@ -157,6 +157,23 @@ def test_metadata_is_that_of_the_function():
     assert "gelu" in repr(m.gelu)
 
 
+def test_a_method_is_told_to_be_static():
+    class Model:
+        @fusec.elementwise
+        def scaled(self, x):
+            return x * 2
+
+        @staticmethod
+        @fusec.elementwise
+        def doubled(x):
+            return x * 2
+
+    with pytest.raises(FusecError, match="is missing the argument 'x'") as caught:
+        Model().scaled(np.ones(3))
+    assert "leave 'self' out and write @staticmethod above the decorator" in caught.value.hint
+    assert Model().doubled(np.ones(3)).tolist() == [2, 2, 2]
+
+
 def test_functions_pickle_by_their_source():
     code = (
         "import pickle, sys; import numpy as np; f, g = pickle.loads(sys.stdin.buffer.read());"
@@ -172,7 +189,7 @@ def test_every_target_has_a_text():
     for target, word in (("cuda", "__global__"), ("metal", "kernel void"), ("llvm", "define"), ("ir", "kernel f")):
         assert word in f.source(target, {"x": "float32", "y": np.float32})
     assert "float y" in f.source("cuda", {"x": "float32"}, scalars=["y"])
-    with pytest.raises(FusecError, match="misses the argument 'y'"):
+    with pytest.raises(FusecError, match="is missing the argument 'y'"):
         f.source("cuda", {"x": "float32"})
 
 

@@ -299,7 +299,7 @@ def wrong_calls():
         ("size must be", ValueError, lambda: MUL_ADD(x, x, x, size=2**64 + 3)),
         ("block_size must be greater than zero", ValueError, lambda: ADD(x, x, block_size=0)),
         ("twice", TypeError, lambda: ADD(x, x, x, out=x)),
-        ("2 outputs, but out= holds 1", ValueError, lambda: SPLIT(x, out=x)),
+        ("one array for each output: 2, not 1", ValueError, lambda: SPLIT(x, out=x)),
         ("Invalid kernel name", ValueError, lambda: fusec.ElementwiseKernel("T x", "T y", "y = x", "1k")),
         ("Invalid kernel name", ValueError, lambda: fusec.ElementwiseKernel("T x", "T y", "y = x", "kernel-a")),
         ("Invalid kernel name", ValueError, lambda: fusec.ElementwiseKernel("T x", "T y", "y = x", "float")),

@@ -264,7 +264,7 @@ def test_every_target_has_a_text():
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((np.zeros((2, 2)),), "misses the argument 'out'"),
+        ((np.zeros((2, 2)),), "is missing the argument 'out'"),
         ((2.0, np.zeros((2, 2))), "must be an array"),
         ((np.zeros((2, 2)), np.zeros((2, 2)), np.ones(2)), "used as a number"),
         ((np.zeros(4), np.zeros((2, 2))), "2 names"),

@@ -250,7 +250,7 @@ def test_reductions_are_printed_too(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert cli.main(["compile", str(path), "--types", "x=float32,y=float32", "--target", target]) == 0
         assert capsys.readouterr().out.count(mark) == 8  # two for each: a million elements are many chunks
     assert cli.main(["compile", str(path), "--name", "error"]) == 1
-    assert "misses the argument 'x'" in capsys.readouterr().err
+    assert "is missing the argument 'x'" in capsys.readouterr().err
     path.write_text(REDUCTIONS.replace("square(x - y)", "squaer(x - y)"))
     assert cli.main(["compile", str(path), "--name", "error", "--types", "x=float32,y=float32"]) == 1
     assert "reductions.py:14:29: error: unknown name 'squaer'" in capsys.readouterr().err

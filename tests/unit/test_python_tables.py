@@ -161,6 +161,7 @@ def test_checked_an_index_outside_is_reported(monkeypatch):
             f(np.array([0, index, 1]))
         assert "return table[i]" in str(caught.value)
         assert "in element 1" in str(caught.value)
+        assert "from -3 to 2;" in caught.value.hint
 
 
 def test_tables_have_up_to_a_bound_of_elements():

@@ -75,7 +75,7 @@ def test_it_pickles_by_its_source():
 
 
 def test_otypes_are_as_many_as_results():
-    with pytest.raises(ValueError, match=r"has 2 outputs, but otypes= holds 1 \[F225\]"):
+    with pytest.raises(ValueError, match=r"one dtype for each output: 2, not 1 \[F225\]"):
         fusec.vectorize("def f(a): return a, a", otypes="i")([1, 2])
 
 
