@@ -181,7 +181,7 @@ def test_other_doors_refuse(number):
         lambda: fusec.cumsum(i, axis=number),
         lambda: fusec.elementwise("def f(x): return x")(x, block_size=number),
         lambda: fusec.elementwise("def f(x): return N", names=names)(x),
-        lambda: fusec.elementwise("def f(x): return max(N, 1)", names=names)(x),
+        lambda: fusec.elementwise("def f(x): return N if x > 1 else 1", names=names)(x),
         lambda: fusec.elementwise("def f(x): return max(x, N)", names=names)(i),
         lambda: fusec.elementwise("def f(x): return 1 << N", names=names)(x),
         lambda: fusec.elementwise("def f(x): return x << N", names=names)(i),

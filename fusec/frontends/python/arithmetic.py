@@ -190,6 +190,7 @@ def _bits(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
 
 def compare(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
     """A comparison; integers of any widths and signs are compared as the numbers they are. Raises BadOperands."""
+    left, right = _wide(left, right), _wide(right, left)
     python = isinstance(left.type, PythonType) and isinstance(right.type, PythonType)
     answer: Kind = PY_BOOL if python else BOOL
     outside = _beyond(op, left, right) or _beyond(MIRRORED[op], right, left)
@@ -206,6 +207,13 @@ def compare(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
         cure = "complex numbers have no order; compare abs(x) or x.real"
         raise BadOperands(op, f"{left.type} and {right.type}", cure).at(span)
     return Scalar(answer, apply(COMPARISONS[op], a.read(), b.read()))
+
+
+def _wide(value: Scalar, other: Scalar) -> Scalar:
+    """A Python integer that is compared: int64 if the kernel computes it, since the other dtype may not hold it."""
+    if value.type != PY_INT or value.literal is not None or value.uses is not None:
+        return value
+    return Scalar(INT64, value.expr) if isinstance(other.type, DType) and is_integer(other.type) else value
 
 
 def constant_answer(op: str, left: Scalar, right: Scalar) -> ConstantComparison | None:
@@ -274,6 +282,8 @@ def condition(value: Scalar) -> Expr:
 def choose(test: Expr, then: Scalar, orelse: Scalar, span: Span) -> Scalar:
     """``then if test else orelse``, of the type that np.where gives it. Raises NoDtype."""
     kind, a, b = common(then, orelse, "if else", span)
+    if isinstance(test, Const):
+        return a if test.value else b
     if a.literal is not None and a == b:
         return a
     return Scalar(kind, apply("where", test, a.read(), b.read()))

@@ -281,7 +281,7 @@ def _least(op: str) -> Known:
     def make(site: Site, args: list[Scalar]) -> Scalar:
         found = args[0]
         for arg in args[1:]:
-            found = arithmetic.choose(arithmetic.compare(op, arg, found, site.span).read(), arg, found, site.span)
+            found = arithmetic.choose(arithmetic.binary(op, arg, found, site.span).read(), arg, found, site.span)
         return found
 
     return Known(2, 64, make)

@@ -9,6 +9,7 @@ from fusec.diagnostics import shown_number
 from fusec.dtypes import BOOL, INT64, UINT64, DType, real_type
 from fusec.errors.base import FusecError
 from fusec.errors.python import NumberTooLarge
+from fusec.frontends.python import foreseen
 from fusec.frontends.python.syntax import Function
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.ir.expr import Apply, Const, Expr, Space, apply, const, scalar_type
@@ -187,7 +188,8 @@ def too_large(number: int, dtype: DType, shown: str = "") -> NumberTooLarge:
     elif dtype == INT64:
         cure = "no integer type is as wide: write a float, e.g. 2.0**70"
     else:
-        cure = f"convert the other operand first, e.g. np.{'int64' if holds(INT64, number) else 'float64'}(x)"
+        wide = "int64" if holds(INT64, number) else "float64"
+        cure = f"convert the other operand first: {wide}(x), or np.{wide}(x) in a function"
     return NumberTooLarge(shown or shown_number(number), dtype.name, cure)
 
 
@@ -230,13 +232,20 @@ def show(value: Value) -> str:
 
 
 def adapt(value: Scalar, kind: Kind, span: Span) -> Scalar:
-    """`value` as another type, by NumPy's conversion of that type. Raises NumberTooLarge for an integer literal."""
+    """`value` as another type, by NumPy's conversion of that type.
+
+    Raises NumberTooLarge for an integer literal, and for a choice between integers of which one is such.
+    """
     if value.type == kind:
         return value
     if value.literal is not None:
         return _adapted_literal(value, value.literal, kind, span)
     if value.uses is not None:
         value.uses.dtypes.add(kind if isinstance(kind, DType) else None)
+    elif value.type == PYTHON_TYPES[int] and isinstance(kind, DType) and kind.is_integer:
+        lost = [number for number in foreseen.integers(value.expr) if not holds(kind, number)]
+        if lost:
+            raise too_large(max(lost, key=abs), kind).at(span)
     return Scalar(kind, converted(value.expr, carrier(kind)))
 
 

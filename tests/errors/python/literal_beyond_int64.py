@@ -5,7 +5,7 @@ import fusec
 
 @fusec.elementwise
 def f(x):
-    return x if x > 0 else max(2**64, 1)
+    return x if x > 0 else (2**64 if x < -1 else 1)
 
 
 f(np.ones(3))
