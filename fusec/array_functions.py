@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import FunctionType
@@ -18,7 +17,7 @@ from fusec.checked import Checks
 from fusec.containers import Door, adopted
 from fusec.dtypes import DType
 from fusec.entries import ShortWays
-from fusec.errors.arguments import InvalidKernelName, UnknownTypeName
+from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.python import declared
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
@@ -26,7 +25,7 @@ from fusec.generated import Fp
 from fusec.layouts import Shape
 from fusec.operands import Form, dtype_of, form_of, is_contained, is_foreign
 from fusec.pipeline import Source, Specialisation
-from fusec.planned import MAX_PLANS, Planned, block_size_of, briefly, runner
+from fusec.planned import MAX_PLANS, Planned, block_size_of, briefly, kernel_name, runner
 from fusec.plans import Plan
 from fusec.recent import Recent
 from fusec.records import dataclass, field
@@ -99,12 +98,6 @@ class FunctionSignature(Signature):
             if param.dtype is not None or param.name in types
         }
         return self.with_results(bound, {})
-
-
-def check_name(name: object) -> None:
-    """Raise InvalidKernelName for what is no text."""
-    if not isinstance(name, str):
-        raise InvalidKernelName(repr(name)).at()
 
 
 def dtype_named(param: str, given: object) -> DType:
@@ -206,13 +199,9 @@ class Elementwise(ShortWays):
         self.__fusec_origin__, self.checks = origin, checks
         self.tree = captures.read(origin)
         self.kept = captures.attributes(origin, self.tree) | dict(kept)
-        check_name(name)
-        self.name = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in self.tree.name)
-        if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
-            raise InvalidKernelName(self.name).at()
+        self.name = kernel_name(name, self.tree.name)
         self.fp = pipeline.check_fp(fp)
         self.params = tuple(param.name for param in self.tree.params)
-        self.outputs, self.returns_tuple = declared.outputs(self.tree)
         declared.check(self.tree, self.reserved)
         self._variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
         self._captured: Captured | None = None
@@ -224,6 +213,16 @@ class Elementwise(ShortWays):
         else:
             self.__name__ = self.__qualname__ = self.tree.name
             self.__doc__ = self.tree.doc or None
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results."""
+        return declared.outputs(self.captured().functions)[0]
+
+    @cached_property
+    def returns_tuple(self) -> bool:
+        """Whether calls return a tuple."""
+        return declared.outputs(self.captured().functions)[1]
 
     # --- calling -------------------------------------------------------------------------------------------------
 
@@ -397,6 +396,8 @@ class Elementwise(ShortWays):
             with forking.lock:
                 self._captured, self._declared = None, {}
                 self._variants.clear()
+                for each in ("outputs", "returns_tuple"):
+                    self.__dict__.pop(each, None)
 
     def declared(self) -> Mapping[str, DType | None]:
         """The dtypes that annotations fix."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
@@ -13,7 +14,7 @@ from fusec.calls import Call
 from fusec.diagnostics import shown_number
 from fusec.dtypes import DType
 from fusec.errors import FusecError
-from fusec.errors.arguments import BadBlockSize, UnknownScalar
+from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
 from fusec.errors.interpreter import explained
 from fusec.generated import Fp
 from fusec.layouts import Shape
@@ -32,6 +33,16 @@ MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+def kernel_name(name: object, own: str) -> str:
+    """The name of a kernel made of functions: what was asked for, or "" and their own. Raises InvalidKernelName."""
+    if not isinstance(name, str):
+        raise InvalidKernelName(repr(name)).at()
+    found = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in own)
+    if not re.fullmatch(r"[a-zA-Z_]\w*", found, re.ASCII):
+        raise InvalidKernelName(found).at()
+    return found
 
 
 def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -34,7 +34,8 @@ gelu(np.linspace(-2, 2, 5, dtype="float32"))
 A decorated function says what happens to *one* element: scalars come in, one scalar or a tuple goes out. Its
 source is read, parsed by the grammar below and compiled for the dtypes of each call; it is never run. Calls take
 arrays of [any library](arguments.md) that broadcast, lists, and numbers, by position or name; `out=` takes the array
-for the result, or a tuple of arrays. Without any array the result is a NumPy scalar.
+for the result, or a tuple of arrays. A tuple may come from another function, as in `return divmod(x, y)`. Without any
+array the result is a NumPy scalar.
 
 `fusec.elementwise(lambda x: ...)` takes a lambda, and `fusec.elementwise("def f(x): ...")` the text itself, where there
 is no file to read it from; before the function may stand others that it calls, and `names=` says what its free names

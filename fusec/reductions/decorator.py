@@ -9,7 +9,6 @@ from typing import Any, overload
 import numpy as np
 
 from fusec import captures
-from fusec.array_functions import check_name
 from fusec.captures import FileFunction, Origin, Text
 from fusec.checked import Bounds, Checks, wanted
 from fusec.decorators import given_names, origin_of
@@ -19,7 +18,7 @@ from fusec.frontends.python.accumulator import identity_of
 from fusec.frontends.python.definition import Capture
 from fusec.frontends.python.functions import FUNCTIONS
 from fusec.generated import Fp
-from fusec.planned import briefly
+from fusec.planned import briefly, kernel_name
 from fusec.reductions.functions import Reduction
 from fusec.reductions.roles import ROLES
 
@@ -105,9 +104,9 @@ def reduction(
 
     @briefly
     def decorate(given: object) -> Reduction:
-        check_name(name)
         roles, start = roles_of(given, {"map": map, "combine": combine, "finish": finish}, names)
-        made = made_of(roles, identity if identity is not None else start, name or _name(given), fp, names)
+        called = kernel_name(name, _name(given))
+        made = made_of(roles, identity if identity is not None else start, called, fp, names)
         made.checks = wanted(bounds, check)
         if not isinstance(given, str) and given is not None:
             made.__module__, made.__doc__ = getattr(given, "__module__", ""), getattr(given, "__doc__", None)

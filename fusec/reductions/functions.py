@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, NoneType
 from typing import TYPE_CHECKING
@@ -15,12 +14,11 @@ from fusec.captures import Origin
 from fusec.checked import Checks
 from fusec.dtypes import DType
 from fusec.entries import Chain
-from fusec.errors.arguments import InvalidKernelName
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
 from fusec.generated import Fp
 from fusec.operands import Form
-from fusec.planned import MAX_PLANS, briefly
+from fusec.planned import MAX_PLANS, briefly, kernel_name
 from fusec.recent import Recent
 from fusec.records import dataclass, replace
 from fusec.reductions.binding import Axis
@@ -122,9 +120,7 @@ class Reduction:
         self.kept = {
             role: {**captures.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
         }
-        self.name = "".join(char if char.isascii() else f"u{ord(char):x}" for char in name)
-        if not re.fullmatch(r"[a-zA-Z_]\w*", self.name, re.ASCII):
-            raise InvalidKernelName(self.name).at()
+        self.name = kernel_name("", name)
         self.fp = pipeline.check_fp(fp)
         check(self.trees)
         self.params = inputs_of(self.trees)

@@ -148,3 +148,67 @@ def test_what_they_do_not_take_is_named(text, message):
     function = fusec.elementwise(f"def f(x, y):\n    return {text}", names={"math": math, "np": np})
     with pytest.raises(FusecError, match=message):
         function(np.ones(3), np.ones(3))
+
+
+def parts_of(x, y):
+    return x // y, x % y
+
+
+PAIRS = ((1, 2), (3, 4))
+
+
+def of_call(x, y):
+    return parts_of(x, y)
+
+
+def of_builtin(x, y):
+    return divmod(x, y)
+
+
+def of_name(x, y):
+    both = parts_of(x, y)
+    if x > 3:
+        both = both[1], both[0]
+    return both
+
+
+def of_choice(x, y):
+    return np.divmod(x, y) if x > 3 else (x, y)
+
+
+def of_inner(x, y):
+    def inner(a, b):
+        return a, b, a + b
+
+    return inner(x, y)
+
+
+def of_table(x, y):
+    return PAIRS[x % 2]
+
+
+def of_later(x, y):
+    return later(x, y)  # noqa: F821
+
+
+@pytest.mark.parametrize("function", [of_call, of_builtin, of_name, of_choice, of_inner, of_table, of_later])
+def test_a_tuple_is_returned_however_it_was_made(function):
+    kernel = fusec.elementwise(function)
+    globals()["later"] = parts_of
+    x, y = np.arange(10), np.arange(10) % 3 + 1
+    expected = [np.array(each) for each in zip(*map(function, x.tolist(), y.tolist()), strict=True)]
+    out = tuple(np.empty_like(each) for each in expected)
+    for found in (kernel(x, y), kernel(x, y, out=out), kernel(x, y, *out)):
+        assert isinstance(found, tuple)
+        for each, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(each, wanted)
+    assert kernel(7, 2) == tuple(function(7, 2))
+
+
+def test_stencils_reductions_and_lambdas_return_such_tuples():
+    x = np.arange(10)
+    quotient, rest = fusec.stencil(lambda a: divmod(a[0], 3))(x)
+    np.testing.assert_array_equal([quotient, rest], np.divmod(x, 3))
+    total = fusec.reduction(lambda a, b: a + b, finish=lambda a: divmod(a, 7))
+    assert total(x) == divmod(45, 7)
+    np.testing.assert_array_equal(fusec.elementwise("lambda x: np.divmod(x, 3)")(x), np.divmod(x, 3))

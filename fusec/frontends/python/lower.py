@@ -43,7 +43,7 @@ def infer(definition: PythonDefinition, types: Mapping[str, DType], ndims: Mappi
     kinds = frame.results()
     if len(kinds) != len(definition.outputs):
         cure = "write the parts out: a, b = f(x), and return a, b"
-        raise NotInSubset("returning a tuple that another function made is", cure).at(frame.returned[0][2])
+        raise NotInSubset("returning a tuple whose length no text tells is", cure).at(frame.returned[0][2])
     numbers, single = {}, set()
     for name, kind in definition.numbers:
         met = uses[name].dtypes

@@ -152,10 +152,15 @@ def _nodes(node: s.Expression) -> Iterator[s.Expression]:
                 pending.append(value)
 
 
-def returned(body: Iterable[s.Statement]) -> list[int]:
-    """How many values each return of a tuple has; nothing for returns of one value."""
-    values = [each.value for each in _all(body) if isinstance(each, s.Return)]
-    return [len(value.items) for value in values if isinstance(value, s.Tuple)]
+def returned(body: Iterable[s.Statement]) -> list[s.Expression]:
+    """What the returns of a function give."""
+    return [each.value for each in _all(body) if isinstance(each, s.Return) and each.value is not None]
+
+
+def values_of(name: str, body: Iterable[s.Statement]) -> list[s.Expression]:
+    """What is assigned to a name by itself."""
+    found = [each for each in _all(body) if isinstance(each, s.Assign)]
+    return [each.value for each in found if any(isinstance(to, s.Name) and to.name == name for to in each.targets)]
 
 
 def indexed(body: s.Body) -> set[str]:
