@@ -60,4 +60,4 @@ def enter(seed: int) -> None:
     try:
         processor()
     except FusecError:  # a lesser machine
-        del os.environ["FUSEC_CPU"]
+        os.environ.pop("FUSEC_CPU", None)
