@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fusec.codegen.llvm import generate
-from fusec.dtypes import BOOL, COMPLEX64, FLOAT32, INT32, INT64
+from fusec.dtypes import BOOL, COMPLEX64, FLOAT32, INT32, INT64, UINT8, DType
 from fusec.ir.expr import Pointer, Struct, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -141,25 +141,29 @@ def test_the_counter_of_a_uniform_loop_stays_a_scalar() -> None:
     assert "add i32" in kernel.source
 
 
-def test_a_condition_guards_what_must_not_be_read() -> None:
+@pytest.mark.parametrize("dtype", [FLOAT32, UINT8, COMPLEX64])
+def test_a_condition_guards_what_must_not_be_read(dtype: DType) -> None:
     """The array is at the end of its memory; a lane outside would fault or read what the interpreter forbids."""
     count = 100
     inside = apply("logical_and", apply("greater", POSITION, int64(0)), apply("less", POSITION, int64(count - 1)))
     neighbours = apply(
         "add",
-        Load(at("A", FLOAT32, apply("subtract", POSITION, int64(1))), FLOAT32),
-        Load(at("A", FLOAT32, apply("add", POSITION, int64(1))), FLOAT32),
+        Load(at("A", dtype, apply("subtract", POSITION, int64(1))), dtype),
+        Load(at("A", dtype, apply("add", POSITION, int64(1))), dtype),
     )
     program = Program(
         "k",
-        (ArrayParam("A", FLOAT32, raw=True, ndim=1), ArrayParam("z", FLOAT32, written=True, read=False)),
-        (Store(element("z", FLOAT32), apply("where", inside, neighbours, const(-1, FLOAT32))),),
+        (ArrayParam("A", dtype, raw=True, ndim=1), ArrayParam("z", dtype, written=True, read=False)),
+        (Store(element("z", dtype), apply("where", inside, neighbours, const(1, dtype))),),
     )
-    arrays = {"A": np.random.default_rng(0).random(count, "f4"), "z": np.zeros(count, "f4")}
+    numbers = np.random.default_rng(0).integers(0, 9, count).astype(dtype.numpy)
+    arrays = {"A": numbers, "z": np.zeros_like(numbers)}
     check(program, arrays, (count,), cuts=(1, 99))
-    kernel = generate(program, layout_of(program, arrays, (count,)), symbol="k", lanes=16)
-    assert "masked.load" in kernel.source
-    assert "gather" not in kernel.source
+    for permutes in (0, 512):  # a processor has an instruction for it, or all loads of a kernel share a function
+        kernel = generate(program, layout_of(program, arrays, (count,)), symbol="k", lanes=16, permutes=permutes)
+        assert ("llvm.masked.load" in kernel.source) == (permutes == 512)
+        assert kernel.source.count("define internal <") == (permutes == 0)
+        assert "gather" not in kernel.source
 
 
 def test_functions_return_early_lane_by_lane() -> None:

@@ -153,16 +153,78 @@ def _load_consecutive(b: Builder, pointer: Value, dtype: DType, lanes: Lanes, ba
     else:
         mask = _reversed(b, "i1", lanes.mask.text) if backwards else lanes.mask.text
         mask = _doubled(b, mask) if dtype.is_complex else mask
-        name = f"llvm.masked.load.v{count}{_suffix(kind)}.p0"
-        b.declare(f"declare {vector} @{name}(ptr, i32, <{count} x i1>, {vector})")
-        given = f"ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask}, {vector} zeroinitializer"
-        text = b.let(f"call {vector} @{name}({given})")
+        text = _masked_load(b, base, part, count, mask)
     texts = [text]
     if dtype.is_complex:
         texts = [b.let(f"shufflevector {vector} {text}, {vector} poison, {_every_second(b, at)}") for at in (0, 1)]
     if backwards:
         texts = [_reversed(b, kind, item) for item in texts]
     return tuple(_from_memory(b, Value(kind, item, varying=True), part) for item in texts)
+
+
+def _masked_load(b: Builder, base: str, part: DType, count: int, mask: str) -> str:
+    """The elements that a mask wants, zeros beside them."""
+    kind = memory_type(part)
+    vector, suffix = f"<{count} x {kind}>", f"v{count}{_suffix(kind)}"
+    if b.permutes >= 512 or (b.permutes and part.nbytes >= 4):  # an instruction does it
+        b.declare(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, <{count} x i1>, {vector})")
+        given = f"ptr {base}, i32 {part.nbytes}, <{count} x i1> {mask}, {vector} zeroinitializer"
+        return b.let(f"call {vector} @llvm.masked.load.{suffix}.p0({given})")
+    b.declare(f"declare i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1>)")
+    b.declare(MASKED_LOAD.format(vector=vector, suffix=suffix, kind=kind, count=count, nbytes=part.nbytes,
+                                 last=PAGE - count * part.nbytes))  # fmt: skip
+    wanted = b.let(f"sext <{count} x i1> {mask} to <{count} x i8>")
+    return b.let(f"call {vector} @fusec.load.{suffix}(ptr {base}, <{count} x i8> {wanted})")
+
+
+PAGE = 4096  # bytes of the smallest piece of memory that is readable as a whole or not at all
+
+MASKED_LOAD = """\
+define internal {vector} @fusec.load.{suffix}(ptr %base, <{count} x i8> %wanted) noinline nounwind {{
+  %mask = icmp ne <{count} x i8> %wanted, zeroinitializer
+  %some = call i1 @llvm.vector.reduce.or.v{count}i1(<{count} x i1> %mask)
+  br i1 %some, label %near, label %none
+near:
+  %address = ptrtoint ptr %base to i64
+  %within = and i64 %address, 4095
+  %fits = icmp ule i64 %within, {last}
+  br i1 %fits, label %whole, label %apart
+whole:
+  %all = load {vector}, ptr %base, align {nbytes}
+  %chosen = select <{count} x i1> %mask, {vector} %all, {vector} zeroinitializer
+  ret {vector} %chosen
+apart:
+  %flags = alloca <{count} x i8>
+  %found = alloca {vector}
+  store <{count} x i8> %wanted, ptr %flags
+  store {vector} zeroinitializer, ptr %found
+  br label %lane
+lane:
+  %at = phi i64 [ 0, %apart ], [ %next, %skipped ]
+  %flag_at = getelementptr i8, ptr %flags, i64 %at
+  %flag = load i8, ptr %flag_at
+  %is_wanted = icmp ne i8 %flag, 0
+  br i1 %is_wanted, label %take, label %skipped
+take:
+  %from = getelementptr {kind}, ptr %base, i64 %at
+  %to = getelementptr {kind}, ptr %found, i64 %at
+  %element = load {kind}, ptr %from, align {nbytes}
+  store {kind} %element, ptr %to, align {nbytes}
+  br label %skipped
+skipped:
+  %next = add i64 %at, 1
+  %more = icmp ult i64 %next, {count}
+  br i1 %more, label %lane, label %finished
+finished:
+  %result = load {vector}, ptr %found
+  ret {vector} %result
+none:
+  ret {vector} zeroinitializer
+}}"""
+"""A masked load where no instruction is one; LLVM writes out a branch for every lane of each.
+
+The whole vector is read if it lies in one page: a page with an element that is wanted is readable.
+"""
 
 
 def _every_second(b: Builder, start: int) -> str:
