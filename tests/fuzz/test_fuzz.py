@@ -1,10 +1,13 @@
 """Some programs of every door, and the runner's own law: whatever goes wrong is reported with its seed."""
 
 import json
+import os
 
 import pytest
 
-from tests.fuzz.doors import DOORS
+from fusec import FusecError
+from fusec.runtime.cpu import processor
+from tests.fuzz.doors import BLOCK, DOORS, enter, environment
 from tests.fuzz.runner import Runner, Task, tasks_of
 
 
@@ -32,3 +35,17 @@ def test_tasks_take_every_seed_once_and_no_door_waits_for_another():
         seeds = [seed for task in tasks if task.door == door for seed in range(task.first, task.stop)]
         assert seeds == list(range(480, 480 + count))
     assert {task.door for task in tasks[:2]} == {"kernel", "fuse"}
+
+
+def test_settings_that_name_no_processor_are_put_in_force(monkeypatch):
+    for name in ("FUSEC_CPU", "FUSEC_CACHE", "FUSEC_NUM_THREADS"):
+        monkeypatch.setenv(name, "0")
+        monkeypatch.delenv(name)
+    seed = next(each for each in range(0, 64 * BLOCK, BLOCK) if "FUSEC_CPU" not in environment(each))
+    monkeypatch.setattr(processor, "processor", refused)
+    enter(seed)
+    assert os.environ["FUSEC_CACHE"] == "0"
+
+
+def refused():
+    raise FusecError("no such processor")
