@@ -5,6 +5,7 @@ A checked kernel is the same one with a pass more and one more argument, an arra
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Callable, Mapping
@@ -213,7 +214,13 @@ def loss_of(kernel: str, site: Site, words: tuple[int, int], element: str) -> Us
     first, last = int(values[0]), int(values[-1])
     sign = SIGNS[site.op]
     shown = f"{first} {sign} {last}" if len(values) == 2 and sign != "abs" else f"{sign}({first})"
-    exact = EXACT[site.op](first, last) if abs(last) <= 1 << 8 or site.op not in ("left_shift", "pow") else None
+    if site.op in FUNCTIONS:
+        shown = f"{sign}({first}, {last})"
+    is_small = min(abs(last), abs(first - last)) <= 1 << 8 if site.op == "comb" else abs(last) <= 1 << 8
+    exact = EXACT[site.op](first, last) if is_small or site.op not in ("left_shift", "pow", "comb") else None
+    if site.op == "comb":
+        shown += f" is {exact}," if exact is not None and not exact >> 128 else " is"
+        return IntegerWraps(kernel, shown, f"stops at {(1 << site.dtype.bits - 1) - 1}", site.dtype.name, element)
     if exact is None or abs(exact) >> 128:
         return IntegerWraps(kernel, f"{shown} is", "wraps", site.dtype.name, element)
     bits = exact % (1 << site.dtype.bits)
@@ -223,12 +230,14 @@ def loss_of(kernel: str, site: Site, words: tuple[int, int], element: str) -> Us
 
 SIGNS = {
     "add": "+", "subtract": "-", "multiply": "*", "square": "square", "negative": "-", "absolute": "abs",
-    "quotient": "/", "floor_divide": "//", "left_shift": "<<", "pow": "**",
+    "quotient": "/", "floor_divide": "//", "left_shift": "<<", "pow": "**", "gcd": "gcd", "lcm": "lcm", "comb": "comb",
 }  # fmt: skip
+FUNCTIONS = ("gcd", "lcm", "comb")  # written as calls of two arguments
 EXACT: dict[str, Callable[[int, int], int]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "square": lambda value, _: value * value,
     "negative": lambda value, _: -value, "absolute": lambda value, _: abs(value), "quotient": operator.floordiv,
     "floor_divide": operator.floordiv, "left_shift": lambda value, count: value << max(count, 0), "pow": operator.pow,
+    "gcd": math.gcd, "lcm": math.lcm, "comb": math.comb,
 }  # fmt: skip
 
 

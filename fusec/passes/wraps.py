@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT64, STORAGE_FLOATS, UINT32, UINT64, DType
+from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT64, STORAGE_FLOATS, UINT32, UINT64, DType, unsigned_of
 from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type, type_of
 from fusec.ir.loops import (
     Assign,
@@ -170,10 +170,41 @@ def _of_power(result: Apply, base: Expr, exponent: Expr) -> Expr:
     return apply("logical_or", outside, apply("less", value, const(float(low), FLOAT64)))
 
 
+def _of_divisor(result: Apply, _: Expr, __: Expr) -> Expr | None:
+    return apply("less", result, _zero(result)) if result.type.kind == "signed" else None
+
+
+def _of_multiple(result: Apply, left: Expr, right: Expr) -> Expr:
+    """By the product of magnitudes that it is."""
+    kind = result.type
+    part = apply("quotient", _size(left), _size(apply("gcd", left, right)))
+    product = apply("multiply", part, _size(right))
+    assert isinstance(product, Apply), "its operands are no constants"
+    lost = _of_product(product, part, _size(right))
+    assert lost is not None, "a product may be too large"
+    return apply("logical_or", lost, apply("greater", product, const(_range(kind)[1], scalar_type(product))))
+
+
+def _size(value: Expr) -> Expr:
+    """The magnitude as an unsigned number."""
+    kind = scalar_type(value)
+    if kind.kind == "unsigned":
+        return value
+    return apply("convert", apply("absolute", value), target=unsigned_of(kind.bits))
+
+
+def _of_choices(result: Apply, count: Expr, chosen: Expr) -> Expr:
+    """By the largest integer, at which they stop, unless that is what there are: to choose 1 of it, or all but 1."""
+    most = const(_range(result.type)[1], result.type)
+    one, rest = (apply("equal", each, const(1, result.type)) for each in (chosen, apply("subtract", count, chosen)))
+    exact = apply("logical_and", apply("equal", count, most), apply("logical_or", one, rest))
+    return apply("logical_and", apply("equal", result, most), apply("logical_not", exact))
+
+
 RULES: dict[str, Callable[[Apply, Expr, Expr], Expr | None]] = {
     "add": _of_sum, "subtract": _of_difference, "multiply": _of_product, "square": _of_product,
     "negative": _of_negation, "absolute": _of_size, "quotient": _of_quotient, "floor_divide": _of_quotient,
-    "left_shift": _of_shift, "pow": _of_power,
+    "left_shift": _of_shift, "pow": _of_power, "gcd": _of_divisor, "lcm": _of_multiple, "comb": _of_choices,
 }  # fmt: skip
 
 

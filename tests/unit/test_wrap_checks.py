@@ -1,5 +1,6 @@
 """check="wrap" reports the operations whose exact result their type does not hold, at their lines, and no others."""
 
+import math
 import operator
 import pickle
 import re
@@ -298,3 +299,35 @@ def test_what_reductions_and_scans_map_is_checked():
             scan(A.reshape(-1))
     with pytest.raises(OverflowError, match="F722"):
         pickle.loads(pickle.dumps(total))(A, B)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors_and_multiples_are_reported_exactly_where_they_wrap(name, dtype):
+    kernel = fusec.simulate(fusec.elementwise(f"def f(x, y): return np.{name}(x, y)", names={"np": np}, check="wrap"))
+    few = [*edges(dtype)[::3], 12, 18, np.iinfo(dtype).min]
+    pairs = [(x, y) for x in few for y in few]
+    exact = [getattr(math, name)(x, y) for x, y in pairs]
+    good = [fits(each, dtype) for each in exact]
+    x, y = (np.array(each, dtype) for each in zip(*pairs, strict=True))
+    np.testing.assert_array_equal(kernel(x[good], y[good]), [each for each in exact if fits(each, dtype)])
+    bad = np.flatnonzero(np.logical_not(good))
+    for at in np.random.default_rng(1).permutation(bad)[:6]:
+        text = rf"{name}\({x[at]}, {y[at]}\) is {exact[at]}, beyond {dtype}, and wraps to"
+        with pytest.raises(OverflowError, match=text):
+            kernel(x[[at]], y[[at]])
+
+
+def test_binomial_coefficients_that_stop_are_reported():
+    kernel = fusec.elementwise("def f(n, k): return math.comb(n, k)", names={"math": math}, check="wrap")
+    most = 2**63 - 1
+    for n, k in ((5, 2), (66, 33), (most, 1), (most, most - 1), (most, 0), (3, 7), (-2, 1)):
+        wanted = math.comb(n, k) if n >= 0 else 0
+        assert kernel(np.array([n]), np.array([k])).tolist() == [wanted]
+    for n, k in ((67, 33), (most, 2), (10**10, 3)):
+        with pytest.raises(
+            OverflowError, match=rf"comb\({n}, {k}\) is {math.comb(n, k)}.*, beyond int64, and stops at {most}"
+        ):
+            kernel(np.array([5, n]), np.array([2, k]))
+    with pytest.raises(OverflowError, match=r"comb\(100000, 50000\) is beyond int64, and stops at"):
+        kernel(np.array([100000]), np.array([50000]))
