@@ -57,10 +57,11 @@ class AltersOutside(UserError):
 
     code: ClassVar[str] = "F700"
     message: ClassVar[str] = "a fused function changes {what}, which later calls would not do"
-    label: ClassVar[str] = "changed here"
+    label: ClassVar[str] = "{where}"
     hint: ClassVar[str] = "return what is new, and have the caller store it"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     what: str
+    where: str = "changed here"
 
 
 class DrawsNumbers(UserError):

@@ -21,6 +21,9 @@ CURE = (
 )
 
 
+VARARGS = 0x04  # of co_flags
+
+
 @dataclass(frozen=True)
 class At:
     """An array or number by its place."""
@@ -52,31 +55,48 @@ class Object:
 
 class Arguments:
     """What a call is given. flat: arrays and numbers. objects: what has attributes; readable: types of these, as far as
-    they are known. Raises NotTraceable.
+    they are known. function: whose parameters errors name. Raises NotTraceable.
     """
 
     CALLED = (FunctionType, MethodType, functools.partial, Traced, type, ModuleType, constants.KEPT)
 
     def __init__(
-        self, args: tuple[Any, ...], options: Mapping[str, Any], readable: Collection[type] = frozenset()
-    ) -> None:
-        self.readable = readable
+        self, args: tuple[Any, ...], options: Mapping[str, Any], readable: Collection[type] = frozenset(),
+        function: Any = None,
+    ) -> None:  # fmt: skip
+        self.readable, self.function = readable, function
+        self._owners: list[int | str] = []  # of what is in `flat`, the place or name of the argument that has it
+        self._owner: int | str = 0
         self.flat: list[Any] = []
         self.objects: list[Any] = []
         self._kinds: list[Any] = []  # of all in order; of what is in `flat`, `_places` has the indices
         self._places: list[int] = []
-        self.args = tuple(map(self._taken, args))
+        self.args = tuple([self._of(at, each) for at, each in enumerate(args)])
         if options:
             self._kinds.append(("options", *options))
-        self.options = {name: self._taken(each) for name, each in options.items()}
+        self.options = {name: self._of(name, each) for name, each in options.items()}
+
+    def _of(self, owner: int | str, given: Any) -> Any:
+        """What stands for an argument, at some place or of some name."""
+        self._owner = owner
+        return self._taken(given)
+
+    def name(self, place: int | None = None) -> str:
+        """The parameter that has what is at a place in `flat`, or what is being looked at."""
+        owner = self._owner if place is None or place >= len(self._owners) else self._owners[place]
+        code = self.function.__code__ if isinstance(self.function, FunctionType) else None
+        if isinstance(owner, str) or code is None:
+            return owner if isinstance(owner, str) else f"argument {owner}"
+        names, count = code.co_varnames, code.co_argcount
+        if owner < count:
+            return names[owner]
+        return f"{names[count + code.co_kwonlyargcount]}[{owner - count}]" if code.co_flags & VARARGS else str(owner)
 
     def _taken(self, given: Any) -> Any:
-        """What stands for an argument."""
+        """What stands for an argument or an item of it."""
         kind = type(given)
         if isinstance(given, np.ndarray):
-            return self._array(
-                given if kind is np.ndarray and given.dtype.isnative else foreign(given, f"argument {len(self.flat)}")
-            )
+            return self._array(given if kind is np.ndarray and given.dtype.isnative else self._converted(given))
         if kind in self.readable:
             return self._read(given)
         if is_number(given):
@@ -99,6 +119,7 @@ class Arguments:
         self._places.append(len(self._kinds))
         self._kinds += kind
         self.flat.append(given)
+        self._owners.append(self._owner)
         return At(len(self.flat) - 1)
 
     def _array(self, given: Any) -> At:
@@ -107,9 +128,13 @@ class Arguments:
     def _foreign(self, given: Any) -> At:
         """Another library's array, in host memory."""
         if hasattr(given, "__cuda_array_interface__") or not _is_on_host(given):
-            what = f"an array of {type(given).__module__.partition('.')[0]} on a device cannot be fused"
+            library = type(given).__module__.partition(".")[0]
+            what = f"argument '{self.name()}', an array of {library} on a device, cannot be fused"
             raise NotTraceable(what, "copy it to the host: fused functions run on the CPU").at()
-        return self._array(foreign(given, f"argument {len(self.flat)}"))
+        return self._array(self._converted(given))
+
+    def _converted(self, given: Any) -> Any:
+        return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
 
     def _nest(self, kind: Any, given: Any) -> Nest:
         if not issubclass(kind, dict):
@@ -117,7 +142,8 @@ class Arguments:
             return Nest(kind, tuple(map(self._taken, given)))
         names = tuple(map(constants.key_of, given))
         if None in names:
-            raise NotTraceable("a dictionary whose keys are no constants cannot be fused", CURE).at()
+            what = f"argument '{self.name()}', a dictionary whose keys are no constants, cannot be fused"
+            raise NotTraceable(what, CURE).at()
         self._kinds.append((kind, names))
         return Nest(kind, tuple((name, self._taken(each)) for name, each in given.items()))
 
@@ -125,7 +151,8 @@ class Arguments:
         kind = type(given)
         constants.refuse_random(given)
         if not isinstance(given, self.CALLED) and not is_readable(kind):
-            raise NotTraceable(f"an argument of type {kind.__module__}.{kind.__qualname__} cannot be fused", CURE).at()
+            what = f"argument '{self.name()}' of type {kind.__module__}.{kind.__qualname__} cannot be fused"
+            raise NotTraceable(what, CURE).at()
         return self._read(given)
 
     def _read(self, given: Any) -> Object:

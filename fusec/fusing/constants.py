@@ -192,12 +192,12 @@ def is_array(value: object) -> bool:
     return not isinstance(value, (type, types.ModuleType)) and any(hasattr(type(value), name) for name in PROTOCOLS)
 
 
-def foreign(value: Any, name: str) -> np.ndarray[Any, Any]:
+def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, Any]:
     """What another library's array, or one of another class or byte order, holds now; foreign memory is not written.
 
     Raises UnsupportedArgument.
     """
-    found = host_array(value, name, "fuse")
+    found = host_array(value, name, function)
     if isinstance(value, np.ndarray) and value.dtype.isnative:
         return found
     found = found.view()

@@ -100,7 +100,7 @@ class Fused(Traced):
         recording = recording_now()
         if recording is not None:
             return recording.called(self._function)(*args, **options)
-        plan, flat = self._plan(Arguments(args, options, self._objects))
+        plan, flat = self._plan(Arguments(args, options, self._objects, self._function))
         plan.used = self._time
         return plan.run(flat)
 
@@ -165,7 +165,7 @@ class Fused(Traced):
         """How many kernels a call runs, what each does, and why they are not one. Nothing is run."""
         from fusec.fusing.report import report
 
-        plan, _ = self._plan(Arguments(args, options))
+        plan, _ = self._plan(Arguments(args, options, function=self._function))
         if plan.problem is not None:
             raise plan.problem
         return report(self._name, plan)

@@ -33,6 +33,7 @@ from fusec.fusing.reads import ABSENT, Found, Path, Row
 from fusec.fusing.standins import Refused, Super, Type, class_standing_in, object_standing_in
 from fusec.fusing.trace import here
 from fusec.records import dataclass, field
+from fusec.source import Span
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
 CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"
@@ -60,8 +61,8 @@ class Stored:
 class Recording:
     """What one trace reads. operand: a tracer of an array or number, which the call is to find at its place."""
 
-    def __init__(self, numbers: Numbers, operand: Callable[[Any], Any]) -> None:
-        self.numbers, self.operand = numbers, operand
+    def __init__(self, name: str, numbers: Numbers, operand: Callable[[Any], Any]) -> None:
+        self.name, self.numbers, self.operand = name, numbers, operand
         self.rows: list[Row] = []
         self.picks: list[int] = []
         self.paths: list[Path] = []  # of what is picked
@@ -189,7 +190,7 @@ class Recording:
     def _array(self, found: Found, value: Any) -> Any:
         array = value
         if type(value) is not np.ndarray or not value.dtype.isnative:
-            array = constants.foreign(value, str(found.name))
+            array = constants.foreign(value, str(found.name), self.name)
         if dtypes.from_numpy(array.dtype) is None:
             raise self.refused(found, f"an array of dtype {array.dtype}")
         check = reads.ARRAY if array is value else reads.FOREIGN
@@ -393,18 +394,22 @@ class Recording:
                 container.clear()
                 (container.extend if isinstance(container, list) else container.update)(before)
 
-    def stored(self) -> list[Stored]:
-        """What it assigned to names and attributes from outside. Raises AltersOutside for other changes."""
+    def stored(self, place: Span | None) -> list[Stored]:
+        """What it assigned to names and attributes from outside. Raises AltersOutside for other changes.
+
+        place: where the function is defined.
+        """
         for container, before, is_own in self.containers:
             if is_same(container, before):
                 continue
             if not is_own and not has_tracers(container):
                 continue  # the next call finds other constants, and traces again
             self.restore()
-            raise AltersOutside(f"a {type(container).__name__} from outside").at()
+            raise AltersOutside(f"a {type(container).__name__} from outside", "in this function").at(place)
         for function, attributes in self.attached:
             if not is_same(vars(function), attributes):
-                raise AltersOutside(f"an attribute of the function {function.__name__}").at()
+                what = f"an attribute of the function {function.__name__}"
+                raise AltersOutside(what, "in this function").at(place)
         found = [Stored(names, name, names[name]) for names, _ in self.namespaces.values()
                  for name in dict.keys(names) - names.own]  # fmt: skip
         for each in found:

@@ -21,7 +21,7 @@ from fusec.fusing.numbers import Computed, OtherNumberError
 from fusec.fusing.plans import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusing.reads import ARGUMENT, GIVEN, Found, Guards
 from fusec.fusing.recording import Numbers, Recording, Stored
-from fusec.fusing.trace import NeedsNumberError, Trace
+from fusec.fusing.trace import NeedsNumberError, Trace, defined
 from fusec.fusing.tracers import Tracer
 from fusec.fusing.values import Buffer, Value, geometry
 from fusec.ir.graph import Input
@@ -107,7 +107,7 @@ class Run:
     ) -> None:  # fmt: skip
         self.flat: list[Any] = [*found.flat]
         self.trace, self.function, self.found, self.values = Trace(name, self.flat), function, found, values
-        self.recording = Recording(numbers, self._operand)
+        self.recording = Recording(name, numbers, self._operand)
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}
@@ -124,7 +124,7 @@ class Run:
             raise
         except Exception as raised:  # whatever the function raises; its arguments may be traced
             result, problem = raised.args if self.recording.made_any(raised.args) else None, raised
-        stored = self.recording.stored()
+        stored = self.recording.stored(defined(self.function))
         self.trace.finish()
         needed: list[Buffer] = []
         rebuilt = self._returned(result, needed)
@@ -194,7 +194,7 @@ class Run:
         given = self.flat[place]
         if isinstance(given, np.ndarray):
             if place not in self.arguments:
-                dtype = dtype_of(given, f"argument {place}", self.trace.name)
+                dtype = dtype_of(given, self.found.name(place), self.trace.name)
                 given = without_memory(given)
                 group = self.groups.get(place, place)
                 same = self.arguments.get(group)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fusec.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
+from fusec.errors.fusing import NotFusable
 from fusec.frontends.python import values as python_values
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, converted
@@ -41,6 +42,7 @@ from fusec.source import SourceFile, Span
 
 HERE = str(Path(__file__).parents[1]) + os.sep
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
+MAX_DECORATORS = 20  # lines of them above a function
 MAX_DEPTH = 150  # of one value's expression
 
 
@@ -251,8 +253,11 @@ class Trace:
 
     def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
         """Have a view of some memory hold a value of its dtype, which broadcasts to it."""
-        if not seen.flags.writeable and memory.is_argument:
+        if not seen.flags.writeable:
             raise ValueError("assignment destination is read-only")
+        if seen.size and any(not step and extent > 1 for step, extent in zip(seen.strides, seen.shape, strict=True)):
+            cure = "write to x[...] before it is broadcast, or to a copy of the result"
+            raise NotFusable("a write to elements that broadcasting repeats", cure).at(here())
         if memory.is_argument and not memory.is_written:
             memory.is_written = True
             self.written.append(memory)
@@ -392,10 +397,25 @@ def here() -> Span:
     libraries = (HERE, str(Path(np.__file__).parent) + os.sep)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
         frame = frame.f_back
-    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).rstrip("\n")
-    lines = "\n" * (frame.f_lineno - 1)
+    return _line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def defined(function: Any) -> Span | None:
+    """The line in which a function is defined; None for what has no code."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    name, first = code.co_filename, code.co_firstlineno
+    below = (at for at in range(first, first + MAX_DECORATORS) if linecache.getline(name, at).lstrip()[:4] == "def ")
+    return _line(name, next(below, first) if code.co_name != "<lambda>" else first)
+
+
+def _line(name: str, number: int) -> Span:
+    """A line of a file, without what it is indented by."""
+    text = linecache.getline(name, number).rstrip("\n")
+    lines = "\n" * (number - 1)
     start = len(lines) + len(text) - len(text.lstrip())
-    return Span(SourceFile(frame.f_code.co_filename, lines + text), start, len(lines) + len(text))
+    return Span(SourceFile(name, lines + text), start, len(lines) + len(text))
 
 
-__all__ = ["NeedsNumberError", "Storage", "Total", "Trace", "here"]
+__all__ = ["NeedsNumberError", "Storage", "Total", "Trace", "defined", "here"]

@@ -327,7 +327,22 @@ def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], optio
     unknown = [name for name in options if name not in params and "**" not in params]
     if unknown:
         raise NotFusable(f"{what} with {', '.join(f'{name}=' for name in unknown)}", "leave it out").at(here())
-    return function(*args, **options)
+    try:
+        return function(*args, **options)
+    except TypeError as problem:
+        if _takes(function, args, options):
+            raise
+        given = f"{what} with {len(args)} positional arguments"
+        raise NotFusable(given, "give those that NumPy's takes, by name where it has names").at(here()) from problem
+
+
+def _takes(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a function has parameters for all arguments."""
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=512)
