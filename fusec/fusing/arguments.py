@@ -115,6 +115,10 @@ class Arguments:
             return Constant(given)
         return self._object(given)
 
+    def names(self) -> list[str]:
+        """The parameters that have what is in `flat`."""
+        return [self.name(place) for place in range(len(self.flat))]
+
     def _placed(self, given: Any, *kind: Any) -> At:
         self._places.append(len(self._kinds))
         self._kinds += kind

@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
 from fusec.fusing import operators, pickling, reducing, routines, ufuncs
 from fusec.fusing.arguments import Arguments, pattern_of
@@ -74,12 +75,14 @@ class Fused(Traced):
         for function, name, value in plan.functions:
             if getattr(function, name) is not value:
                 return self._general(args, options)
-        if plan.quick is not None:
-            return plan.quick(*args)
         try:
+            if plan.quick is not None:
+                return plan.quick(*args)
             return self._general(args, options) if plan.is_shared(args) else plan.run(args)
         except OtherNumberError:
             return self._general(args, options)
+        except FusecError as error:
+            raise plan.named(error) from error.__cause__
 
     def _read(self, plan: Plan, args: tuple[Any, ...], objects: Sequence[Any]) -> Any:
         """Call with a plan for which more is read than names of modules."""
@@ -94,6 +97,8 @@ class Fused(Traced):
             return plan.run(flat) if plan.quick is None else plan.quick(*flat)
         except OtherNumberError:
             return self._general(args, {})
+        except FusecError as error:
+            raise plan.named(error) from error.__cause__
 
     @briefly
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:

@@ -108,6 +108,15 @@ class KernelStep:
             for place, shape, each in zip(places, shapes, found, strict=True):
                 held[place] = each if shape is None else each.reshape(shape)
 
+    def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
+        """A kernel's error for a number, with the function's parameter in place of the kernel's."""
+        numbers = [leaf.number for leaf in self.leaves if leaf.buffer is None]
+        param = getattr(error.error, "param", "")
+        given = numbers[int(param[1:])] if param[:1] == "s" and param[1:].isdigit() else None
+        if given is None or not isinstance(given[1], int) or given[0] != "argument":
+            return error
+        return type(error.error)(**vars(error.error) | {"param": names[given[1]]}).at(error.span)
+
     def check(self, outputs: Sequence[Any]) -> None:
         """Outputs are as large as the plan has it; what reads them relies on that. Kernels check strides themselves."""
         for found, wanted in zip(outputs, self.written, strict=True):

@@ -120,9 +120,12 @@ def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
     trace = trace_of(*xs)
     arrays = [traced(x, trace) for x in xs]
     shape = np.broadcast_shapes(*(each.shape for each in arrays))
-    return tuple(
-        each._view(lambda array: np.broadcast_arrays(array, phantom(shape, array.dtype))[0]) for each in arrays
-    )
+    return tuple(each._view(lambda array: _writable(array, shape)) for each in arrays)
+
+
+def _writable(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array in another shape, which may be written where no element is repeated."""
+    return np.lib.stride_tricks.as_strided(array, shape, np.broadcast_to(array, shape).strides)
 
 
 def _split(x: Any, sections: Any, axis: int = 0) -> Any:
@@ -289,8 +292,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         raise NotFusable("np.nan_to_num with copy=False", "write x[...] = xp.nan_to_num(x)").at(here())
     if x.dtype.kind == "c":
         raise NotFusable("np.nan_to_num of complex numbers", "do it with the parts").at(here())
-    if not x.ndim and not x._is_scalar:
-        return nan_to_num(x[()], copy, nan, posinf, neginf)
+    if not x.ndim:  # NumPy gives a number
+        return nan_to_num(x[None], copy, nan, posinf, neginf)[0]
     if x.dtype.kind != "f":
         return _copied(x)
     info = np.finfo(x.dtype)

@@ -37,7 +37,7 @@ class Plan:
     """What calls of one kind do. size: buffers. writes: arrays that are written. pairs: each of these with every other
     array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
     numbers: what is computed first. quick: does all of it at once. problem: what the function raised, after what the
-    plan does. used: when it was used last.
+    plan does. parameters: what errors call the arrays and numbers of a call. used: when it was used last.
     """
 
     steps: tuple[KernelStep, ...]
@@ -52,6 +52,7 @@ class Plan:
     numbers: tuple[Computed, ...] = ()
     quick: Callable[..., Any] | None = None
     problem: Exception | None = None
+    parameters: tuple[str, ...] = ()
     used: int = 0
 
     def __post_init__(self) -> None:
@@ -77,6 +78,10 @@ class Plan:
             return None
         return flat
 
+    def named(self, error: FusecError) -> FusecError:
+        """An error of the one kernel that does all at once."""
+        return error if self.quick is None else self.steps[0].named(error, self.parameters)
+
     def _held(self, flat: Sequence[Any]) -> list[Any]:
         """The places of what a call holds, with its numbers. Raises OtherNumberError."""
         held: list[Any] = [None] * self.size
@@ -88,7 +93,10 @@ class Plan:
         """Run all kernels; the result of the function. Raises OtherNumberError before anything is written."""
         held = self._held(flat)
         for step in self.steps:
-            step.run(flat, held)
+            try:
+                step.run(flat, held)
+            except FusecError as error:
+                raise step.named(error, self.parameters) from error.__cause__
         result = self.result(flat, held)
         for store in self.stores:
             store(flat, held)
@@ -143,6 +151,7 @@ class Run:
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores, tuple(self.trace.numbers.values()),
             None if stores or self.trace.numbers else self._quick(steps, writes), problem,
+            (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)),
         )  # fmt: skip
 
     def _result(self) -> Any:

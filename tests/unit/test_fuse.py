@@ -692,3 +692,39 @@ def test_an_array_compared_with_another_object_is_refused_and_a_number_is_not():
         fusec.fuse(lambda x: x == range(3))(np.arange(3))
     fused = fusec.fuse(lambda x, number: (number is None, number == None, number != "a", x.sum() == None))  # noqa: E711
     assert fused(np.arange(3), 2.5) == (False, False, True, False)
+
+
+def broadcast(x, y, which, index):
+    parts = np.broadcast_arrays(x, y)
+    parts[which][index] = 7
+    return (x, y, *parts)
+
+
+@pytest.mark.filterwarnings("ignore:Numpy has detected")
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (1, 3)])
+@pytest.mark.parametrize("index", [..., (0, 0), (slice(None), 1)])
+def test_results_of_broadcast_arrays_are_written_unless_they_repeat(shape, index):
+    given = np.zeros((2, 3)), np.ones(shape)
+    for which in range(2):
+        fused = fusec.fuse(broadcast)
+        if which and shape != (2, 3) and index != (0, 0):
+            with pytest.raises(FusecTypeError, match="repeats"):
+                fused(*(each.copy() for each in given), which, index)
+            continue
+        ours, theirs = (run(*(each.copy() for each in given), which, index) for run in (fused, broadcast))
+        for one, other in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="read-only"):
+        fusec.fuse(lambda x: np.broadcast_to(x * 1, (2, 3)).fill(1))(np.ones(3))
+
+
+@pytest.mark.parametrize("given", [np.array(np.nan), np.float32(np.inf), 3.0, 2, np.array(5), np.array([np.nan, 1.0])])
+def test_nan_to_num_gives_numbers_where_numpy_does(given):
+    ours, theirs = fusec.fuse(lambda x: np.nan_to_num(x))(given), np.nan_to_num(given)
+    assert type(ours) is type(theirs)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_method_with_too_many_arguments_is_refused_by_name():
+    with pytest.raises(FusecTypeError, match="the method 'sum' with 8 positional arguments"):
+        fusec.fuse(lambda x: x.sum(1, 2, 3, 4, 5, 6, 7))(ROWS)

@@ -16,7 +16,7 @@ import pytest
 from numpy.random import default_rng, rand
 
 import fusec
-from fusec.errors import FusecTypeError
+from fusec.errors import FusecError, FusecTypeError
 
 X = np.arange(4.0)
 
@@ -894,3 +894,48 @@ def test_nothing_tells_of_the_objects_in_a_trace(make, code):
 def test_attributes_that_arrays_lack_are_no_attributes():
     assert same(fusec.fuse(lambda x: x + hasattr(x, "iloc") + getattr(x, "loc", 1))(X), X + 1)
     assert fusec.fuse(lambda n, x: (f"{n:.2f}", x * n))(2.0, X)[0] == "2.00"
+
+
+def test_errors_name_the_parameters_of_the_function():
+    def compute(left, *others, scale=1):
+        return left + scale + (others[0] if others else 0)
+
+    fused = fusec.fuse(compute)
+    small = np.zeros(3, "uint8")
+    fused(small, scale=3)
+    for call, name in (
+        (lambda: fused(small, scale=300), "'scale'"), (lambda: fused(small, 300), r"'others\[0\]'"),
+        (lambda: fused(memoryview(b"1")), "'left'"), (lambda: fused(small, np.ma.array([1, 2, 3])), r"'others\[0\]'"),
+        (lambda: fused(small, scale=np.array(["a"])), "'scale'"),
+        (lambda: fused(small, scale={object(): 1}), "'scale'"), (lambda: fused([X, np.array([None])]), "'left'"),
+    ):  # fmt: skip
+        with pytest.raises(FusecError, match=name):
+            call()
+    plain = fusec.fuse(lambda x, n: x + n)
+    for _ in range(3):
+        plain(small, 3)
+        with pytest.raises(OverflowError, match="'n'"):
+            plain(small, 300)
+    holder = SimpleNamespace(rate=1)
+    held = fusec.fuse(lambda x, holder: x + holder.rate)
+    for holder.rate in (1, 2, 3):
+        held(small, holder)
+    holder.rate = 300
+    with pytest.raises(OverflowError, match="'rate'"):
+        held(small, holder)
+
+
+@pytest.mark.parametrize("where", ["list", "function"])
+def test_changes_are_refused_with_the_line_of_the_function(where):
+    def run(x):
+        if where == "list":
+            APPENDED.append(x * 2)
+        else:
+            run.total = 1
+        return x
+
+    with pytest.raises(FusecTypeError) as caught:
+        fusec.fuse(run)(X)
+    line = run.__code__.co_firstlineno
+    assert f"test_fuse_outside.py, line {line}" in str(caught.value)
+    assert "in this function" in str(caught.value)
