@@ -91,7 +91,7 @@ class Plan:
 
     def run(self, flat: Sequence[Any]) -> Any:
         """Run all kernels; the result of the function. Raises OtherNumberError before anything is written."""
-        held = self._held(flat)
+        held = self._held(flat) if self.numbers else [None] * self.size
         for step in self.steps:
             try:
                 step.run(flat, held)
