@@ -115,12 +115,17 @@ def _ask(
     return tuple(found) if isinstance(found, tuple) and door.nout > 1 else (found,)
 
 
+def overrides(value: object) -> bool:
+    """Whether an object has a way of its own to handle ufuncs."""
+    usual = np.ndarray.__array_ufunc__
+    return is_foreign(value) and not is_lent(value) and getattr(type(value), "__array_ufunc__", usual) is not usual
+
+
 def _overriding(values: Values) -> list[object]:
     """One object of each class with an `__array_ufunc__` of its own, subclasses before their bases."""
-    usual = np.ndarray.__array_ufunc__
     found: list[object] = []
     for value in values:
-        if not is_foreign(value) or is_lent(value) or getattr(type(value), "__array_ufunc__", usual) is usual:
+        if not overrides(value):
             continue
         if any(type(each) is type(value) for each in found):
             continue

@@ -6,22 +6,27 @@ float32, and every element is rounded once. A nan is the result from its place o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from fusec import forking
+from fusec.containers import Door, adopted, overrides
 from fusec.dtypes import BOOL, FLOAT64, DType, compute_type
 from fusec.errors import FusecError
 from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
-from fusec.operands import Array, is_foreign, wrapper_of
+from fusec.operands import Array, is_contained, is_foreign, wrapper_of
 from fusec.planned import briefly
 from fusec.reductions.arguments import Dtype, array_of, dtype_of, named
 from fusec.reductions.binding import normalised, plain_axis
 from fusec.reductions.choosing import WIDE, Asked, Given, asked, ordered, row_of
 from fusec.reductions.dates import Dated, is_dated
-from fusec.reductions.kernels import is_on_device
+from fusec.reductions.kernels import is_on_device, outputs_of
 from fusec.scans import calls
 from fusec.scans.kernels import ScanKernel
+
+Scanning = ScanKernel | Dated
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
 
@@ -81,33 +86,38 @@ def cumulative_prod(
 @briefly
 def cummax(x: object, axis: int | None = None, out: object = None) -> object:
     """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``; axis as for `cumsum`."""
-    given, array = _flat(x, axis, "cummax")
-    return _extreme("cummax", array.dtype)(given, axis=_along(axis), out=out)
+    return _scanned("cummax", lambda dtype: _extreme("cummax", dtype), x, axis, out)
 
 
 @briefly
 def cummin(x: object, axis: int | None = None, out: object = None) -> object:
     """The least of all elements up to each one; arguments as for `cummax`."""
-    given, array = _flat(x, axis, "cummin")
-    return _extreme("cummin", array.dtype)(given, axis=_along(axis), out=out)
+    return _scanned("cummin", lambda dtype: _extreme("cummin", dtype), x, axis, out)
 
 
 @briefly
 def logcumsumexp(x: object, axis: int | None = None, out: object = None) -> object:
     """The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."""
-    given, array = _flat(x, axis, "logcumsumexp")
-    return _powers(array.dtype)(given, axis=_along(axis), out=out)
+    return _scanned("logcumsumexp", _powers, x, axis, out)
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
 
 
-def _flat(x: object, axis: int | None, name: str) -> tuple[object, Array]:
-    """The argument, flattened if no axis is named, and an array of its dtype."""
+def _scanned(name: str, made: Callable[[Any], Scanning], x: object, axis: int | None, out: object) -> object:
+    """A scan along an axis, or of all elements in order if none is named. made: the kernel for a dtype."""
     given, array = array_of(x, name)
-    if axis is None and array.ndim != 1:
-        return _along_one(given, array), array
-    return (x if given is not x and is_foreign(x) else given), array
+    kernel, along = made(array.dtype), _along(axis)
+    if axis is not None or array.ndim == 1:
+        return kernel(x if given is not x and is_foreign(x) else given, axis=along, out=out)
+    line = _along_one(given, array)
+    if not is_contained(x) or overrides(x):  # labels of several axes say nothing about one
+        return kernel(line, axis=along, out=out)
+
+    def call(_: object, outputs: tuple[object, ...]) -> tuple[object, ...]:
+        return (kernel(line, axis=along, out=outputs or None),)
+
+    return adopted(Door(name, ("x",), 1, call, elementwise=False), (x,), outputs_of(out))[0]
 
 
 def _along(axis: object) -> int | None:
@@ -134,9 +144,7 @@ def _along_one(given: object, array: Array) -> object:
 
 
 def _total(name: str, op: str, start: int, x: object, axis: int | None, dtype: Dtype, out: object) -> object:
-    given, array = _flat(x, axis, name)
-    kernel = _running(name, op, start, array.dtype, named(dtype), dtype_of(out))
-    return kernel(given, axis=_along(axis), out=out)
+    return _scanned(name, lambda own: _running(name, op, start, own, named(dtype), dtype_of(out)), x, axis, out)
 
 
 def _standard(

@@ -672,3 +672,19 @@ def test_what_the_page_shows_runs():
     names = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(block, names)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "logcumsumexp"])
+def test_scans_of_all_elements_go_back_to_the_class_of_their_array(name):
+    class Own(np.ndarray):
+        pass
+
+    values, scan = np.array([[1.0, 3.0], [2.0, 4.0]]), getattr(fusec, name)
+    plain = scan(values)
+    for given, shape in ((np.matrix(values), (1, 4)), (values.view(Own), (4,))):
+        found, out = scan(given), np.empty(4)
+        assert type(found) is type(given)
+        assert found.shape == shape
+        np.testing.assert_array_equal(np.asarray(found).ravel(), plain)
+        assert scan(given, out=out) is out
+        np.testing.assert_array_equal(out, plain)
