@@ -94,8 +94,8 @@ def test_every_kind_of_kernel_says_line_element_and_operands(monkeypatch):
         fusec.elementwise("def f(x, y):\n    return x + y"),
         fusec.stencil("def f(x, y):\n    return x[0, 0] + y"),
         fusec.vectorize(lambda x, y: x + y),
-        lambda x, y: fusec.evaluate("x + y"),
-        lambda x, y: fusec.evaluate("x + y", optimization="none"),
+        lambda x, y: fusec.evaluate("(x + y)"),  # texts that no other test has had known without checks
+        lambda x, y: fusec.evaluate("(x + y)", optimization="none"),
         fusec.NumExpr("x + y", [("x", np.uint8), ("y", np.uint8)]),
     ]
     for kernel in kernels:
