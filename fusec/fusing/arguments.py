@@ -12,6 +12,7 @@ import numpy as np
 from fusec.errors.fusing import NotTraceable
 from fusec.fusing import constants
 from fusec.fusing.constants import Traced, exact, foreign, is_array, is_number
+from fusec.fusing.labels import Labelled, aligned
 from fusec.fusing.standins import is_readable
 from fusec.fusing.tracers import Tracer
 from fusec.records import dataclass
@@ -67,6 +68,8 @@ class Arguments:
         self.readable, self.function = readable, function
         self._owners: list[int | str] = []  # of what is in `flat`, the place or name of the argument that has it
         self._owner: int | str = 0
+        self.labelled: tuple[Labelled, ...] = ()
+        self.labelled_places: dict[int, str] = {}  # in `flat`, with the names of their types
         self.flat: list[Any] = []
         self.objects: list[Any] = []
         self._kinds: list[Any] = []  # of all in order; of what is in `flat`, `_places` has the indices
@@ -135,6 +138,10 @@ class Arguments:
             library = type(given).__module__.partition(".")[0]
             what = f"argument '{self.name()}', an array of {library} on a device, cannot be fused"
             raise NotTraceable(what, "copy it to the host: fused functions run on the CPU").at()
+        known, self.labelled = self.labelled, aligned(self.labelled, self.name(), given)
+        if self.labelled is not known:
+            self._kinds.append(type(given))
+            self.labelled_places[len(self.flat)] = type(given).__name__
         return self._array(self._converted(given))
 
     def _converted(self, given: Any) -> Any:

@@ -36,7 +36,7 @@ INERT = frozenset("fusec logging zoneinfo".split())
 """Modules whose objects have nothing that results depend on."""
 DRAWING = ("numpy.random", "random")
 DICTS = (dict, OrderedDict)
-PROTOCOLS = ("__array__", "__dlpack__", "__array_interface__", "__cuda_array_interface__")
+PROTOCOLS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__", "__cuda_array_interface__")
 
 
 class Traced:
@@ -189,7 +189,10 @@ NUMPY = NumPy("numpy")
 
 def is_array(value: object) -> bool:
     """Whether a value is an array by one of the protocols of other libraries."""
-    return not isinstance(value, (type, types.ModuleType)) and any(hasattr(type(value), name) for name in PROTOCOLS)
+    if isinstance(value, (type, types.ModuleType)):
+        return False
+    own = getattr(value, "__dict__", ())  # an instance may say it for itself
+    return any(name in own or hasattr(type(value), name) for name in PROTOCOLS)
 
 
 def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fusec.fusing.constants import exact, foreign, key_of
+from fusec.fusing.labels import Labelled, aligned
 from fusec.records import dataclass
 
 ARGUMENT, GLOBAL, CELL, GIVEN, ATTRIBUTE, ITEM, CALL = range(7)
@@ -70,8 +71,10 @@ class Guards:
             found.append((row.owner, row.name, value))
         return None if self.picks or self.bases else tuple(found)
 
-    def read(self, objects: Sequence[Any]) -> list[Any] | None:
-        """The values that are picked; None if something else has changed. objects: arguments with attributes."""
+    def read(self, objects: Sequence[Any], labelled: tuple[Labelled, ...] = ()) -> list[Any] | None:
+        """The values that are picked; None if something else has changed. objects: arguments with attributes.
+        labelled: those with labels, which what is read must share.
+        """
         for function, name, expected in self.functions:
             if getattr(function, name) is not expected:
                 return None
@@ -107,6 +110,7 @@ class Guards:
                 elif check == EQUAL:
                     holds = value is expected[0] or exact(value) == expected[1]
                 elif check == FOREIGN and type(value) is expected[0]:
+                    labelled = aligned(labelled, str(name), value)
                     value = foreign(value, str(name))
                     holds = (value.dtype, value.shape, value.strides) == expected[1:]
                 else:

@@ -29,6 +29,7 @@ from fusec.fusing.constants import (
     maker_of,
 )
 from fusec.fusing.kept import Kept
+from fusec.fusing.labels import Labelled, aligned, labels_of
 from fusec.fusing.reads import ABSENT, Found, Path, Row
 from fusec.fusing.standins import Refused, Super, Type, class_standing_in, object_standing_in
 from fusec.fusing.trace import here
@@ -61,7 +62,10 @@ class Stored:
 class Recording:
     """What one trace reads. operand: a tracer of an array or number, which the call is to find at its place."""
 
-    def __init__(self, name: str, numbers: Numbers, operand: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, name: str, numbers: Numbers, operand: Callable[[Any], Any], labelled: tuple[Labelled, ...] = ()
+    ) -> None:
+        self.labelled = labelled
         self.name, self.numbers, self.operand = name, numbers, operand
         self.rows: list[Row] = []
         self.picks: list[int] = []
@@ -190,12 +194,16 @@ class Recording:
     def _array(self, found: Found, value: Any) -> Any:
         array = value
         if type(value) is not np.ndarray or not value.dtype.isnative:
+            self.labelled = aligned(self.labelled, str(found.name), value)
             array = constants.foreign(value, str(found.name), self.name)
         if dtypes.from_numpy(array.dtype) is None:
             raise self.refused(found, f"an array of dtype {array.dtype}")
         check = reads.ARRAY if array is value else reads.FOREIGN
         self.pick(self.note(found, check, (type(value), array.dtype, array.shape, array.strides)), found.path)
-        return self.operand(array)
+        made = self.operand(array)
+        if labels_of(value):
+            made._trace.labelled[made._memory.buffer.place] = type(value).__name__
+        return made
 
     def _constant(self, found: Found, value: Any) -> Any:
         if isinstance(value, (type, ModuleType)):

@@ -66,7 +66,7 @@ class Plan:
 
     def flat(self, found: Arguments) -> list[Any] | None:
         """The arrays and numbers of a call; None if something that the trace read has changed."""
-        picked = self.guards.read(found.objects)
+        picked = self.guards.read(found.objects, found.labelled)
         if picked is None:
             return None
         flat = [*found.flat, *picked]
@@ -115,7 +115,8 @@ class Run:
     ) -> None:  # fmt: skip
         self.flat: list[Any] = [*found.flat]
         self.trace, self.function, self.found, self.values = Trace(name, self.flat), function, found, values
-        self.recording = Recording(name, numbers, self._operand)
+        self.recording = Recording(name, numbers, self._operand, found.labelled)
+        self.trace.labelled = {**found.labelled_places}
         self.pattern = pattern
         self.groups = dict(pattern[0]) if pattern is not None else {}
         self.arguments: dict[int, Tracer] = {}

@@ -30,6 +30,7 @@ CURES = {
 
 
 OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
+REDUCED = frozenset("sum prod mean std var min max any all".split())
 PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
 
 
@@ -149,8 +150,28 @@ class Tracer:
         base = made(self._trace, self._read(), scalar) if self._is_scalar else self  # arrays of a number are new
         return Tracer(self._trace, base._memory, (*base._steps, step), seen, scalar)
 
+    def _labelled(self) -> str:
+        """The type with labels that it has without fuse, or may have; "" if it has none."""
+        labelled, value = self._trace.labelled, self._memory.value
+        if not labelled or self._is_scalar:
+            return ""
+        buffers = [self._memory.buffer] if value is None else [self._trace.leaves[at].buffer for at in _leaves(value)]
+        found = [each for each in buffers if each is not None and each.kind != "constant"]
+        names = [
+            next(iter(labelled.values())) if each.kind == "temporary" else labelled.get(each.place) for each in found
+        ]
+        return next(filter(None, names), "")
+
+    def _refuse_labelled(self, what: str, cure: str) -> None:
+        """Raise NotFusable for what an array with labels does in another way than NumPy's."""
+        name = self._labelled()
+        if name:
+            raise NotFusable(f"{what} of a {name}", cure).at(here())
+
     def __getitem__(self, index: Any) -> Tracer:
         index = _basic(index)
+        if index != (...,):
+            self._refuse_labelled("indexing", "it goes by labels: pass a plain array, as s.to_numpy() gives")
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
         found = self._view(lambda array: array[where], number)
@@ -318,7 +339,16 @@ class Tracer:
                     here()
                 )
             raise NotFusable(f"the method '{name}'", cure_for(name, METHODS)).at(here())
-        return lambda *args, **options: _asked(f"the method '{name}'", method, (self, *args), options)
+
+        def call(*args: Any, **options: Any) -> Any:
+            wanted = ["ddof"] if name in ("std", "var") else []
+            wanted += ["axis"] if name in REDUCED and self.ndim > 1 and not args else []
+            for each in wanted:
+                if each not in options:
+                    self._refuse_labelled(f"'{name}' without {each}=", f"write {each}=, whose default is another")
+            return _asked(f"the method '{name}'", method, (self, *args), options)
+
+        return call
 
 
 def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:

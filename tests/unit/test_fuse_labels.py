@@ -1,0 +1,121 @@
+"""Fused functions refuse what arrays with labels do in another way than NumPy's arrays."""
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.errors import FusecTypeError
+
+X = np.arange(4.0)
+
+
+class Index:
+    def __init__(self, *labels):
+        self.labels = labels
+
+    def equals(self, other):
+        return self.labels == other.labels
+
+
+class Frame:
+    """What pandas' Series and DataFrames have, as far as fuse looks."""
+
+    axes = ()
+
+    def __init__(self, values, *axes):
+        self.values, self.axes = np.asarray(values), [Index(*each) for each in axes]
+
+    def reindex(self):
+        raise AssertionError("it is not called")
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+def code_of(call):
+    with pytest.raises(FusecTypeError) as caught:
+        call()
+    return caught.value.code
+
+
+def test_arrays_of_other_labels_are_refused_at_every_call():
+    add = fusec.fuse(lambda left, right: left + right)
+    one, same, other = Frame(X, "abcd"), Frame(X, "abcd"), Frame(X, "bcde")
+    for _ in range(3):
+        np.testing.assert_array_equal(add(one, same), X + X)
+        np.testing.assert_array_equal(add(one, X), X + X)
+        assert code_of(lambda: add(one, other)) == "F282"
+    with pytest.raises(FusecTypeError, match="'left' and 'right' have different labels"):
+        add(one, other)
+    table = Frame(np.ones((2, 4)), "xy", "abcd")
+    np.testing.assert_array_equal(add(table, one), X + np.ones((2, 4)))
+    assert code_of(lambda: add(table, other)) == "F282"
+
+
+def test_labels_of_arrays_from_outside_are_compared_at_every_call():
+    held = {"right": Frame(X, "abcd")}
+    add = fusec.fuse(lambda left: left + held["right"])
+    for _ in range(3):
+        np.testing.assert_array_equal(add(Frame(X, "abcd")), X + X)
+        np.testing.assert_array_equal(add(X), X + X)
+        assert code_of(lambda: add(Frame(X, "bcde"))) == "F282"
+    held["right"] = Frame(X, "bcde")
+    assert code_of(lambda: add(Frame(X, "abcd"))) == "F282"
+    np.testing.assert_array_equal(add(Frame(X, "bcde")), X + X)
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda s, _: s.std(), "'std' without ddof="), (lambda s, _: (s * 2).var(), "'var' without ddof="),
+        (lambda s, _: s[1:] - s[:-1], "indexing of a Frame"), (lambda s, _: (s + 1)[0], "indexing of a Frame"),
+        (lambda _, t: t.sum(), "'sum' without axis="), (lambda _, t: (t * 2).std(ddof=0), "'std' without axis="),
+    ],
+)  # fmt: skip
+def test_what_labels_change_is_refused_by_name(function, what):
+    fused = fusec.fuse(function)
+    table = np.ones((2, 4))
+    fused(X, table)
+    with pytest.raises(FusecTypeError, match=what) as caught:
+        fused(Frame(X, "abcd"), Frame(table, "xy", "abcd"))
+    assert (caught.value.code, bool(caught.value.hint)) == ("F281", True)
+
+
+def test_what_labels_do_not_change_is_fused():
+    fused = fusec.fuse(lambda s, t, x: (s.std(ddof=1), s.sum(), t.sum(axis=0), np.std(s), x.std(), x[1:], np.exp(s)))
+    table = np.ones((2, 4))
+    theirs = fused(X, table, X)
+    for one, other in zip(fused(Frame(X, "abcd"), Frame(table, "xy", "abcd"), X), theirs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_pandas_itself_is_seen():
+    pandas = pytest.importorskip("pandas")
+    one, other = pandas.Series([1.0, 2.0], ["a", "b"]), pandas.Series([1.0, 2.0], ["b", "c"])
+    add = fusec.fuse(lambda left, right: left + right)
+    np.testing.assert_array_equal(add(one, one.copy()), one + one)
+    assert code_of(lambda: add(one, other)) == "F282"
+    assert code_of(lambda: fusec.fuse(lambda s: s.std())(one)) == "F281"
+    assert fusec.fuse(lambda s: s.std(ddof=1))(one) == pytest.approx(one.std())
+
+
+class Lending:
+    """An object whose memory NumPy sees by one protocol."""
+
+    def __init__(self, values, name, is_own):
+        self.values = values
+        if is_own:
+            setattr(self, name, getattr(values, name))
+
+
+@pytest.mark.parametrize("name", ["__array_interface__", "__array_struct__"])
+@pytest.mark.parametrize("is_own", [False, True])
+def test_memory_that_numpy_sees_is_read_at_every_call(name, is_own):
+    kind = Lending if is_own else type("Of", (Lending,), {name: property(lambda self: getattr(self.values, name))})
+    given = kind(X.copy(), name, is_own)
+    held = {"given": given}
+    twice, outside = fusec.fuse(lambda x: x * 2), fusec.fuse(lambda x: x * held["given"])
+    for factor in (1, 2, 3):
+        given.values *= factor
+        np.testing.assert_array_equal(twice(given), given.values * 2)
+        np.testing.assert_array_equal(outside(X), given.values * X)
