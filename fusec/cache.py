@@ -21,8 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from fusec import debug, dtypes, forking
-from fusec.errors.targets import SettingNotUnderstood
+from fusec import debug, dtypes, forking, settings
 from fusec.folders import Folder
 from fusec.generated import Fp, Kernel, Layout, Slot, SlotKind, Step, Target
 from fusec.records import dataclass
@@ -33,7 +32,6 @@ FORMAT = 1
 HEADER = struct.Struct("<8sIIQ32s32s")
 SUFFIX = ".entry"
 USUAL_BYTES = 512 << 20
-ON, OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 PUTS_BETWEEN_PRUNINGS = 64
 DAY = 86400.0  # seconds; a use is noted in the file's time at most this often
 ABANDONED = 3600.0  # seconds after which a temporary file has lost its writer
@@ -166,13 +164,10 @@ class Cache:
 def default_cache() -> Cache | None:
     """The user's cache; None if it is turned off, or its folder cannot be had or is open to others.
 
-    Raises SettingNotUnderstood for values of FUSEC_CACHE and FUSEC_CACHE_BYTES that mean nothing.
+    Raises SettingNotUnderstood for any setting that means nothing: whatever compiles asks here first.
     """
-    asked = os.environ.get("FUSEC_CACHE", "").strip().lower()
-    if asked not in ("", *ON, *OFF):
-        raise SettingNotUnderstood("FUSEC_CACHE", asked, "0 (off) or 1 (on)").at()
-    _bound()
-    if asked in OFF:
+    settings.check()
+    if settings.value_of("FUSEC_CACHE") is False:
         return None
     folder = _folder()
     return None if folder is None else _cache_at(folder)
@@ -192,7 +187,7 @@ def _cache_at(path: Path) -> Cache | None:
 
 def _folder() -> Path | None:
     """FUSEC_CACHE_DIR, or ``fusec`` where the system keeps caches; None without a home."""
-    asked = os.environ.get("FUSEC_CACHE_DIR")
+    asked = settings.text_of("FUSEC_CACHE_DIR")
     if asked:
         return Path(asked).absolute()
     try:
@@ -299,12 +294,8 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
 
 def _bound() -> int:
     """Bytes that the cache may take."""
-    text = os.environ.get("FUSEC_CACHE_BYTES", "").strip()
-    if not text:
-        return USUAL_BYTES
-    if not (text.isdecimal() and text.isascii()):
-        raise SettingNotUnderstood("FUSEC_CACHE_BYTES", text, "a number of bytes, as in 536870912").at()
-    return int(text)
+    asked = settings.number_of("FUSEC_CACHE_BYTES")
+    return USUAL_BYTES if asked is None else asked
 
 
 def _digest(kind: str, key: str) -> bytes:

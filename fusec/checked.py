@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fusec import calls, debug, forking
+from fusec import calls, debug, forking, settings
 from fusec.dtypes import FLOAT64, UINT32, DType, compute_type
 from fusec.errors.base import FusecError, UserError
 from fusec.errors.checks import AssertionFailed, CastLoses, IndexOutside, IntegerWraps, ItemOutside, UnknownCheck
@@ -37,17 +36,17 @@ Checks = str
 
 CHECKED = "it is checked as it runs"
 FAULT, WORDS = "fusec_fault", 7  # as fusec.passes.bounds has them
-KINDS = ("bounds", "wrap")
 
 
 def wanted(bounds: object, check: object = None) -> Checks:
-    """What a kernel looks for; None asks FUSEC_CHECK. bounds: decides about that. Raises UnknownCheck."""
+    """What a kernel looks for; None asks FUSEC_CHECK. bounds: decides about that.
+
+    Raises UnknownCheck, SettingNotUnderstood.
+    """
     if bounds is not None and (not isinstance(bounds, str) or bounds not in ("check", "trust")):
         raise UnknownCheck("bounds=", repr(bounds)).at()
     if check is None:
-        text = os.environ.get("FUSEC_CHECK", "").strip()
-        cure = "FUSEC_CHECK is 'bounds', 'wrap' or 'bounds,wrap'; '0', or leaving it unset, turns checks off"
-        found = _kinds("FUSEC_CHECK", "" if text == "0" else text, cure)
+        found = set(str(settings.value_of("FUSEC_CHECK") or "").split(",")) - {""}
     else:
         cure = 'it is "wrap", "bounds", "bounds,wrap", or "" for no checks'
         found = _kinds("check=", check, cure)
@@ -59,7 +58,7 @@ def wanted(bounds: object, check: object = None) -> Checks:
 def _kinds(where: str, given: object, cure: str) -> set[str]:
     """What a text names, with commas between. Raises UnknownCheck."""
     names = {each.strip() for each in given.split(",")} - {""} if isinstance(given, str) else {""}
-    if not names <= set(KINDS):
+    if not names <= set(settings.KINDS):
         raise UnknownCheck(where, repr(given), cure).at()
     return names
 

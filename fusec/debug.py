@@ -8,38 +8,31 @@ FUSEC_DUMP: a folder; all of these are written there, texts as numbered files an
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from functools import cache
 from pathlib import Path
 
+from fusec import settings
 from fusec.folders import Folder
-
-LEVELS = 6
 
 _numbers = itertools.count()
 
 
 def level() -> int:
-    """The level in force; 0, after one warning, if FUSEC_DEBUG is not a number of 0 to 6."""
-    text = os.environ.get("FUSEC_DEBUG", "").strip()
-    if text.isdecimal() and text.isascii() and int(text) <= LEVELS:
-        return int(text)
-    if text:
-        _warn(f"FUSEC_DEBUG is {text!r}, but must be a number from 0 to {LEVELS}; it is ignored")
-    return 0
+    """The level in force. Raises SettingNotUnderstood if FUSEC_DEBUG is not a number of 0 to 6."""
+    return settings.number_of("FUSEC_DEBUG") or 0
 
 
 def is_wanted(at: int) -> bool:
     """Whether `show` would do something with a text of this level, which may take time to make."""
-    return bool(os.environ.get("FUSEC_DUMP")) or level() >= at
+    return bool(settings.text_of("FUSEC_DUMP")) or level() >= at
 
 
 def show(at: int, title: str, text: str = "") -> None:
     """Print a titled text, or a line, to standard error when the level reaches `at`; also write it under FUSEC_DUMP."""
     if level() >= at:
         print(f"fusec: {title}\n{text}" if text else f"fusec: {title}", file=sys.stderr)
-    folder = os.environ.get("FUSEC_DUMP")
+    folder = settings.text_of("FUSEC_DUMP")
     if folder:
         try:
             _dump(Path(folder), title, text)

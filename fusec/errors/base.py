@@ -61,7 +61,7 @@ class FusecRuntimeError(FusecError, RuntimeError):
 
 
 class FusecWarning(UserWarning):
-    """What fusec warns of in a function that it leaves as NumPy has it; the text is that of an error."""
+    """What fusec warns of: a function that it leaves as NumPy has it, with an error's text, or a misspelt setting."""
 
 
 CATALOGUE: dict[str, type[UserError]] = {}

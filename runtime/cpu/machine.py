@@ -7,6 +7,8 @@ import os
 from functools import cache
 from pathlib import Path
 
+from fusec import settings
+
 MOST_THREADS = 256  # beyond this one shared ticket is contended
 USUAL_CACHE = 32 << 20  # bytes; assumed where the system does not tell
 
@@ -50,14 +52,8 @@ def thread_count() -> int:
 
     Raises SettingNotUnderstood if FUSEC_NUM_THREADS is not a positive number.
     """
-    asked = os.environ.get("FUSEC_NUM_THREADS", "").strip()
-    if asked:
-        if not asked.isdecimal() or int(asked) < 1:
-            from fusec.errors.targets import SettingNotUnderstood  # the catalogue takes long to import
-
-            raise SettingNotUnderstood("FUSEC_NUM_THREADS", asked, "a positive number").at()
-        return min(int(asked), MOST_THREADS)
-    return max(1, min(_available_cores(), _quota(), MOST_THREADS))
+    asked = settings.number_of("FUSEC_NUM_THREADS")
+    return max(1, min(asked or min(_available_cores(), _quota()), MOST_THREADS))
 
 
 def _available_cores() -> int:

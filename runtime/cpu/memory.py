@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusec import settings
 from fusec.records import dataclass
 from fusec.runtime.cpu.machine import memory_bytes
 
@@ -234,12 +235,8 @@ def size_class(nbytes: int) -> int:
 
 def _usual_bound() -> int:
     """Bytes that the pool may keep. Raises SettingNotUnderstood for a FUSEC_POOL_BYTES that is no number."""
-    text = os.environ.get("FUSEC_POOL_BYTES", "").strip()
-    if text and not (text.isdecimal() and text.isascii()):
-        from fusec.errors.targets import SettingNotUnderstood  # the catalogue takes long to import
-
-        raise SettingNotUnderstood("FUSEC_POOL_BYTES", text, "a number of bytes, as in 536870912").at()
-    return int(text) if text else min(1 << 30, memory_bytes() // 8)
+    asked = settings.number_of("FUSEC_POOL_BYTES")
+    return min(1 << 30, memory_bytes() // 8) if asked is None else asked
 
 
 _pool = Pool(_usual_bound())

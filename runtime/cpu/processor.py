@@ -6,9 +6,9 @@ generic) and "avx2" (x86-64-v3: with FMA and F16C).
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
+from fusec import settings
 from fusec.forking import forks_wait
 from fusec.records import dataclass
 
@@ -47,7 +47,7 @@ class Processor:
 
 def processor() -> Processor:
     """The processor in force. Raises SettingNotUnderstood for a FUSEC_CPU that this machine cannot run."""
-    return _processor(os.environ.get("FUSEC_CPU", "").strip().lower() or "native")
+    return _processor(settings.text_of("FUSEC_CPU").lower() or "native")
 
 
 @cache
@@ -65,9 +65,7 @@ def _processor(level: str) -> Processor:
     avx2 = x86 and all(features.get(name, False) for name in AVX2_LEVEL)
     allowed = ["native", "generic"] + ["sse2"] * x86 + ["avx2"] * avx2
     if level not in allowed:
-        from fusec.errors.targets import SettingNotUnderstood
-
-        raise SettingNotUnderstood("FUSEC_CPU", level, "one of " + ", ".join(allowed)).at()
+        raise settings.refusal("FUSEC_CPU", "one of " + ", ".join(allowed))
     if level == "avx2":
         return Processor(triple, "x86-64-v3", "", 256)
     if level != "native":

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusec import ElementwiseKernel, debug, pipeline
+from fusec import ElementwiseKernel, FusecError, debug, pipeline
 
 LINES = {1: "fusec: shown ", 2: "fusec: shown(float32 x, float32 z): "}
 TITLES = {3: "shown after ", 4: "shown loops for llvm", 5: "shown llvm", 6: "shown assembly"}
@@ -65,10 +65,11 @@ def test_a_dump_alone_holds_them_all(
     assert "define" in next(folder.glob("*_shown_llvm.txt")).read_text()
 
 
-def test_a_level_that_is_none_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("FUSEC_DEBUG", "loud")
-    assert (debug.level(), debug.level()) == (0, 0)
-    assert capsys.readouterr().err.count("FUSEC_DEBUG is 'loud', but must be a number from 0 to 6") == 1
+@pytest.mark.parametrize("level", ["loud", "7", "-1", "2.5"])
+def test_a_level_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    monkeypatch.setenv("FUSEC_DEBUG", level)
+    with pytest.raises(FusecError, match=f"FUSEC_DEBUG is '{level}', but must be a number from 0 to 6"):
+        debug.level()
 
 
 def test_a_dump_that_cannot_be_written_stops_nothing(

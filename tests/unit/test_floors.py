@@ -37,15 +37,17 @@ FLOORS = (
     {"containers"},
     {"ir", "operands"},
     {"layouts", "scalars", "signature", "python_blocks", "snapshots"},
+    {"debug"},
+    {"settings"},
     {"errors", "generated", "outside"},
     {"diagnostics", "ops"},
-    {"source", "dtypes", "debug", "grammar", "version"},
+    {"source", "dtypes", "grammar", "version"},
     {"records", "recent", "forking", "instead", "intrinsics", "folders"},
     {"modes"},
 )
 # parts of what is called, which may name it in annotations
 ONE_OBJECT = {"kernels", "planned", "explain", "device_calls", "device_plans", "device_entries", "entries", "calls"}
-SEEN_BY_RUNTIME = {"generated", "errors", "dtypes", "debug", "forking", "records"}
+SEEN_BY_RUNTIME = {"generated", "errors", "dtypes", "debug", "forking", "records", "settings"}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {
     "fusec.errors.base",  # the catalogue is filled while classes are defined, under the lock of the import
