@@ -47,13 +47,18 @@ def optimised(source: str) -> llvm.ModuleRef:
     return module
 
 
-@cache
+_addresses: dict[str, int] = {}
+
+
 def address_of(kernel: Kernel) -> int:
-    """The entry point of the kernel; no other kernel of the process may have its name."""
-    compiled = llvm.ObjectFileRef.from_data(target_machine().emit_object(optimised(kernel.source)))
-    engine().add_object_file(compiled)
-    engine().finalize_object()
-    return engine().get_function_address(kernel.name)
+    """The entry point of the kernel; no other kernel of the process may have its name. Texts are compiled once."""
+    text = kernel.source.replace(kernel.name, "\0")
+    if text not in _addresses:
+        compiled = llvm.ObjectFileRef.from_data(target_machine().emit_object(optimised(kernel.source)))
+        engine().add_object_file(compiled)
+        engine().finalize_object()
+        _addresses[text] = engine().get_function_address(kernel.name)
+    return _addresses[text]
 
 
 def fresh_symbol(stem: str = "k") -> str:
