@@ -52,12 +52,12 @@ class UnsupportedArgument(UserError):
 
     code: ClassVar[str] = "F202"
     message: ClassVar[str] = "Unsupported type {given} for parameter '{param}' of kernel '{name}'"
-    hint: ClassVar[str] = "pass an array, what NumPy makes an array of, or a number; {cure}"
+    hint: ClassVar[str] = "pass a number, an array, or something that NumPy can turn into one; {cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     param: str
     given: str
-    cure: str = "objects have DLPack, __cuda_array_interface__ or __array__"
+    cure: str = "other objects need DLPack, __cuda_array_interface__ or __array__"
 
 
 class ContainerDeclines(UserError):
@@ -65,7 +65,7 @@ class ContainerDeclines(UserError):
 
     code: ClassVar[str] = "F800"
     message: ClassVar[str] = "'{name}' cannot be called with a {given}: its __array_ufunc__ declines"
-    hint: ClassVar[str] = "pass np.asarray(x), and the result is an array"
+    hint: ClassVar[str] = "pass np.asarray(x); the result is then an array"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     given: str
@@ -75,8 +75,8 @@ class ContainerFails(UserError):
     """An argument that fails to hand out its arrays, or to take results."""
 
     code: ClassVar[str] = "F801"
-    message: ClassVar[str] = "'{name}' of a {given} fails: {reason}"
-    hint: ClassVar[str] = "pass np.asarray(x), and the result is an array"
+    message: ClassVar[str] = "'{name}' fails on a {given}: {reason}"
+    hint: ClassVar[str] = "pass np.asarray(x); the result is then an array"
     name: str
     given: str
     reason: str
@@ -260,7 +260,7 @@ class OutputOverlapsItself(UserError):
 
     code: ClassVar[str] = "F222"
     message: ClassVar[str] = "output '{param}' of kernel '{name}' has elements that share memory (stride 0 or overlap)"
-    hint: ClassVar[str] = "write to an array with one place for every element, e.g. np.empty(shape)"
+    hint: ClassVar[str] = "write to an array whose elements share no memory, e.g. np.empty(shape)"
     name: str
     param: str
 
@@ -281,7 +281,7 @@ class OutGivenTwice(UserError):
 
     code: ClassVar[str] = "F224"
     message: ClassVar[str] = "kernel '{name}' got its outputs twice: as positional arguments and as out="
-    hint: ClassVar[str] = "use one of the two"
+    hint: ClassVar[str] = "pass them one way only"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
 
@@ -340,7 +340,7 @@ class UnknownFp(UserError):
     """A floating-point mode that there is not."""
 
     code: ClassVar[str] = "F237"
-    message: ClassVar[str] = "fp={given} is no floating-point mode"
+    message: ClassVar[str] = "fp={given} is not a floating-point mode"
     hint: ClassVar[str] = "{cure}"
     about: ClassVar[str] = (
         'fp="strict" computes every operation as IEEE 754 says, fp="contract" may make one fma of a product and a sum, '
@@ -374,7 +374,9 @@ class MixedDevices(UserError):
     """Arrays of the host and of a GPU in one call."""
 
     code: ClassVar[str] = "F231"
-    message: ClassVar[str] = "kernel '{name}' got arrays on different devices: '{left}' on the {where}, '{right}' not"
+    message: ClassVar[str] = (
+        "kernel '{name}' got arrays on different devices: '{left}' is on the {where}, '{right}' is not"
+    )
     hint: ClassVar[str] = "move all arrays to one device first"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
@@ -451,7 +453,7 @@ class NotWhole(UserError):
     """A key, a counter or an end of a range of random numbers that is no whole number."""
 
     code: ClassVar[str] = "F730"
-    message: ClassVar[str] = "the {name} of random numbers is {given}, which is no whole number"
+    message: ClassVar[str] = "the {name} of random numbers is {given}, which is not a whole number"
     hint: ClassVar[str] = "pass integers, or convert: int(x) for one number, x.astype('int64') for an array"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
@@ -462,7 +464,7 @@ class NotInWord(UserError):
     """A key, a counter or an end of a range of random numbers that does not fit in 64 bits."""
 
     code: ClassVar[str] = "F731"
-    message: ClassVar[str] = "the {name} of random numbers is {given}, which is not from {low} to {high}"
+    message: ClassVar[str] = "the {name} of random numbers is {given}, which is outside {low} to {high}"
     hint: ClassVar[str] = "bring it into the range, e.g. with x % 2**63"
     exception: ClassVar[type[FusecError]] = FusecOverflowError
     name: str

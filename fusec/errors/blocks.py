@@ -11,7 +11,7 @@ class BadBlock(UserError):
     """A `block=` that no device can run."""
 
     code: ClassVar[str] = "F390"
-    message: ClassVar[str] = "block={given} is no block: {reason}"
+    message: ClassVar[str] = "block={given} is not a block: {reason}"
     hint: ClassVar[str] = "write block=256, or a number for each axis of the grid, block=(16, 16)"
     exception: ClassVar[type[FusecError]] = FusecValueError
     given: str
@@ -22,7 +22,7 @@ class GridNotInBlocks(UserError):
     """A grid that is no multiple of the block."""
 
     code: ClassVar[str] = "F391"
-    message: ClassVar[str] = "kernel '{kernel}': the grid {grid} is no multiple of block={block} along axis {axis}"
+    message: ClassVar[str] = "kernel '{kernel}': the grid {grid} is not a multiple of block={block} along axis {axis}"
     hint: ClassVar[str] = (
         "write fusec.grid(-(-n // {extent}) * {extent}), which rounds n up, and test 'if i < n' before it matters"
     )
@@ -38,7 +38,7 @@ class BlockAxes(UserError):
     """A block that has another number of axes than the grid."""
 
     code: ClassVar[str] = "F392"
-    message: ClassVar[str] = "the grid has {grid}, block={block} has {axes}"
+    message: ClassVar[str] = "the grid has {grid}, but block={block} has {axes}"
     hint: ClassVar[str] = "give block= a number for each axis of the grid, such as block=(16, 16)"
     grid: str
     block: str
@@ -50,13 +50,13 @@ class BarrierDiverges(UserError):
 
     code: ClassVar[str] = "F393"
     message: ClassVar[str] = (
-        "the barrier in line {line} is not for all positions of a block: the condition in line {condition} differs "
+        "not all positions of a block reach the barrier in line {line}: the condition in line {condition} differs "
         "between them"
     )
-    label: ClassVar[str] = "line {condition}, '{condition_text}', parts them"
+    label: ClassVar[str] = "line {condition}, '{condition_text}', separates them"
     hint: ClassVar[str] = (
-        "take the barrier out of it: barriers may stand under conditions on constants, numbers, shapes and "
-        "block_index(), not on positions and the contents of arrays"
+        "move the barrier out of the condition: barriers may stand under conditions on constants, numbers, shapes and "
+        "block_index(), not on positions or the contents of arrays"
     )
     line: int
     condition: int
@@ -67,8 +67,8 @@ class SharedTooLarge(UserError):
     """Shared arrays that do not fit the memory of a block."""
 
     code: ClassVar[str] = "F394"
-    message: ClassVar[str] = "the shared arrays of '{kernel}' have {nbytes} bytes; a block has {limit}"
-    hint: ClassVar[str] = "make them smaller, or of a smaller dtype: {limit} bytes are what every GPU has"
+    message: ClassVar[str] = "the shared arrays of '{kernel}' take {nbytes} bytes; a block has {limit}"
+    hint: ClassVar[str] = "make them smaller, or of a smaller dtype: every GPU has {limit} bytes"
     kernel: str
     nbytes: int
     limit: int
@@ -79,7 +79,7 @@ class BlockTooLarge(UserError):
 
     code: ClassVar[str] = "F395"
     message: ClassVar[str] = "kernel '{kernel}': on the CPU a block keeps {nbytes} bytes from barrier to barrier"
-    hint: ClassVar[str] = "at most {limit} fit: make local arrays that live across a barrier smaller, or the block"
+    hint: ClassVar[str] = "at most {limit} fit: make the block smaller, or local arrays that live across a barrier"
     kernel: str
     nbytes: int
     limit: int
@@ -91,7 +91,7 @@ class BlockMisused(UserError):
     code: ClassVar[str] = "F396"
     message: ClassVar[str] = "kernel '{kernel}': {what}"
     hint: ClassVar[str] = (
-        "positions see what others of the block have written after fusec.barrier(), which all of them come to"
+        "positions see what others of their block have written only after fusec.barrier(), which all must reach"
     )
     kernel: str
     what: str

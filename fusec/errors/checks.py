@@ -23,7 +23,7 @@ class IndexOutside(UserError):
     index: str
     limit: int
     element: str
-    cure: str = "indices count from 0; a variable that is negative does not count from the end"
+    cure: str = "indices count from 0; a negative variable does not count from the end"
 
 
 class AssertionFailed(UserError):
@@ -57,7 +57,7 @@ class CannotCheck(UserError):
     """A kernel whose accesses cannot be checked, since it computes with addresses."""
 
     code: ClassVar[str] = "F382"
-    message: ClassVar[str] = "kernel '{kernel}' moves pointers, whose bounds nobody knows"
+    message: ClassVar[str] = "kernel '{kernel}' moves pointers, whose bounds are unknown"
     hint: ClassVar[str] = "index the arrays themselves, x[i], or run it without checks"
     kernel: str
 
@@ -102,12 +102,12 @@ class ConstantComparison(UserError):
     """A bool compared with a number that it never is, below, or above, so that the answer is known."""
 
     code: ClassVar[str] = "F720"
-    message: ClassVar[str] = "a bool is 0 or 1: '{op} {number}' is always {answer} of it"
+    message: ClassVar[str] = "a bool is 0 or 1, so '{op} {number}' is always {answer}"
     hint: ClassVar[str] = "{cure}"
     about: ClassVar[str] = """\
 Sums and products of bools are bools, in NumPy and in what kernels compute from it, so that a count of neighbours on a
-bool board is 0 or 1 and never 3. A comparison that cannot tell anything is refused; fused functions, which are NumPy's,
-warn in its place.
+bool board is 0 or 1 and never 3. A comparison whose answer is known is refused; fused functions, which follow NumPy,
+warn instead.
 
     elementwise("def f(x): return x + x == 2")(np.ones(3, "bool"))               # wrong
     elementwise("def f(x): return np.int8(x) + x == 2")(np.ones(3, "bool"))      # right"""
@@ -136,7 +136,7 @@ class IntegerWraps(UserError):
     code: ClassVar[str] = "F721"
     message: ClassVar[str] = "kernel '{kernel}': {operation} beyond {dtype}, and {result}"
     label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "convert an operand to a wider type before; where wrapping is meant, leave this check off"
+    hint: ClassVar[str] = "convert an operand to a wider type first; where wrapping is intended, leave this check off"
     exception: ClassVar[type[FusecError]] = FusecOverflowError
     kernel: str
     operation: str
@@ -151,7 +151,7 @@ class CastLoses(UserError):
     code: ClassVar[str] = "F722"
     message: ClassVar[str] = "kernel '{kernel}': {value} of {given} does not fit {dtype}, and becomes {result}"
     label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "store it in a wider type, or clip before; where the loss is meant, leave this check off"
+    hint: ClassVar[str] = "store it in a wider type, or clip it first; where the loss is intended, leave this check off"
     exception: ClassVar[type[FusecError]] = FusecOverflowError
     kernel: str
     value: str
@@ -167,7 +167,7 @@ class TotalWraps(UserError):
     code: ClassVar[str] = "F723"
     message: ClassVar[str] = "kernel '{kernel}': {what} beyond {dtype}, and wraps to {result}"
     label: ClassVar[str] = "in total {element}"
-    hint: ClassVar[str] = "combine floats, e.g. float64(x); where wrapping is meant, leave this check off"
+    hint: ClassVar[str] = "combine floats, e.g. float64(x); where wrapping is intended, leave this check off"
     exception: ClassVar[type[FusecError]] = FusecOverflowError
     kernel: str
     what: str

@@ -68,7 +68,7 @@ class NotANumber(UserError):
     """Text or another object where numbers are needed."""
 
     code: ClassVar[str] = "F504"
-    message: ClassVar[str] = "{what}: fusec computes with numbers alone"
+    message: ClassVar[str] = "{what}: fusec computes with numbers only"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     what: str

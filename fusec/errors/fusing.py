@@ -56,9 +56,9 @@ class AltersOutside(UserError):
     """A change of something from outside that is no assignment to a name, an attribute or an array."""
 
     code: ClassVar[str] = "F700"
-    message: ClassVar[str] = "a fused function changes {what}, which later calls would not do"
+    message: ClassVar[str] = "a fused function changes {what}, but later calls would not"
     label: ClassVar[str] = "{where}"
-    hint: ClassVar[str] = "return what is new, and have the caller store it"
+    hint: ClassVar[str] = "return the new value, and let the caller store it"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     what: str
     where: str = "changed here"

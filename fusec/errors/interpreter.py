@@ -12,12 +12,12 @@ class InterpreterEnds(UserError):
     """Something is used for the first time when modules can no longer be imported."""
 
     code: ClassVar[str] = "F790"
-    message: ClassVar[str] = "Python is ending, and imports nothing any more that this call needs"
-    hint: ClassVar[str] = "call it earlier, for instance in a function that atexit.register is given"
+    message: ClassVar[str] = "Python is shutting down, and can no longer import what this call needs"
+    hint: ClassVar[str] = "call it earlier, for instance in a function registered with atexit"
     about: ClassVar[str] = (
-        "When Python ends it takes its modules apart. Kernels called from __del__ by then, or from a thread that still "
-        "runs, cannot load what they need; only calls that were made several times before, with such arguments, still "
-        "work. Functions registered with atexit run earlier, when everything works."
+        "When Python shuts down, it takes its modules apart. Kernels called then, from __del__ or from a thread that "
+        "still runs, cannot load what they need; only calls that were made several times before, with arguments of the "
+        "same kind, still work. Functions registered with atexit run earlier, while everything works."
     )
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
 
@@ -26,8 +26,8 @@ class OneInterpreter(UserError):
     """A second interpreter of the process uses fusec, and NumPy serves one."""
 
     code: ClassVar[str] = "F791"
-    message: ClassVar[str] = "fusec needs NumPy, which serves one interpreter of a process only: {reason}"
-    hint: ClassVar[str] = "use threads of the interpreter that has it, or another process (multiprocessing)"
+    message: ClassVar[str] = "fusec needs NumPy, which works in only one interpreter of a process: {reason}"
+    hint: ClassVar[str] = "use threads of the interpreter that has NumPy, or another process (multiprocessing)"
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
     reason: str
 

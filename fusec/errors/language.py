@@ -152,7 +152,7 @@ class MacroArguments(UserError):
 
     code: ClassVar[str] = "F120"
     message: ClassVar[str] = "macro '{name}' takes {expected} argument(s), given {given}"
-    hint: ClassVar[str] = "commas inside parentheses do not separate macro arguments, others do"
+    hint: ClassVar[str] = "a comma separates macro arguments unless it is inside parentheses"
     name: str
     expected: int
     given: int
@@ -264,7 +264,7 @@ class Redeclared(UserError):
 
     code: ClassVar[str] = "F139"
     message: ClassVar[str] = "'{name}' is already declared in this scope"
-    hint: ClassVar[str] = "rename one, or assign to the first instead of declaring anew"
+    hint: ClassVar[str] = "rename one, or assign to the first instead of declaring it again"
     name: str
 
 

@@ -32,7 +32,7 @@ class BadIndentation(UserError):
     """A line that ends a block but is not in line with any before."""
 
     code: ClassVar[str] = "F172"
-    message: ClassVar[str] = "this line is indented like no block around it"
+    message: ClassVar[str] = "the indentation of this line matches no block around it"
     hint: ClassVar[str] = "indent by four spaces for every block; a tab counts to the next multiple of eight"
 
 
@@ -63,8 +63,8 @@ class TypeChanges(UserError):
     """A variable that has different types on different ways to the same place."""
 
     code: ClassVar[str] = "F175"
-    message: ClassVar[str] = "'{name}' is {first} on one way through this statement and {second} on another"
-    label: ClassVar[str] = "'{name}' must be one type after this"
+    message: ClassVar[str] = "'{name}' is {first} on one path through this statement and {second} on another"
+    label: ClassVar[str] = "'{name}' must have one type after this"
     hint: ClassVar[str] = "{first} in line {first_line}, {second} in line {second_line}: convert one, e.g. {cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
@@ -80,7 +80,7 @@ class MaybeUnassigned(UserError):
 
     code: ClassVar[str] = "F176"
     message: ClassVar[str] = "'{name}' may have no value here"
-    hint: ClassVar[str] = "line {line} assigns it, but not on every way to this place: assign it before the {where}"
+    hint: ClassVar[str] = "line {line} assigns it, but not on every path to this place: assign it before the {where}"
     name: str
     line: int
     where: str
@@ -108,7 +108,7 @@ class NoReturn(UserError):
     message: ClassVar[str] = "'{name}' can end without returning a value"
     hint: ClassVar[str] = "{cure}"
     name: str
-    cure: str = "end every way through it with 'return value'"
+    cure: str = "end every path through it with 'return value'"
 
 
 class NumberTooLarge(UserError):
@@ -139,7 +139,7 @@ class BadAnnotation(UserError):
     """An annotation that names no dtype."""
 
     code: ClassVar[str] = "F181"
-    message: ClassVar[str] = "annotation '{annotation}' is no dtype"
+    message: ClassVar[str] = "annotation '{annotation}' is not a dtype"
     hint: ClassVar[str] = "{cure}"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     annotation: str
@@ -266,7 +266,7 @@ class StencilShapes(UserError):
 
     code: ClassVar[str] = "F192"
     message: ClassVar[str] = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
-    hint: ClassVar[str] = "arrays whose neighbours are looked at have the shape of the result; np.broadcast_to makes it"
+    hint: ClassVar[str] = "arrays whose neighbours are read must have the shape of the result: use np.broadcast_to"
     name: str
     param: str
     given: tuple[int, ...]

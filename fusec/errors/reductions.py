@@ -86,7 +86,7 @@ class WhereNotBool(UserError):
 
     code: ClassVar[str] = "F245"
     message: ClassVar[str] = "where= of '{name}' must be bool, not {given}"
-    hint: ClassVar[str] = "compare, e.g. where=mask != 0"
+    hint: ClassVar[str] = "make it bool, e.g. where=mask != 0"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str
     given: str
@@ -107,7 +107,7 @@ class IdentityLost(UserError):
     """An identity, given as a number, that is no value of the totals."""
 
     code: ClassVar[str] = "F248"
-    message: ClassVar[str] = "identity {given} of '{name}' is no value of {held}, the type of its totals"
+    message: ClassVar[str] = "identity {given} of '{name}' is not a value of {held}, the type of its totals"
     hint: ClassVar[str] = (
         "pass a number that {held} holds, or a wider reduce_type=; identity='...' is converted as C converts"
     )
@@ -124,7 +124,7 @@ class WhereWithoutInitial(UserError):
     message: ClassVar[str] = (
         "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'"
     )
-    hint: ClassVar[str] = "pass initial=, e.g. the value that a total of no elements shall have"
+    hint: ClassVar[str] = "pass initial=, the value of a total of no elements"
     name: str
 
 
@@ -143,7 +143,7 @@ class OnlyNan(UserError):
 
     code: ClassVar[str] = "F252"
     message: ClassVar[str] = "All-NaN slice encountered"
-    hint: ClassVar[str] = "{name} looks for numbers; without nan in its name it gives the place of the first nan"
+    hint: ClassVar[str] = "{name} skips nan; its namesake without 'nan' gives the place of the first one"
     name: str
 
 
@@ -224,7 +224,7 @@ class CorrectionTwice(UserError):
     """A variance's correction by both of its names."""
 
     code: ClassVar[str] = "F259"
-    message: ClassVar[str] = "'{name}' got correction= and ddof=, which are two names of one thing"
+    message: ClassVar[str] = "'{name}' got correction= and ddof=, which are two names for one thing"
     hint: ClassVar[str] = "pass one of them; ddof is NumPy's older name"
     exception: ClassVar[type[FusecError]] = FusecTypeError
     name: str

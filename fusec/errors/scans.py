@@ -34,7 +34,7 @@ class SegmentsUnknown(UserError):
     """Segments by an input that is not declared."""
 
     code: ClassVar[str] = "F262"
-    message: ClassVar[str] = "segments='{param}' is no input of '{name}' that lies along its arrays"
+    message: ClassVar[str] = "segments='{param}' is not an input of '{name}' that lies along its arrays"
     hint: ClassVar[str] = "declare 'bool {param}' among in_params, not raw"
     name: str
     param: str
@@ -44,7 +44,7 @@ class ExclusiveWithoutIdentity(UserError):
     """An exclusive scan whose first element has no value."""
 
     code: ClassVar[str] = "F263"
-    message: ClassVar[str] = "'{name}' is exclusive and has no identity, which its first element would get"
+    message: ClassVar[str] = "'{name}' is exclusive: its first element would be the identity, and there is none"
     hint: ClassVar[str] = "define the kernel with identity='...', or inclusive=True"
     name: str
 

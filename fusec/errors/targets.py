@@ -107,7 +107,7 @@ class NoCudaDriver(UserError):
     message: ClassVar[str] = "no CUDA driver found: {library} could not be loaded"
     hint: ClassVar[str] = (
         "install the NVIDIA driver (version 580 or newer for CUDA 13); in a container, start it with access to the "
-        "GPU (docker run --gpus all); without a GPU, give NumPy arrays: they run on the CPU with the same bits"
+        "GPU (docker run --gpus all); without a GPU, pass NumPy arrays: they run on the CPU with the same bits"
     )
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
     library: str
@@ -132,7 +132,7 @@ class NvrtcMissing(UserError):
 
     code: ClassVar[str] = "F353"
     message: ClassVar[str] = "NVRTC, the run-time compiler of CUDA, could not be loaded: {reason}"
-    hint: ClassVar[str] = "pip install 'fusec[cuda]' brings it (the package nvidia-cuda-nvrtc)"
+    hint: ClassVar[str] = "pip install 'fusec[cuda]' installs it (the package nvidia-cuda-nvrtc)"
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
     reason: str
 
@@ -158,7 +158,7 @@ class DriverTooOld(UserError):
     """The driver does not know the CUDA version of the compiled kernel."""
 
     code: ClassVar[str] = "F355"
-    message: ClassVar[str] = "the CUDA driver supports CUDA {driver}, but NVRTC here makes code for CUDA {toolkit}"
+    message: ClassVar[str] = "the CUDA driver supports CUDA {driver}, but NVRTC here generates code for CUDA {toolkit}"
     hint: ClassVar[str] = "update the NVIDIA driver, or install an NVRTC of the driver's major version"
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
     driver: str
@@ -169,7 +169,7 @@ class DeviceUnsupported(UserError):
     """The device is older than what NVRTC can make code for."""
 
     code: ClassVar[str] = "F356"
-    message: ClassVar[str] = "NVRTC {version} makes no code for {arch}; it supports {supported}"
+    message: ClassVar[str] = "NVRTC {version} generates no code for {arch}; it supports {supported}"
     hint: ClassVar[str] = (
         "an older NVRTC may still support this device; the CPU runs the same kernel with the same bits"
     )
@@ -218,7 +218,7 @@ class DeviceMemoryExhausted(UserError):
 
     code: ClassVar[str] = "F359"
     message: ClassVar[str] = "device {device} has no room for an array of {nbytes} bytes: {reason}"
-    hint: ClassVar[str] = "free arrays that are no longer used, or give the output with out="
+    hint: ClassVar[str] = "free arrays that are no longer used, or pass the output as out="
     exception: ClassVar[type[FusecError]] = FusecRuntimeError
     device: int
     nbytes: int
@@ -291,7 +291,7 @@ class StreamRefused(UserError):
     code: ClassVar[str] = "F366"
     message: ClassVar[str] = "a {type} is not a CUDA stream"
     hint: ClassVar[str] = (
-        "give a CuPy, PyTorch, Numba or cuda.core stream, or its handle as an int (None: the current one)"
+        "pass a CuPy, PyTorch, Numba or cuda.core stream, or its handle as an int (None: the current one)"
     )
     exception: ClassVar[type[FusecError]] = FusecTypeError
     type: str

@@ -41,7 +41,7 @@ def test_what_is_constant_is_refused_and_what_is_not_is_computed(number, turned)
             if value not in (0, 1) and answers[0] == answers[1]:
                 shown = "true" if answers[0] else "false"
                 with pytest.raises(
-                    fusec.FusecError, match=rf"a bool is 0 or 1: .* is always {shown} of it \[F720\]"
+                    fusec.FusecError, match=rf"a bool is 0 or 1, so .* is always {shown} \[F720\]"
                 ) as caught:
                     door(BOOLS)
                 assert caught.value.span is not None

@@ -221,7 +221,7 @@ def test_operands_are_what_asarray_makes_arrays_of():
 
 def test_text_is_refused_by_name():
     for a in ("text", b"text", np.array(["a"]), np.array([b"a"]), np.str_("a")):
-        with pytest.raises(TypeError, match="'a' is text: fusec computes with numbers alone"):
+        with pytest.raises(TypeError, match="'a' is text: fusec computes with numbers only"):
             fusec.evaluate("a == a", {"a": a})
     with pytest.raises(TypeError, match="objects cannot be computed on"):
         fusec.evaluate("a", {"a": np.array([None])})

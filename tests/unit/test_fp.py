@@ -32,7 +32,7 @@ def numbers(count: int = 4096) -> NDArray[np.float32]:
     [("contrat", "did you mean 'contract'?"), ("Fast", "did you mean 'fast'?"), (None, "modes are"), (1, "modes are")],
 )
 def test_another_mode_is_an_error_that_lists_them(given: object, said: str) -> None:
-    with pytest.raises(fusec.FusecError, match=re.escape(f"fp={given!r} is no floating-point mode")) as caught:
+    with pytest.raises(fusec.FusecError, match=re.escape(f"fp={given!r} is not a floating-point mode")) as caught:
         fusec.ElementwiseKernel(*SQUARE, fp=given)  # type: ignore[arg-type]
     assert isinstance(caught.value.error, UnknownFp)
     assert said in str(caught.value)
@@ -122,7 +122,7 @@ def test_a_mode_that_is_none_is_shown_in_the_file(tmp_path: Path, capsys: pytest
     path.write_text(FILE.format(name="only", fp="fsat"))
     assert cli.main(["compile", str(path)]) == 1
     said = capsys.readouterr().err
-    assert f"{path}:6:1: error: fp='fsat' is no floating-point mode [F237]" in said
+    assert f"{path}:6:1: error: fp='fsat' is not a floating-point mode [F237]" in said
     path.write_text(FILE.format(name="only", fp="fast").replace('"fast"', "2"))
     assert cli.main(["compile", str(path)]) == 1
     assert "'fp' is not a string" in capsys.readouterr().err

@@ -58,7 +58,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: fusec.mean_var(X, out=np.zeros(())), "'mean_var' must hold one array for each output: 2, not 1"),
     (lambda: fusec.cumsum([1.0, 2.0], out=[0.0, 0.0]), "a list or tuple is taken for several"),
     (lambda: fusec.sum(X, axis=0, initial=X[0]), "initial= of 'sum' must be one number, not an array of shape"),
-    (lambda: fusec.var(X, ddof=1, correction=1), "'var' got correction= and ddof=, which are two names of one thing"),
+    (lambda: fusec.var(X, ddof=1, correction=1), "'var' got correction= and ddof=, which are two names for one thing"),
     (lambda: fusec.norm(X, ord="fro"), "2 is the root of the sum of squares ('fro' of a matrix), inf and -inf"),
     (lambda: fusec.norm(X, ord=None), "must be a real number, inf or -inf, not None"),
     (lambda: fusec.norm(X, ord=2j), "must be a real number, inf or -inf, not 2j"),
@@ -83,7 +83,7 @@ def test_an_identity_that_is_a_number_is_a_value_of_the_totals() -> None:
     none = X[0, :0].astype("u1")
     for identity in (0.5, -1, 256, np.nan, -np.inf):
         for made in (kernel(identity), pickle.loads(pickle.dumps(kernel(identity)))):
-            with pytest.raises(TypeError, match=rf"identity {identity!r} of 'tally' is no value of uint8.*\n.*uint8"):
+            with pytest.raises(TypeError, match=rf"identity {identity!r} of 'tally' is not a value of uint8.*\n.*uint"):
                 made(none)
     assert kernel("0.5")(none) == 0  # a text is converted as C converts
     assert kernel(3.0)(none) == 3

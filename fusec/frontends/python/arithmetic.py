@@ -225,7 +225,7 @@ def constant_answer(op: str, left: Scalar, right: Scalar) -> ConstantComparison 
         number = right.expr.value.item()
     if not is_bool(left.type) or left.literal is not None or isinstance(number, (complex, NoneType)):
         return None
-    cure = "a sum of bools is a bool, as in NumPy: convert them before, e.g. int8(x)"
+    cure = "a sum of bools is a bool, as in NumPy: convert them first, e.g. int8(x)"
     return constant_comparison(op, number, cure)
 
 

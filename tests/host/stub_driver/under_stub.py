@@ -151,7 +151,7 @@ def test_an_image_the_driver_refuses_says_so(failing):
 def test_a_driver_of_an_older_cuda_is_named(failing, monkeypatch):
     failing("cuLibraryLoadData", 200)
     monkeypatch.setitem(os.environ, "FUSEC_STUB_VERSION", "12040")
-    with pytest.raises(RuntimeError, match=r"driver supports CUDA 12\.4, but NVRTC here makes code for CUDA 13"):
+    with pytest.raises(RuntimeError, match=r"driver supports CUDA 12\.4, but NVRTC here generates code for CUDA 13"):
         cuda.launch(cuda.compile(handwritten.AXPY), (0, 0, 0, 0.0), 1)
 
 
