@@ -146,6 +146,9 @@ class Fused(Traced):
             try:
                 with usual():  # of constants, which the function may convert
                     plan = run.plan()
+            except FusecError:  # a call that is refused leaves nothing behind
+                run.recording.restore()
+                raise
             except NeedsNumberError as need:
                 run.recording.restore()
                 if need.place < len(found.flat):

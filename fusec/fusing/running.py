@@ -101,7 +101,9 @@ class Plan:
         for store in self.stores:
             store(flat, held)
         if self.problem is not None:
-            self.problem.args = self.problem.args if result is None else result
+            args, own = result
+            self.problem.args = self.problem.args if args is None else args
+            vars(self.problem).update(own)
             raise self.problem
         return result
 
@@ -132,7 +134,9 @@ class Run:
         except (FusecError, NeedsNumberError):
             raise
         except Exception as raised:  # whatever the function raises; its arguments may be traced
-            result, problem = raised.args if self.recording.made_any(raised.args) else None, raised
+            problem, is_made = raised, self.recording.made_any
+            own = {name: each for name, each in vars(raised).items() if is_made((each,))}
+            result = [raised.args if is_made(raised.args) else None, own]
         stored = self.recording.stored(defined(self.function))
         self.trace.finish()
         needed: list[Buffer] = []

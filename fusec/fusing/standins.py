@@ -176,20 +176,20 @@ class Super:
         if not args:
             frame = sys._getframe(1)
             args = (frame.f_locals["__class__"], frame.f_locals[frame.f_code.co_varnames[0]])
-        found: Any = super(*args)
-        self._recording, self._found = recording, found
+        self._state = recording, super(*args)
 
-    def __getattr__(self, name: str) -> Any:
-        recording, owner, kind = self._recording, self._found.__self__, self._found.__self_class__
+    def __getattribute__(self, name: str) -> Any:
+        recording, found = object.__getattribute__(self, "_state")
+        owner, kind = found.__self__, found.__self_class__
         bases = iter(kind.__mro__)
-        any(each is self._found.__thisclass__ for each in bases)  # skips it and what is before
+        any(each is found.__thisclass__ for each in bases)  # skips it and what is before
         base = next((each for each in bases if name in vars(each)), object)
         raw = vars(base).get(name, ABSENT)
         function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
         place = Found(reads.GLOBAL, vars(base), name, ("super", id(base), name))
         if not isinstance(function, (FunctionType, property, Traced)):
             is_data = raw is not ABSENT and not hasattr(type(raw), "__get__")
-            return recording.seen(place, raw) if is_data else getattr(self._found, name)
+            return recording.seen(place, raw) if is_data else getattr(found, name)
         if place.path not in recording.known:
             recording.known[place.path] = raw
             recording.note(place, reads.SAME, raw)

@@ -634,7 +634,9 @@ def failing(owner, x, y):
     APPENDED.append(1)
     x[0] = 9
     y += x
-    raise LookupError("no such thing", x.sum())
+    problem = LookupError("no such thing", x.sum())
+    problem.total = x + 1
+    raise problem
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -648,8 +650,31 @@ def test_what_is_done_before_an_exception_is_done_as_in_python(is_shared):
                 run(owner, x, y)
             appended += APPENDED
             APPENDED.clear()
-            left.append((owner.steps, owner.total, x.tolist(), y.tolist(), [*appended], caught.value.args))
+            left.append(
+                (
+                    owner.steps,
+                    owner.total,
+                    x.tolist(),
+                    y.tolist(),
+                    [*appended],
+                    caught.value.args,
+                    caught.value.total.tolist(),
+                )
+            )
     assert left[:2] == left[2:]
+
+
+def test_a_call_that_is_refused_leaves_nothing_behind():
+    def run(owner, x):
+        owner.steps = 1
+        APPENDED.append(1)
+        return np.sort(x)
+
+    owner = SimpleNamespace(steps=0)
+    for _ in range(2):
+        with pytest.raises(FusecTypeError, match="F281"):
+            fusec.fuse(run)(owner, X)
+    assert (APPENDED, owner.steps) == ([], 0)
 
 
 def test_what_is_lost_with_an_exception_is_refused():
@@ -826,6 +851,7 @@ def of_bases():
 
     class Leaf(Left):
         def __init__(self):
+            super().__init__()
             self.own = 1.0
 
         def run(self, x):
@@ -868,6 +894,8 @@ def test_what_super_and_descriptors_find_is_what_it_is_now(name, monkeypatch):
     assert agrees(
         lambda x: (one.move(x), one.run(x)) if one else x, (X,), [functools.partial(BASE_CHANGES[name], *classes)]
     )
+    leaf = classes[-1]
+    assert agrees(lambda x: leaf().run(x) if leaf() else x, (X,), [])
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
