@@ -87,6 +87,20 @@ A checked reduction looks at its elements before it combines any of them.
     kernel: str
 
 
+class CombinationNotChecked(UserError):
+    """A reduction or scan that combines integers in a way that the check for those that wrap does not follow."""
+
+    code: ClassVar[str] = "F386"
+    message: ClassVar[str] = "kernel '{kernel}' combines integers in a way that the check \"wrap\" does not follow"
+    hint: ClassVar[str] = 'it follows a + b and a * b of one total; combine floats, or say check=""'
+    about: ClassVar[str] = """\
+The check compares sums and products of reductions and scans with the exact ones. It follows no others that may wrap.
+
+    reduction("lambda a, b: a * 3 + b", check="wrap")(np.ones(3, np.int32))                 # wrong
+    reduction("lambda a, b: a + b", check="wrap")(np.ones(3, np.int32))                     # right"""
+    kernel: str
+
+
 class UnknownCheck(UserError):
     """A way of checking that there is none of."""
 

@@ -1,7 +1,8 @@
 """Checks of reductions and scans: a kernel that runs before them and only looks at indices.
 
 Arguments are indexed nowhere else: what combines and what finishes sees totals and numbers. So a checked call first
-runs the texts of one element as an elementwise kernel with checks, which stores nothing but the first violation.
+runs the texts of one element as an elementwise kernel with checks, which stores nothing but the first violation, and
+what sums and products of integers combine, for totals without a width.
 """
 
 from __future__ import annotations
@@ -17,26 +18,32 @@ from fusec.errors.checks import LocalArrayAfterTheCheck
 from fusec.frontends.python.definition import ReductionFunctions
 from fusec.ir.expr import Const
 from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, ScalarParam, Stmt, Store
-from fusec.ir.reductions import KEPT, REDUCED, TOTALS, stage_program
+from fusec.ir.reductions import KEPT, REDUCED, TOTALS, Reduction, stage_program
 from fusec.ir.walk import expressions, operands, statements
 from fusec.layouts import Shape
-from fusec.operands import LISTS
+from fusec.operands import LISTS, Array
 from fusec.planned import Planned
 from fusec.records import dataclass, replace
-from fusec.reductions import pipeline
+from fusec.reductions import combining, exact, pipeline
+from fusec.reductions.binding import Axis, normalised
 from fusec.reductions.pipeline import MASK, Request, Source
 from fusec.signature import Parameter, Signature
 
 if TYPE_CHECKING:
     from fusec.reductions.kernels import Reducing
+    from fusec.scans.pipeline import ScanDefinition
 
 
 @dataclass(frozen=True)
 class ElementSource:
-    """The value of one element of a reduction, as the definition of a kernel without outputs."""
+    """The value of one element of a reduction, as the definition of a kernel without outputs.
+
+    keeps: it is the output.
+    """
 
     inner: Source
     request: Request
+    keeps: bool = False
     options: tuple[str, ...] = ()
 
     @property
@@ -47,7 +54,7 @@ class ElementSource:
     @property
     def texts(self) -> dict[str, Any]:
         """Everything that the meaning depends on."""
-        return {**self.inner.texts, "element of": self.request.key}
+        return {**self.inner.texts, "element of": self.request.key, "keeps": self.keeps}
 
     def read(self) -> object:
         """Nothing: the texts were read when the kernel was made."""
@@ -60,9 +67,12 @@ class ElementSource:
         program = stage_program(reduction, 0)
         text = "" if program.source is None else program.source.text
         only = 0 if "\n" in text else 1  # the line of an expression that is a text of its own
-        body = tuple(_kept_apart(stmt, number, only) for number, stmt in enumerate(program.body))
         outputs = {param.name for param in reduction.arrays if param.written}
         inputs = tuple(param for param in reduction.params if param.name not in outputs)
+        if self.keeps:
+            body = tuple(stmt if stmt.line else replace(stmt, line=only) for stmt in program.body)
+            return replace(program, params=(*inputs, program.params[-1]), body=body)
+        body = tuple(_kept_apart(stmt, number, only) for number, stmt in enumerate(program.body))
         return replace(program, params=inputs, body=body)
 
 
@@ -89,10 +99,13 @@ class Found(Protocol):
         """What its kernels are compiled for."""
 
 
-def check(kernel: Reducing, found: Found, args: tuple[object, ...], where: object, stream: object = None) -> None:
+def check(
+    kernel: Reducing, found: Found, args: tuple[object, ...], where: object, stream: object = None, axis: Axis = None,
+    reverse: bool = False,
+) -> None:  # fmt: skip
     """Look at every index that a call of a reduction or scan would use. Raises IndexOutside or CannotCheck.
 
-    found: what the call comes to. args: its inputs first.
+    found: what the call comes to. args: its inputs first. Of host arrays also at totals of integers that wrap.
     """
     key = found.request
     if key not in kernel.checkers:
@@ -104,7 +117,26 @@ def check(kernel: Reducing, found: Found, args: tuple[object, ...], where: objec
     if found.request.masked:
         given.append(np.asarray(where) if isinstance(where, (bool, np.bool_, list)) else where)
     sizes = getattr(found, "sizes", {})
-    checked.run(checker, (*given, *(sizes.get(name, 0) for name in _numbers(kernel, found.request))), -1, stream)
+    numbers = (sizes.get(name, 0) for name in _numbers(kernel, found.request))
+    outputs = checked.run(checker, (*given, *numbers), -1, stream)
+    if outputs and isinstance(outputs[0], np.ndarray):
+        _compare(kernel, found.request, outputs[0], axis, reverse)
+
+
+def _compare(kernel: Reducing, request: Request, values: Array, axis: Axis, reverse: bool) -> None:
+    """Compare totals with those that integers without a width have. Raises TotalWraps."""
+    op = combining.checked_op(pipeline.lower(kernel.definition, request)[0])
+    scan, axes = _scan_of(kernel), normalised(kernel.name, axis, values.shape)
+    if scan is None:
+        exact.check_totals(kernel.name, op, values, axes, None)
+    else:
+        exact.check_running(kernel.name, op, values, axes[0] if axes else 0, scan.exclusive, reverse)
+
+
+def _scan_of(kernel: Reducing) -> ScanDefinition | None:
+    """What a scan is; None for reductions."""
+    found: ScanDefinition | None = getattr(kernel, "scan", None)
+    return found
 
 
 def checker_of(kernel: Reducing, found: Found) -> Planned | None:
@@ -119,12 +151,27 @@ def checker_of(kernel: Reducing, found: Found) -> Planned | None:
         inner = replace(inner, checked=True)
     if "bounds" in kernel.checks:
         _refuse_what_runs_later(kernel.name, inner, request)
-    source = ElementSource(inner, request)
-    plain = Planned(source, Signature(kernel.name, tuple(inputs), ()), reduce_dims=False, uses_index=True, fp=kernel.fp)
+    outputs: tuple[Parameter, ...] = ()
+    if "wrap" in kernel.checks:
+        outputs = _combined(kernel, pipeline.lower(inner, request)[0])
+    source = ElementSource(inner, request, bool(outputs))
+    signature = Signature(kernel.name, tuple(inputs), outputs)
+    plain = Planned(source, signature, reduce_dims=False, uses_index=True, fp=kernel.fp)
     made = checked.checked(plain, kernel.checks)
     assert isinstance(made.definition, checked.CheckedSource), "a checked kernel"
     _, sites = made.definition.checked(dict(request.types), dict(request.ndims), request.scalars)
-    return made if sites else None
+    return made if sites or outputs else None
+
+
+def _combined(kernel: Reducing, reduction: Reduction) -> tuple[Parameter, ...]:
+    """The output for what is combined, if totals may wrap. Raises CombinationNotChecked."""
+    scan = _scan_of(kernel)
+    if not combining.checked_op(reduction, scan is None or not scan.segments):
+        return ()
+    held = reduction.stages[0].accumulator
+    assert held is not None, "something is combined"
+    assert isinstance(held.type, DType), "sums and products are numbers"
+    return (Parameter(f"{KEPT}0", held.type.name, held.type),)
 
 
 def _refuse_what_runs_later(name: str, definition: Source, request: Request) -> None:

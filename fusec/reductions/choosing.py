@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusec import dtypes
+from fusec.checked import wanted
 from fusec.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compute_type, real_type
 from fusec.errors.arguments import UnsupportedDtype
 from fusec.errors.reductions import NotReducible
@@ -38,7 +39,7 @@ def total(
     result = asked(name, default, dtype, out)
     held = compute_type(default if dtype is None else result)
     numbers = (("initial", held),) if starts else ()
-    return _kernel(Formula(name, rule, (row,), held, (("z", result),), numbers, masked, skips_nan))
+    return _watched(_kernel(Formula(name, rule, (row,), held, (("z", result),), numbers, masked, skips_nan)))
 
 
 @lru_cache(CACHE)
@@ -52,7 +53,7 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> R
         default = WIDE.get(default.kind, default)
     result = asked(name, default, dtype, out)
     held = compute_type(default if dtype is None else result)
-    return _kernel(Formula(name, name, rows, INT64 if held == BOOL else held, (("z", result),)))
+    return _watched(_kernel(Formula(name, name, rows, INT64 if held == BOOL else held, (("z", result),))))
 
 
 @lru_cache(CACHE)
@@ -145,6 +146,12 @@ def logsumexp(given: Given, out: Asked = None) -> Reducing:
 
 def _kernel(formula: Formula) -> Reducing:
     return Reducing(formula, signature_of(formula), uses_index=formula.rule in ("argmin", "argmax"))
+
+
+def _watched(kernel: Reducing) -> Reducing:
+    """The kernel, which reports totals of integers that wrap if FUSEC_CHECK says so."""
+    kernel.checks = "wrap" if "wrap" in wanted("trust") else ""
+    return kernel
 
 
 def row_of(given: Given, name: str, param: str = "x") -> DType:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.dtypes import from_numpy
+from fusec.dtypes import DType, from_numpy
 from fusec.errors.checks import TotalWraps
 from fusec.source import Span
 
@@ -14,7 +14,9 @@ NAMES = {"add": "sum", "multiply": "product"}
 HALF = 32  # bits: sums of so many of each element fit 64
 
 
-def check_totals(name: str, op: str, values: np.ndarray[Any, Any], axes: tuple[int, ...] | None, span: Span) -> None:
+def check_totals(
+    name: str, op: str, values: np.ndarray[Any, Any], axes: tuple[int, ...] | None, span: Span | None
+) -> None:
     """Raise TotalWraps if a sum or a product of integers is beyond their dtype; others are left alone.
 
     values: what is combined, in the dtype of the totals. axes: along which, None for all.
@@ -23,14 +25,34 @@ def check_totals(name: str, op: str, values: np.ndarray[Any, Any], axes: tuple[i
     if dtype is None or not dtype.is_integer or op not in NAMES or not values.size:
         return
     exact = np.asarray(_sums(values, axes) if op == "add" else _products(values, axes), dtype=object)
-    info = np.iinfo(values.dtype)
+    _compare(name, op, exact, values.size // exact.size, dtype, span)
+
+
+def check_running(
+    name: str, op: str, values: np.ndarray[Any, Any], axis: int, is_exclusive: bool, is_reverse: bool
+) -> None:
+    """The same for the running totals along an axis; is_exclusive: elements are not part of their own."""
+    dtype = from_numpy(values.dtype)
+    assert dtype is not None, "kernels made the values"
+    if values.size:
+        ufunc = np.add if op == "add" else np.multiply
+        ordered = (np.flip(values, axis) if is_reverse else values).astype(object)
+        exact = ufunc.accumulate(ordered, axis)
+        if is_exclusive:
+            exact = np.insert(np.delete(exact, -1, axis), 0, 0, axis)
+        _compare(name, op, np.flip(exact, axis) if is_reverse else exact, 0, dtype, None)
+
+
+def _compare(name: str, op: str, exact: np.ndarray[Any, Any], count: int, dtype: DType, span: Span | None) -> None:
+    """Raise TotalWraps for the first exact total that a dtype does not hold. count: of its elements, 0 if unknown."""
+    info = np.iinfo(dtype.numpy)
     wraps = np.asarray((exact < info.min) | (exact > info.max), bool)
     if wraps.any():
         at = tuple(map(int, np.unravel_index(int(wraps.argmax()), wraps.shape)))
-        total, count = int(exact[at]), values.size // exact.size
+        total = int(exact[at])
         shown = f" is {total}," if abs(total) >> 128 == 0 else " is"
-        wrapped = int(np.asarray(total % (1 << dtype.bits), np.uint64).astype(f"u{dtype.nbytes}").view(values.dtype))
-        what = f"the {NAMES[op]} of {count} elements{shown}"
+        wrapped = int(np.asarray(total % (1 << dtype.bits), np.uint64).astype(f"u{dtype.nbytes}").view(dtype.numpy))
+        what = f"the {NAMES[op]} of {count} elements{shown}" if count else f"the running {NAMES[op]}{shown}"
         element = str(at) if len(at) > 1 else str(at[0] if at else 0)
         raise TotalWraps(name, what, dtype.name, str(wrapped), element).at(span)
 

@@ -114,18 +114,21 @@ class Reducing:
             if self.checks:
                 given = args[self.nin :] or outputs_of(out)
                 there = device_calls.read(self, args[: self.nin], given, axis, keepdims, where, stream)
-                self.check(self.device_plan(there).bound, args, where, stream)
+                self.check(self.device_plan(there).bound, args, where, stream, axis)
             return device_calls.run(self, args, out, axis, keepdims, where, stream)
         if self.checks:
-            self.check(self.plan(calls.read(self, args, out, axis, keepdims, where)).bound, args, where)
+            self.check(self.plan(calls.read(self, args, out, axis, keepdims, where)).bound, args, where, None, axis)
         return calls.run(self, args, out, axis, keepdims, where)
 
-    def check(self, found: Found, args: tuple[object, ...], where: object, stream: object = None) -> None:
-        """Look at the indices of a call before it runs. Raises IndexOutside or CannotCheck."""
+    def check(
+        self, found: Found, args: tuple[object, ...], where: object, stream: object = None, axis: Axis = None,
+        reverse: bool = False,
+    ) -> None:  # fmt: skip
+        """Look at the indices and totals of a call before it runs. Raises IndexOutside, TotalWraps or CannotCheck."""
         with forking.lock:
             from fusec.reductions import checking
 
-        checking.check(self, found, args, where, stream)
+        checking.check(self, found, args, where, stream, axis, reverse)
 
     def planned(
         self, args: tuple[object, ...], axis: Axis, keepdims: bool, where: object

@@ -107,10 +107,12 @@ class Scanning(Reducing):
 
                 given = args[self.nin :] or outputs_of(out)
                 there = reducing.read(self, args[: self.nin], given, axis, False, True, stream)
-                self.check(self.device_scan_plan(there, reverse).bound, args, True, stream)
+                self.check(self.device_scan_plan(there, reverse).bound, args, True, stream, axis, reverse)
             return device_calls.run(self, args, out, axis, stream, reverse=reverse)
         if self.checks:
-            self.check(self.scan_plan(read(self, args, out, axis, False, True), reverse).bound, args, True)
+            self.check(
+                self.scan_plan(read(self, args, out, axis, False, True), reverse).bound, args, True, None, axis, reverse
+            )
         return calls.run(self, args, out, axis, reverse=reverse)
 
     def device_scan_plan(self, call: DeviceCall, reverse: bool) -> DevicePlan:
