@@ -180,6 +180,8 @@ class Machine:
 
             raise JitForbidden(str(error)).at() from error
         self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target)
+        for each in (self._engine, self.target, self.quick_target, getattr(self, "narrow_target", self.target)):
+            each._owned = True  # by the process: llvmlite disposes of no such object, not even as Python ends
 
     def emit(self, name: str, source: str, symbol: str, effort: Effort) -> bytes:
         """The object of a module, its entry renamed to `symbol`."""

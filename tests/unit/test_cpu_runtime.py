@@ -364,3 +364,12 @@ def test_the_machine_is_described_in_sane_numbers() -> None:
     assert 256 << 10 <= machine.last_level_cache_bytes() <= 4 << 30
     assert 1 <= machine.thread_count() <= machine.MOST_THREADS
     assert machine.memory_bytes() > 64 << 20
+
+
+def test_nothing_is_disposed_of_as_python_ends(monkeypatch):
+    """The engine of a first call in an atexit handler was, too late for llvmlite, which left a traceback."""
+    made, disposed = jit.Machine(processor()), []
+    for each in (made._engine, made.target, made.quick_target):
+        monkeypatch.setattr(type(each), "_dispose", disposed.append)
+        each.__del__()
+    assert not disposed
