@@ -52,7 +52,7 @@ def test_choices_have_one_type(mapped):
     mapping, combining = f"lambda x, y: (x * 0 + ({mapped}),)", "lambda a, b: (a[0] | b[0],)"
     arrays = (np.array([5, 6, 1], "uint8"), np.array([9, 2, 4], "uint8"))
     total = fusec.reduction(map=mapping, combine=combining)
-    if "(1 - 3)" in mapped:
+    if "(1 - 3)" in mapped or "- 3) ^ y" in mapped:
         with pytest.raises(OverflowError):
             in_python(mapping, combining, arrays, 0)
         with pytest.raises(OverflowError, match="F179"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import operator
 from collections.abc import Callable
 from random import Random
@@ -42,7 +43,7 @@ def in_python(mapping: str, combining: str, arrays: tuple[np.ndarray, ...], axis
     """The totals along an axis, in C order. Raises OverflowError where NumPy refuses a number for its dtype.
 
     A choice has one type here, np.where's, so that the numbers of both ways must fit it; one of two Python numbers is
-    known only as the kernel runs, has 64 bits, and wraps where it meets a dtype.
+    known only as the kernel runs, and all that it may be must fit the dtype that it meets.
     """
     names = {"np": SimpleNamespace(maximum=_maximum), "chosen": _chosen}
     mapped = eval(compile(_Choices().visit(ast.parse(mapping, mode="eval")), "<map>", "eval"), names)
@@ -62,23 +63,32 @@ class _Choices(ast.NodeTransformer):
 
 
 class _Number:
-    """A Python integer of 64 bits that is known as a kernel runs."""
+    """A Python integer that is known as a kernel runs. ways: what it may be."""
 
     __array_ufunc__ = None  # NumPy's scalars leave operators to this class
 
-    def __init__(self, value: int) -> None:
-        self.value = (value + 2**63) % 2**64 - 2**63
+    def __init__(self, value: int, ways: frozenset[int]) -> None:
+        self.value, self.ways = value, ways
 
     def beside(self, other: Any) -> Any:
-        """The number as an operand of another."""
-        return np.int64(self.value).astype(other.dtype) if isinstance(other, np.generic) else self.value
+        """The number as an operand of another. Raises OverflowError."""
+        if not isinstance(other, np.generic):
+            return self.value
+        return {way: other.dtype.type(way) for way in self.ways}[self.value]
+
+
+def _ways(number: Any) -> frozenset[int]:
+    return number.ways if isinstance(number, _Number) else frozenset((number,))
 
 
 def _operator(operation: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Any, Any], Any]:
     def apply(number: _Number, other: Any) -> Any:
         operands = (number.beside(other), other.value if isinstance(other, _Number) else other)
         found = operation(*reversed(operands)) if swapped else operation(*operands)
-        return found if isinstance(found, np.generic) else _Number(found)
+        if isinstance(found, np.generic):
+            return found
+        pairs = itertools.product(number.ways, _ways(other))
+        return _Number(found, frozenset(operation(b, a) if swapped else operation(a, b) for a, b in pairs))
 
     return apply
 
@@ -96,6 +106,6 @@ def _maximum(left: np.generic, right: Any) -> Any:
 def _chosen(test: bool, *ways: Any) -> Any:
     typed = [each for each in ways if isinstance(each, np.generic)]
     if not typed:
-        return _Number(int(getattr(ways[not test], "value", ways[not test])))
+        return _Number(int(getattr(ways[not test], "value", ways[not test])), frozenset().union(*map(_ways, ways)))
     kind = np.result_type(*typed).type
     return [each.beside(typed[0]) if isinstance(each, _Number) else kind(each) for each in ways][not test]

@@ -12,7 +12,8 @@ from fusec.ir.expr import Apply, Const, Expr, scalar_type
 MAX_DEPTH, MAX_VALUES = 12, 64
 EXACT: dict[str, Callable[..., int]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg,
-    "absolute": abs, "minimum": min, "maximum": max,
+    "absolute": abs, "minimum": min, "maximum": max, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
 }  # fmt: skip
 
 
