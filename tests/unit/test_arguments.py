@@ -433,7 +433,7 @@ def test_a_wrapper_that_fails_is_told():
         def __array_wrap__(self, values, context=None, return_scalar=False):
             raise KeyError("label")
 
-    with pytest.raises(FusecError, match=r"'twice' of a Broken fails: KeyError: 'label'"):
+    with pytest.raises(FusecError, match=r"'twice' fails on a Broken: KeyError: 'label'"):
         TWICE(Broken(BASE))
 
 
