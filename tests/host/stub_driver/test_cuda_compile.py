@@ -71,7 +71,7 @@ def test_devices_between_and_beyond_the_known_ones_get_code_that_runs_there():
     assert nvrtc.goal("sm_90a") == nvrtc.Goal("sm_90a", "cubin")
     assert nvrtc.goal("sm_81") == nvrtc.Goal("sm_80", "cubin")
     assert nvrtc.goal("sm_990") == nvrtc.Goal(f"compute_{newest}", "ptx")
-    with pytest.raises(RuntimeError, match="makes no code for sm_35; it supports sm_"):
+    with pytest.raises(RuntimeError, match="generates no code for sm_35; it supports sm_"):
         nvrtc.goal("sm_35")
     with pytest.raises(ValueError, match="arch must look like 'sm_90', got 'ampere'"):
         nvrtc.goal("ampere")
