@@ -96,7 +96,7 @@ def test_every_kind_of_kernel_says_line_element_and_operands(monkeypatch):
         fusec.vectorize(lambda x, y: x + y),
         lambda x, y: fusec.evaluate("(x + y)"),  # texts that no other test has had known without checks
         lambda x, y: fusec.evaluate("(x + y)", optimization="none"),
-        fusec.NumExpr("x + y", [("x", np.uint8), ("y", np.uint8)]),
+        fusec.NumExpr("(x + y)", [("x", np.uint8), ("y", np.uint8)]),
     ]
     for kernel in kernels:
         for _ in range(3):  # no native entry goes around it
