@@ -16,13 +16,13 @@ GELU = "z = 0.5f * x * (1.0f + tanh(0.7978845608028654f * (x + 0.044715f * x * x
 def fusec():
     import numpy as np
 
-    import fusec.kernels
+    import fusec.kernels.elementwise_kernel
     from fusec.runtime import cuda
 
     imported = time.perf_counter()
     x = cuda.from_numpy(np.ones(1000, "f4"))
     begin = time.perf_counter()
-    z = fusec.kernels.ElementwiseKernel("float32 x", "float32 z", GELU, "gelu")(x)
+    z = fusec.kernels.elementwise_kernel.ElementwiseKernel("float32 x", "float32 z", GELU, "gelu")(x)
     z.numpy()
     return imported, begin
 

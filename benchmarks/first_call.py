@@ -11,7 +11,12 @@ import numpy as np
 import peers
 import workloads
 
-LIBRARY = {"fusec": "fusec.kernels", "fusec-out": "fusec.kernels", "numba-fast": "numba", "torch.compile": "torch"}
+LIBRARY = {
+    "fusec": "fusec.kernels.elementwise_kernel",
+    "fusec-out": "fusec.kernels.elementwise_kernel",
+    "numba-fast": "numba",
+    "torch.compile": "torch",
+}
 
 
 def main(name: str, threads: int) -> None:

@@ -34,7 +34,7 @@ from cuda.bindings import driver
 from cuda_work import PEERS, WORK, Call, Tensor, Work
 
 import fusec
-from fusec import dtypes
+from fusec.base import dtypes
 from fusec.runtime import cuda
 
 PACKAGES = "numpy cuda-core cuda-bindings nvidia-cuda-nvrtc cupy-cuda13x torch triton jax numba numba-cuda".split()

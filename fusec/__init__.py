@@ -9,7 +9,8 @@ array([1., 3., 5.], dtype=float32)
 import importlib
 from typing import TYPE_CHECKING
 
-from fusec import forking
+from fusec.base import locks
+from fusec.base.rounding_mode import usual
 from fusec.errors import (
     FusecAttributeError,
     FusecError,
@@ -21,15 +22,20 @@ from fusec.errors import (
     FusecWarning,
 )
 from fusec.errors.interpreter import explained
-from fusec.modes import usual
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
     from fusec import random
-    from fusec.decorators import elementwise, kernel, stencil
-    from fusec.evaluation import NumExpr, evaluate, re_evaluate, validate
-    from fusec.fusing.fused import fuse
-    from fusec.intrinsics import (
+    from fusec.fusion.evaluate import NumExpr, evaluate, re_evaluate, validate
+    from fusec.fusion.fuse import fuse
+    from fusec.kernels.decorators import elementwise, kernel, stencil
+    from fusec.kernels.elementwise_kernel import ElementwiseKernel
+    from fusec.kernels.reduction_decorator import reduction
+    from fusec.kernels.reduction_kernel import ReductionKernel
+    from fusec.kernels.scan_kernel import ScanKernel
+    from fusec.kernels.simulate import simulate
+    from fusec.kernels.vectorize import vectorize
+    from fusec.language.intrinsics import (
         atomic_add,
         atomic_and,
         atomic_cas,
@@ -45,16 +51,10 @@ if TYPE_CHECKING:
         shared,
         thread_index,
     )
-    from fusec.kernels import ElementwiseKernel
-    from fusec.reductions.builtin import *  # noqa: F403
-    from fusec.reductions.decorator import reduction
-    from fusec.reductions.kernels import ReductionKernel
-    from fusec.reductions.normalise import *  # noqa: F403
-    from fusec.reductions.selection import *  # noqa: F403
-    from fusec.scans.cumulative import *  # noqa: F403
-    from fusec.scans.kernels import ScanKernel
-    from fusec.simulation import simulate
-    from fusec.vectorizing import vectorize
+    from fusec.library.cumulative import *  # noqa: F403
+    from fusec.library.median import *  # noqa: F403
+    from fusec.library.normalisation import *  # noqa: F403
+    from fusec.library.reductions import *  # noqa: F403
 
 __version__ = VERSION
 
@@ -99,22 +99,22 @@ __all__ = [
 ]
 
 HOMES = {
-    "decorators": "elementwise kernel stencil",
-    "evaluation": "NumExpr evaluate re_evaluate validate",
-    "fusing.fused": "fuse",
-    "intrinsics": "atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min atomic_or atomic_xor "
-    "barrier block_index grid local shared thread_index",
-    "kernels": "ElementwiseKernel",
-    "reductions.builtin": "all any argmax argmin count_nonzero logsumexp max mean mean_var min minmax mulsum "
+    "kernels.decorators": "elementwise kernel stencil",
+    "fusion.evaluate": "NumExpr evaluate re_evaluate validate",
+    "fusion.fuse": "fuse",
+    "language.intrinsics": "atomic_add atomic_and atomic_cas atomic_exchange atomic_max atomic_min atomic_or "
+    "atomic_xor barrier block_index grid local shared thread_index",
+    "kernels.elementwise_kernel": "ElementwiseKernel",
+    "library.reductions": "all any argmax argmin count_nonzero logsumexp max mean mean_var min minmax mulsum "
     "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar norm prod ptp std sum var vecdot",
-    "reductions.decorator": "reduction",
-    "reductions.kernels": "ReductionKernel",
-    "reductions.normalise": "layer_norm log_softmax softmax",
-    "reductions.selection": "median",
-    "scans.cumulative": "cummax cummin cumprod cumsum cumulative_prod cumulative_sum logcumsumexp",
-    "scans.kernels": "ScanKernel",
-    "simulation": "simulate",
-    "vectorizing": "vectorize",
+    "kernels.reduction_decorator": "reduction",
+    "kernels.reduction_kernel": "ReductionKernel",
+    "library.normalisation": "layer_norm log_softmax softmax",
+    "library.median": "median",
+    "library.cumulative": "cummax cummin cumprod cumsum cumulative_prod cumulative_sum logcumsumexp",
+    "kernels.scan_kernel": "ScanKernel",
+    "kernels.simulate": "simulate",
+    "kernels.vectorize": "vectorize",
 }
 """Which module each public name is imported from, when it is first asked for.
 
@@ -134,8 +134,8 @@ def __getattr__(name: str) -> object:
 
 def _unknown(name: str) -> str:
     """What to say of a name that fusec has not, with what to use instead."""
-    from fusec.diagnostics import did_you_mean
-    from fusec.instead import INSTEAD
+    from fusec.base.diagnostics import did_you_mean
+    from fusec.errors.alternatives import INSTEAD
 
     cure = INSTEAD.get(name) or did_you_mean(name, __dir__())
     return f"module 'fusec' has no attribute {name!r}{'; ' * bool(cure)}{cure}"
@@ -143,7 +143,7 @@ def _unknown(name: str) -> str:
 
 def _module(name: str) -> object:
     try:
-        with forking.lock, usual():
+        with locks.lock, usual():
             return importlib.import_module(f"fusec.{name}")
     except ImportError as error:
         told = explained(error)

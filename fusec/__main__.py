@@ -2,7 +2,7 @@
 
 import sys
 
-from fusec.cli import main
+from fusec.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from fusec.elementary import cospi, log, sinpi
-from fusec.random_checks import checks_range, checks_words
+from fusec.library.elementary import cospi, log, sinpi
+from fusec.library.random_checks import checks_range, checks_words
 
 STEP32, STEP64 = np.float32(2.0**-24), np.float64(2.0**-53)
 WORD32, HALF32, TURN32 = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2.0**-31)
@@ -127,8 +127,8 @@ def _box_muller32(first: Number, second: Number) -> tuple[Number, Number]:
 
 
 def __getattr__(name: str) -> object:
-    from fusec.diagnostics import did_you_mean
-    from fusec.instead import RANDOM
+    from fusec.base.diagnostics import did_you_mean
+    from fusec.errors.alternatives import RANDOM
 
     cure = RANDOM.get(name) or did_you_mean(name, [each for each in globals() if each.islower() and each[0] != "_"])
     raise AttributeError(f"module 'fusec.random' has no attribute {name!r}{'; ' * bool(cure)}{cure}")

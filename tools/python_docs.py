@@ -6,8 +6,8 @@
 import re
 from pathlib import Path
 
-from fusec.dtypes import BY_NAME
-from fusec.frontends.python import functions, unsupported
+from fusec.base.dtypes import BY_NAME
+from fusec.frontends.python import functions, syntax_errors
 from fusec.frontends.python.names import HABITS
 
 ROOT = Path(__file__).parents[1]
@@ -189,7 +189,7 @@ def page() -> str:
     operators = {*functions.OPERATORS, *functions.PREFIXES}
     named = _wrapped(sorted(functions.FUNCTIONS.keys() - operators))
     listed = f"{named}\n\nOperators as functions: {_wrapped(sorted(operators))}"
-    rows = [f"| {_construct(what)} | {cure} |" for what, cure in unsupported.REFUSALS]
+    rows = [f"| {_construct(what)} | {cure} |" for what, cure in syntax_errors.REFUSALS]
     return HEAD.format(
         dtypes=", ".join(BY_NAME),
         functions=listed,

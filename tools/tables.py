@@ -32,8 +32,8 @@ power first. The first interval has the centre 0, and its first coefficient less
 
 from __future__ import annotations
 
-from fusec.dtypes import DType
-from fusec.records import dataclass
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

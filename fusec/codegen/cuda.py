@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fusec.codegen import c_family
-from fusec.codegen.c_family import facts
-from fusec.codegen.c_family.conversions import storage_casts
-from fusec.codegen.c_family.file import Part, indented
-from fusec.codegen.c_family.frame import Frame
-from fusec.codegen.c_family.names import CXX_WORDS
-from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
-from fusec.codegen.c_family.strips import strip_loop
-from fusec.codegen.c_family.tiles import tile_loop
-from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     BFLOAT16,
     BOOL,
     COMPLEX64,
@@ -36,7 +25,18 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
-from fusec.generated import Fp, Kernel, Layout
+from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.codegen import c_family
+from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.conversions import storage_casts
+from fusec.codegen.c_family.file import Part, indented
+from fusec.codegen.c_family.frame import Frame
+from fusec.codegen.c_family.names import CXX_WORDS
+from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.codegen.c_family.strips import strip_loop
+from fusec.codegen.c_family.tiles import tile_loop
+from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 
 THREADS = 256  # a block; what __launch_bounds__ promises

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, FLOAT32, INT64, INTEGERS, STORAGE_FLOATS, UINT64, DType
 from fusec.codegen.c_family.routines import Words
-from fusec.dtypes import (
-    BOOL,
-    COMPUTE_FLOATS,
-    FLOAT32,
-    INT64,
-    INTEGERS,
-    STORAGE_FLOATS,
-    UINT64,
-    DType,
-)
 from fusec.ir.expr import Space
 
 _WIDE = "(unsigned long long*){p}"

@@ -10,14 +10,7 @@ from __future__ import annotations
 
 import re
 
-from fusec.codegen import c_family
-from fusec.codegen.c_family.conversions import storage_casts
-from fusec.codegen.c_family.file import Part, indented
-from fusec.codegen.c_family.frame import Frame
-from fusec.codegen.c_family.names import CXX_WORDS
-from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     BFLOAT16,
     BOOL,
     COMPLEX64,
@@ -36,8 +29,15 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
+from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.codegen import c_family
+from fusec.codegen.c_family.conversions import storage_casts
+from fusec.codegen.c_family.file import Part, indented
+from fusec.codegen.c_family.frame import Frame
+from fusec.codegen.c_family.names import CXX_WORDS
+from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
 from fusec.errors.targets import TooManyArrays
-from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.expr import Space
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 

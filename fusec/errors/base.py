@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, dataclass_transform
 
-from fusec import diagnostics
-from fusec.source import Span
+from fusec.base import diagnostics
+from fusec.base.source import Span
 
 
 class FusecError(Exception):

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import ClassVar
 
-from fusec import diagnostics
+from fusec.base import diagnostics
 from fusec.errors.base import FusecError, FusecIndexError, FusecOverflowError, FusecRuntimeError, UserError
 
 

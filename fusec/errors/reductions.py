@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from fusec.base.source import Span
 from fusec.errors.base import FusecError, FusecIndexError, FusecTypeError, FusecValueError, UserError
-from fusec.source import Span
 
 
 class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):

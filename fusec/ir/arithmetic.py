@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, from_numpy, real_type
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, from_numpy, real_type
+from fusec.base.ops import TABLE
 from fusec.ir import rounding
 from fusec.ir.expr import Const
-from fusec.ops import TABLE
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.dtypes import BOOL, DType, from_numpy
+from fusec.base.dtypes import BOOL, DType, from_numpy
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.loops import AtomicOp
 from fusec.ir.memory import Lanes, Mask, Memory

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusec.dtypes import DType
-from fusec.ops import TABLE, result_type
-from fusec.records import dataclass
+from fusec.base.dtypes import DType
+from fusec.base.ops import TABLE, result_type
+from fusec.base.records import dataclass
 
 Space = Literal["global", "local", "shared"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr
-from fusec.records import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ from typing import Any, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
 from fusec.ir.arithmetic import evaluate, look_up
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
@@ -64,7 +65,6 @@ from fusec.ir.memory import (
     SharedBuffer,
     addresses,
 )
-from fusec.records import dataclass, field
 
 Array = NDArray[Any]
 

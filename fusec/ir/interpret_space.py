@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.dtypes import from_numpy
+from fusec.base.dtypes import from_numpy
+from fusec.base.records import dataclass, field
 from fusec.ir.loops import Program
 from fusec.ir.memory import ArrayBuffer, InterpreterError
-from fusec.records import dataclass, field
 
 Array = NDArray[Any]
 

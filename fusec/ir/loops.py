@@ -13,10 +13,10 @@ from __future__ import annotations
 from math import prod
 from typing import Literal, TypeGuard
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
+from fusec.base.source import SourceFile
 from fusec.ir.expr import Expr, Pointer, Space, Struct, Type
-from fusec.records import dataclass, field
-from fusec.source import SourceFile
 
 Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate", "thread"]
 AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange"]

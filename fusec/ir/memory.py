@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.dtypes import DType
-from fusec.records import dataclass, field
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fusec.dtypes import INT64, DType
+from fusec.base.dtypes import INT64, DType
+from fusec.base.ops import TABLE, result_type
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.graph import Count, Input, Reduce
 from fusec.ir.loops import (
@@ -27,8 +29,6 @@ from fusec.ir.loops import (
     ScalarParam,
     Stmt,
 )
-from fusec.ops import TABLE, result_type
-from fusec.records import dataclass, field
 
 INFIX = {
     "+": "add",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast, get_args
 
-from fusec.dtypes import BOOL, BY_NAME, INT64, DType
+from fusec.base.dtypes import BOOL, BY_NAME, INT64, DType
+from fusec.base.ops import TABLE, result_type
+from fusec.base.records import replace
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Space, Struct, Type, const, scalar_type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
@@ -45,8 +47,6 @@ from fusec.ir.loops import (
 )
 from fusec.ir.names import INFIX, Names
 from fusec.ir.tokens import Tokens
-from fusec.ops import TABLE, result_type
-from fusec.records import replace
 
 
 def parse_program(text: str) -> Program:

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusec.dtypes import INT64, DType
+from fusec.base.dtypes import INT64, DType
+from fusec.base.records import dataclass, field
+from fusec.base.source import SourceFile
 from fusec.ir.expr import Expr, Pointer, Struct, Type, type_of
 from fusec.ir.loops import (
     GROUP,
@@ -41,8 +43,6 @@ from fusec.ir.loops import (
     Store,
 )
 from fusec.ir.walk import expressions, operands, statements
-from fusec.records import dataclass, field
-from fusec.source import SourceFile
 
 ROUNDS = 64  # elements that a lane takes one after the other
 LANE_BYTES = 16  # of accumulators that a position of a group holds

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fusec.dtypes import BOOL, INT64
+from fusec.base.dtypes import BOOL, INT64
+from fusec.base.records import dataclass, replace
 from fusec.ir.expr import Pointer, Struct, Type, apply
 from fusec.ir.loops import (
     GROUP,
@@ -48,7 +49,6 @@ from fusec.ir.loops import (
 )
 from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of, whole_of
 from fusec.ir.walk import renamed
-from fusec.records import dataclass, replace
 
 GROUPS = 64  # groups of a chunk along the last axis
 ROWS = 64  # elements of a chunk along another axis

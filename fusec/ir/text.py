@@ -15,7 +15,7 @@ from typing import assert_never
 
 import numpy as np
 
-from fusec.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL, DType
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (

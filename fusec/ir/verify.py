@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
+from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
+from fusec.base.ops import TABLE, result_type
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
@@ -44,8 +46,6 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import operands
-from fusec.ops import TABLE, result_type
-from fusec.records import dataclass, field
 
 EXPRESSION_DEPTH = 200
 STATEMENT_DEPTH = 64

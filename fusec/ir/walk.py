@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from fusec.base.records import replace
 from fusec.ir.expr import Expr
 from fusec.ir.loops import (
     Assign,
@@ -27,7 +28,6 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.records import replace
 
 Body = tuple[Stmt, ...]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32, STORAGE_FLOATS
+from fusec.base.dtypes import FLOAT32, STORAGE_FLOATS
 from fusec.math.formats import INF, copy_sign, format_of, power_of_two
 from fusec.math.value import Value, trunc, where
 

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr, Type, type_of
 from fusec.ir.loops import Assign, Call, Declare, Function, If, Local, Return, Stmt, While
 from fusec.ir.walk import Body, expressions, operands, statements
 from fusec.math.value import Value
-from fusec.records import dataclass, field
 
 NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
 

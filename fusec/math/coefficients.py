@@ -6,7 +6,7 @@ lowest power comes first. Under the name with _low stands what rounding left of 
 
 from __future__ import annotations
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
 
 
 def polynomial(name: str, dtype: DType) -> tuple[float, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
 
 
 def parts(name: str, dtype: DType) -> tuple[float, float, float]:

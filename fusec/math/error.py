@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32
+from fusec.base.dtypes import FLOAT32
 from fusec.math.coefficients import polynomial
 from fusec.math.exponential import exp_rest, reduce
 from fusec.math.formats import (

@@ -6,7 +6,7 @@ erfinv function", 2011. The logarithm and the last steps of each polynomial are 
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT64
+from fusec.base.dtypes import FLOAT64
 from fusec.math.error import pair_polynomial
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of
 from fusec.math.hyperbolic import log_of_pair

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from fusec.dtypes import FLOAT32, FLOAT64, DType, signed_of, unsigned_of
+from fusec.base.dtypes import FLOAT32, FLOAT64, DType, signed_of, unsigned_of
+from fusec.base.records import dataclass
 from fusec.math.coefficients import polynomial
 from fusec.math.constants import parts
 from fusec.math.pairs import Pair
 from fusec.math.value import Value, fma, where
-from fusec.records import dataclass
 
 INF = float("inf")
 NAN = float("nan")

@@ -6,6 +6,7 @@ arguments are reflected, gamma(x) gamma(1 - x) = pi / sin(pi x).
 
 from __future__ import annotations
 
+from fusec.base.records import dataclass
 from fusec.math.error import pair_polynomial
 from fusec.math.exponential import expm1_rest, reduce
 from fusec.math.formats import INF, NAN, constant_pair, copy_sign, format_of, horner, scale
@@ -14,7 +15,6 @@ from fusec.math.logarithm import log_of
 from fusec.math.pairs import Pair, choose, quick_sum, reciprocal, two_product, two_sum
 from fusec.math.trigonometric import cosine_pair, half_turns, sine_pair
 from fusec.math.value import Value, floor, trunc, where
-from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32
+from fusec.base.dtypes import FLOAT32
 from fusec.math.constants import parts
 from fusec.math.exponential import exp_rest, reduce
 from fusec.math.formats import INF, NAN, copy_sign, estrin_of_either, format_of, horner, power_of_two, split_exponent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import unsigned_of
+from fusec.base.dtypes import unsigned_of
 from fusec.ir.expr import apply
 from fusec.ir.walk import Body
 from fusec.math.body import Block, call, write

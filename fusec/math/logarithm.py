@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32
+from fusec.base.dtypes import FLOAT32
 from fusec.math.constants import parts
 from fusec.math.exponential import fallen, least_exponent
 from fusec.math.formats import (

@@ -7,8 +7,8 @@ blocks of double-word arithmetic", 2017).
 
 from __future__ import annotations
 
+from fusec.base.records import dataclass
 from fusec.math.value import Value, fma, sqrt, where
-from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32, INT32, STORAGE_FLOATS
+from fusec.base.dtypes import FLOAT32, INT32, STORAGE_FLOATS
 from fusec.math.basic import exponent_of, nextafter
 from fusec.math.formats import INF, copy_sign
 from fusec.math.value import Value, trunc, where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import FLOAT32
+from fusec.base.dtypes import FLOAT32
 from fusec.math.body import call, guard, write
 from fusec.math.exponential import clamp
 from fusec.math.formats import INF, NAN, copy_sign, flip_sign, format_of, horner, power_of_two

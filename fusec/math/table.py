@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from fusec.dtypes import BOOL, COMPLEX, DType, real_type
+from fusec.base.dtypes import BOOL, COMPLEX, DType, real_type
 from fusec.ir.loops import Function
 from fusec.math import (
     angles,

@@ -6,11 +6,11 @@ and "Table-driven implementation of the logarithm function in IEEE floating-poin
 
 from __future__ import annotations
 
+from fusec.base.records import dataclass
 from fusec.math.formats import constant_pair, format_of, horner, scale
 from fusec.math.lookups import INTERVALS, LOG2_START, table
 from fusec.math.pairs import Pair, two_product
 from fusec.math.value import Value, entry, fma, where
-from fusec.records import dataclass
 
 _LOG_BITS, _EXP_BITS = 5, 4  # of an index
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from fusec.dtypes import FLOAT32, INT64, UINT64
+from fusec.base.dtypes import FLOAT32, INT64, UINT64
+from fusec.base.records import dataclass
 from fusec.math.body import call, guard, write
 from fusec.math.constants import TWO_OVER_PI, TWO_OVER_PI_BITS, parts
 from fusec.math.formats import INF, NAN, constant_pair, flip_sign, format_of, horner
 from fusec.math.pairs import Pair, choose, quick_sum, two_product
 from fusec.math.value import Value, fma, multiply_high, rint, trunc, where
-from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

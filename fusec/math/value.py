@@ -5,9 +5,9 @@ Python numbers among the operands become constants of the other operand's dtype,
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, DType, signed_of, unsigned_of
+from fusec.base.dtypes import BOOL, DType, signed_of, unsigned_of
+from fusec.base.records import dataclass
 from fusec.ir.expr import Expr, Lookup, apply, const, convert, scalar_type
-from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from fusec import debug
-from fusec.generated import Fp
+from fusec.base.kernel_abi import Fp
+from fusec.environment import debug
 from fusec.ir.loops import Program
-from fusec.passes import approximate, contract, expand, fit, fold, merge, narrow, prune, reuse, share, simplify
+from fusec.passes import (
+    approximate,
+    common_subexpressions,
+    contract,
+    eliminate_dead_code,
+    expand,
+    fold,
+    merge,
+    narrow_to_int16,
+    narrow_types,
+    simplify,
+    value_numbering,
+)
 from fusec.passes.approximate import Native
 
 Pass = Callable[[Program], Program]
@@ -16,12 +28,12 @@ Pass = Callable[[Program], Program]
 PASSES: tuple[Pass, ...] = (
     fold.fold_constants,
     simplify.simplify_expressions,
-    narrow.narrow_types,
-    prune.prune_dead,  # before expand, so that what nothing reads costs no functions
+    narrow_types.narrow_types,
+    eliminate_dead_code.prune_dead,  # before expand, so that what nothing reads costs no functions
     merge.merge_declarations,
     expand.expand,
-    reuse.reuse_values,
-    share.name_shared,
+    value_numbering.reuse_values,
+    common_subexpressions.name_shared,
 )
 
 
@@ -31,7 +43,7 @@ def order(fp: Fp = "strict", native: Native = frozenset(), fits: bool = False) -
     fits: with `fit.fit_integers`.
     """
     at = PASSES.index(expand.expand)
-    first = (*PASSES[:at], fit.fit_integers) if fits else PASSES[:at]
+    first = (*PASSES[:at], narrow_to_int16.fit_integers) if fits else PASSES[:at]
     match fp:
         case "strict":
             return (*first, *PASSES[at:])

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fusec.dtypes import COMPUTE_FLOATS, DType
+from fusec.base.dtypes import COMPUTE_FLOATS, DType
 from fusec.ir.expr import Apply, Const, Expr, apply, const
 from fusec.ir.loops import Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from fusec.dtypes import BOOL
+from fusec.base.dtypes import BOOL
+from fusec.base.records import dataclass, replace
 from fusec.errors.blocks import BlockTooLarge
 from fusec.ir.expr import Apply, Const, Expr, Type, const
 from fusec.ir.loops import (
@@ -31,9 +32,8 @@ from fusec.ir.loops import (
     is_shared,
 )
 from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, rewriter, statements
-from fusec.passes.together import Together, set_by
-from fusec.passes.turns import DONE, Region, Threads, Writer, array_of, has, parts_of
-from fusec.records import dataclass, replace
+from fusec.passes.serialise_threads import DONE, Region, Threads, Writer, array_of, has, parts_of
+from fusec.passes.uniform_statements import Together, set_by
 
 MOST_BYTES = 256 << 10  # of a block's arrays on the stack, of which threads have 512 KiB and more
 AGAIN = 12  # operations that are computed again rather than kept

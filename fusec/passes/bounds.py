@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusec.dtypes import BOOL, INT64, UINT32, UINT64, DType
+from fusec.base.dtypes import BOOL, INT64, UINT32, UINT64, DType
+from fusec.base.records import dataclass, field, replace
 from fusec.errors.checks import CannotCheck
 from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type
 from fusec.ir.loops import (
@@ -35,7 +36,6 @@ from fusec.ir.loops import (
 from fusec.ir.walk import Body, expressions, map_expressions, operands, rebuild, rewriter, statements, with_body
 from fusec.passes.uniform import uniformity
 from fusec.passes.wraps import Loss, bits_of, losses, replay
-from fusec.records import dataclass, field, replace
 
 FAULT = "fusec_fault"
 ASSERT = "fusec_assert"

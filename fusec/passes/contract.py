@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusec.dtypes import COMPUTE_FLOATS
+from fusec.base.dtypes import COMPUTE_FLOATS
 from fusec.ir.expr import Apply, Const, Expr, apply
 from fusec.ir.loops import Program
 from fusec.ir.walk import Body, expressions, map_expressions, operands, statements, with_bodies

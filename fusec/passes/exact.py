@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
 from fusec.ir.expr import Const, Expr
 
 

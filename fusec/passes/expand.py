@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, DType, real_type
+from fusec.base.dtypes import BOOL, DType, real_type
+from fusec.base.ops import TABLE
+from fusec.base.records import replace
 from fusec.ir.expr import Apply, Expr, apply, const, convert, scalar_type, type_of
 from fusec.ir.loops import Call, Function, Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
 from fusec.math import callees, define
-from fusec.ops import TABLE
-from fusec.records import replace
 
 PLAIN_COMPLEX = frozenset({"complex", "real", "imag", "where"})  # what every code generator spells
 

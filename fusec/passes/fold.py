@@ -7,7 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.ops import TABLE
+from fusec.base.rounding_mode import usual
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.expr import Apply, Const, Expr, Lookup
 from fusec.ir.loops import (
@@ -27,8 +29,6 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements, with_bodies
-from fusec.modes import usual
-from fusec.ops import TABLE
 
 KEEPS_BITS = frozenset({"bitcast", "where", "negative", "absolute", "complex", "real", "imag"})
 

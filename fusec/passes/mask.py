@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL, DType
+from fusec.base.records import replace
 from fusec.ir.expr import Expr, Pointer, apply, type_of
 from fusec.ir.loops import ArrayParam, Assign, Declare, Element, If, Load, Local, Program, Stmt
 from fusec.ir.reductions import Reduction, Stage, parts_of, whole_of
-from fusec.records import replace
 
 
 def mask(reduction: Reduction, name: str, empty: Program) -> Reduction:

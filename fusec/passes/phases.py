@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fusec.base.records import replace
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt, Store
 from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, whole_of
-from fusec.records import replace
 
 PARTIAL = "_partial"  # and a number: an array of one part of the chunks' results, as output
 GIVEN = "_given"  # the same as input

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import replace
 from fusec.ir.expr import Expr
 from fusec.ir.loops import Declare, Function, Program, ScalarParam, Stmt
 from fusec.ir.reductions import (
@@ -20,7 +21,6 @@ from fusec.ir.reductions import (
     visible,
     whole_of,
 )
-from fusec.records import replace
 
 
 def run_on_reduction(reduction: Reduction, run: Callable[[Program], Program]) -> Reduction:

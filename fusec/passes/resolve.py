@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
 from fusec.ir.expr import Expr, const
 from fusec.ir.loops import Program, Query
 from fusec.ir.walk import map_expressions, rewriter, with_bodies

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import (
     Assign,
@@ -26,7 +26,7 @@ from fusec.ir.loops import (
 )
 from fusec.ir.reductions import AXIS, parts_of
 from fusec.ir.scans import ROWS, Role, Scan, params_of, partials, prefixes
-from fusec.passes.counting import Running, int64, least, minus, over, plus, relocated, rest, test, times
+from fusec.passes.affine import Running, int64, least, minus, over, plus, relocated, rest, test, times
 
 CHUNK, START, SIZE, AT = "_chunk", "_start", "_size", "_at"
 """Locals: number of the chunk, its first element and their number, number of an element of the chunk."""

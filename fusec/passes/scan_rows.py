@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import (
     FIRST,
@@ -33,7 +33,7 @@ from fusec.ir.loops import (
 from fusec.ir.reductions import AXIS, parts_of
 from fusec.ir.scans import COUNT, GROUPS, NUMBER, Role, Scan, chunk_of, params_of, partials, prefixes, states
 from fusec.ir.walk import Body
-from fusec.passes.counting import Running, int64, least, minus, over, plus, relocated, rest, test, times
+from fusec.passes.affine import Running, int64, least, minus, over, plus, relocated, rest, test, times
 
 CHUNK, MEMBER, START, SIZE, AT = "_chunk", "_member", "_start", "_size", "_at"
 """Locals: number of the chunk, position in the group, the chunk's first element and their number, number of a group."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fusec.base.records import replace
 from fusec.ir.loops import Program
 from fusec.ir.scans import Scan, first_program
 from fusec.passes.reductions import run_on_reduction
-from fusec.records import replace
 
 
 def run_on_scan(scan: Scan, run: Callable[[Program], Program]) -> Scan:

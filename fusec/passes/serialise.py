@@ -6,7 +6,7 @@ other, so that the lanes of a machine, which lie along the last axis, never meet
 
 from __future__ import annotations
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
 from fusec.ir.expr import Expr, Struct, apply
 from fusec.ir.loops import (
     Assign,
@@ -22,7 +22,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, Reduction, Stage, parts_of
-from fusec.passes.counting import int64, least, minus, plus, relocated, test
+from fusec.passes.affine import int64, least, minus, plus, relocated, test
 
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fusec.dtypes import BOOL
+from fusec.base.dtypes import BOOL
+from fusec.base.ops import TABLE
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
-from fusec.ops import TABLE
 from fusec.passes.exact import embeds, integer_range_within, is_minus_zero, is_number, power_of_two
 from fusec.passes.fold import fold_expression
 

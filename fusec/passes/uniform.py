@@ -7,6 +7,7 @@ where the threads go the same way.
 
 from __future__ import annotations
 
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr
 from fusec.ir.loops import (
     Assign,
@@ -28,7 +29,6 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, operands
-from fusec.records import dataclass, field
 
 
 @dataclass(frozen=True)

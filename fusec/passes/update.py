@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusec.dtypes import FLOAT32, STORAGE_FLOATS
+from fusec.base.dtypes import FLOAT32, STORAGE_FLOATS
 from fusec.ir.expr import Expr, apply, convert, scalar_type
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT64, STORAGE_FLOATS, UINT32, UINT64, DType, unsigned_of
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT64, STORAGE_FLOATS, UINT32, UINT64, DType, unsigned_of
+from fusec.base.records import dataclass
 from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type, type_of
 from fusec.ir.loops import (
     Assign,
@@ -27,7 +28,6 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import Body, blocks, operands, rebuild, renamed, statements
-from fusec.records import dataclass
 
 TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 Rule = Callable[[Apply, Expr, Expr], Expr]

@@ -12,9 +12,9 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from fusec.dtypes import INT64
-from fusec.generated import Kernel, Layout, Slot
-from fusec.records import dataclass, field, replace
+from fusec.base.dtypes import INT64
+from fusec.base.kernel_abi import Kernel, Layout, Slot
+from fusec.base.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.area_text import HEAD, LINE
 from fusec.runtime.cpu.chain_text import ENTRY, WORDS, chain_text

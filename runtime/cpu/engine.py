@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from fusec.generated import Kernel
-from fusec.records import dataclass, field, replace
+from fusec.base.kernel_abi import Kernel
+from fusec.base.records import dataclass, field, replace
 from fusec.runtime.cpu import jit, threads
 from fusec.runtime.cpu.grain import SHARE, Grain, grain_of
 from fusec.runtime.cpu.jit import Store

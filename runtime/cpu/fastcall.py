@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusec import debug
-from fusec.dtypes import BY_NAME, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType
-from fusec.generated import Layout, Step
-from fusec.records import dataclass
+from fusec.base.dtypes import BY_NAME, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT64, DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass
+from fusec.environment import debug
 from fusec.runtime.cpu import description as d
 from fusec.runtime.cpu import jit, memory, threads
 from fusec.runtime.cpu.description import Accepts, Argument, Form, Header, Kind, Returns, Table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from functools import cached_property
 
-from fusec.generated import Kernel, Step
-from fusec.records import dataclass
+from fusec.base.kernel_abi import Kernel, Step
+from fusec.base.records import dataclass
 from fusec.runtime.cpu.machine import thread_count
 
 SERIAL_NS = 10_000.0  # waking a thread costs 2 to 5 us, so that less work is not worth sharing

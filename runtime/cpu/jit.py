@@ -11,8 +11,9 @@ import re
 from functools import cache
 from typing import Any, Literal, Protocol
 
-from fusec import debug, forking
-from fusec.records import dataclass
+from fusec.base import locks
+from fusec.base.records import dataclass
+from fusec.environment import debug
 from fusec.runtime.cpu.processor import Processor, processor
 
 PIPELINE = 4  # raise it when passes or options change: it is part of the keys of cached code
@@ -64,7 +65,7 @@ _MERGING_LOGIC = re.compile(
 
 
 class Store(Protocol):
-    """Where objects outlive the process; fusec.cache.Cache is one."""
+    """Where objects outlive the process; fusec.compiler.disk_cache.Cache is one."""
 
     def get(self, kind: str, key: str) -> bytes | None:
         """The payload kept under kind and key, unchanged, or None."""
@@ -84,7 +85,7 @@ class Loaded:
 # Note [One lock]: llvmlite lets one thread at a time into LLVM, by a lock of its own, and a fork would copy that lock
 # in whatever state another thread holds it. So all our use of llvmlite happens under the lock that forks wait for. That
 # includes the end of its objects: functions that make some keep them to themselves and are called under the lock.
-_lock = forking.lock
+_lock = locks.lock
 _loaded: dict[str, Loaded] = {}  # by symbol, which names source and target
 
 

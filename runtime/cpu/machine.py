@@ -7,7 +7,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from fusec import settings
+from fusec.environment import settings
 
 MOST_THREADS = 256  # beyond this one shared ticket is contended
 USUAL_CACHE = 32 << 20  # bytes; assumed where the system does not tell

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusec import settings
-from fusec.records import dataclass
+from fusec.base.records import dataclass
+from fusec.environment import settings
 from fusec.runtime.cpu.machine import memory_bytes
 
 if TYPE_CHECKING:

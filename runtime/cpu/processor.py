@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from fusec import settings
-from fusec.forking import forks_wait
-from fusec.records import dataclass
+from fusec.base.locks import forks_wait
+from fusec.base.records import dataclass
+from fusec.environment import settings
 
 AVX2_LEVEL = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")  # what x86-64-v3 adds to v2
 

@@ -10,7 +10,7 @@ import ctypes
 import os
 from functools import cache
 
-from fusec import forking
+from fusec.base import locks
 from fusec.runtime.cpu import jit
 from fusec.runtime.cpu.grain import Grain
 from fusec.runtime.cpu.jit import Store
@@ -61,7 +61,7 @@ def pool(store: Store | None = None) -> Pool | None:
     if thread_count() == 1 or not is_supported():
         return None
     code = jit.compile_text("run", pool_text(processor().architecture), store, "least")
-    with forking.lock:
+    with locks.lock:
         if not _pools:
             _pools.append(Pool(code.address, thread_count() - 1))
         return _pools[0]

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fusec import dtypes
-from fusec.dtypes import DType
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, replace
 from fusec.errors.base import FusecError
 from fusec.errors.targets import (
     ArraysOnDifferentDevices,
@@ -18,7 +19,6 @@ from fusec.errors.targets import (
     NotACudaDevice,
     ReadOnlyDeviceArray,
 )
-from fusec.records import dataclass, replace
 from fusec.runtime.cuda import dlpack, driver, streams
 from fusec.runtime.cuda.memory import CudaArray
 

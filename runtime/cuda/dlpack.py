@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import NamedTuple
 
-from fusec import dtypes
-from fusec.dtypes import DType
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
 
 # DLDeviceType
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13

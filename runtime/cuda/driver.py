@@ -7,8 +7,8 @@ import os
 from functools import cache
 from typing import Any
 
+from fusec.base.records import dataclass
 from fusec.errors.targets import CudaCallFailed, NoCudaDevice, NoCudaDriver
-from fusec.records import dataclass
 from fusec.runtime.cuda.libraries import driver_api
 
 LIBRARY = "libcuda.so.1" if os.name == "posix" else "nvcuda.dll"

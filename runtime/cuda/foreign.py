@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, Literal, assert_never
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
 from fusec.runtime.cuda import memory, streams
 from fusec.runtime.cuda.arrays import DeviceArray
 from fusec.runtime.cuda.memory import CudaArray

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fusec.base.kernel_abi import Kernel, Slot
 from fusec.errors.targets import BlockSizeRefused, LaunchFailed
-from fusec.generated import Kernel, Slot
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.driver import Device
 from fusec.runtime.cuda.libraries import cuda_core, driver_api

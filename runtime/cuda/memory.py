@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fusec import dtypes
-from fusec.dtypes import DType
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
 from fusec.errors.targets import DeviceDtypeUnsupported, DeviceMemoryExhausted
 from fusec.runtime.cuda import driver, streams
 from fusec.runtime.cuda.libraries import cuda_core, driver_api

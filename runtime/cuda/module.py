@@ -6,10 +6,11 @@ import hashlib
 import time
 from typing import Any, Protocol
 
-from fusec import debug, forking
+from fusec.base import locks
+from fusec.base.kernel_abi import Kernel
+from fusec.base.records import dataclass, field
+from fusec.environment import debug
 from fusec.errors.targets import CudaCallFailed, DriverTooOld
-from fusec.generated import Kernel
-from fusec.records import dataclass, field
 from fusec.runtime.cuda import driver, nvrtc
 from fusec.runtime.cuda.libraries import driver_api
 from fusec.runtime.cuda.nvrtc import Goal, Image
@@ -18,7 +19,7 @@ _MAX_THREADS_PER_BLOCK = 0  # CUfunction_attribute
 
 
 class Store(Protocol):
-    """Where images outlive the process; fusec.cache.Cache is one."""
+    """Where images outlive the process; fusec.compiler.disk_cache.Cache is one."""
 
     def get(self, kind: str, key: str) -> bytes | None:
         """The payload kept under kind and key, unchanged, or None."""
@@ -51,7 +52,7 @@ class Module:
         """The kernel in the driver. Raises NoCudaDriver, NoCudaDevice, DriverTooOld, CudaCallFailed."""
         if self._loaded is None:
             driver.initialise()
-            with forking.lock:
+            with locks.lock:
                 if self._loaded is None:
                     self._loaded = _load(self.kernel.name, self.image)
         return self._loaded

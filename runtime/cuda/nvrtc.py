@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
+from fusec.base.records import dataclass
 from fusec.errors.targets import CudaCompileFailed, DeviceUnsupported
-from fusec.records import dataclass
 from fusec.runtime.cuda.libraries import nvrtc_api
 
 # Note [Bits]: the options that keep every target's bits the same. No contraction, subnormals kept, correctly rounded

@@ -7,9 +7,9 @@ from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
-from fusec import dtypes
-from fusec.dtypes import DType
-from fusec.records import dataclass
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
 from fusec.runtime.cuda import foreign, memory, streams
 from fusec.runtime.cuda.memory import CudaArray
 

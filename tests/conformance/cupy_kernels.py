@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-from fusec import pipeline
+from fusec.base.kernel_abi import Kernel
+from fusec.compiler import pipeline
 from fusec.errors import FusecError
-from fusec.generated import Kernel
-from fusec.kernels import ElementwiseKernel
+from fusec.kernels.elementwise_kernel import ElementwiseKernel
 
 HERE = Path(__file__).parent
 PARAMETERS = ("in_params", "out_params", "operation", "name", "reduce_dims", "preamble", "no_return", "return_tuple")

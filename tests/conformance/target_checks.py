@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 if TYPE_CHECKING:
     from cupy_kernels import Outcome
 
-    from fusec.generated import Kernel
+    from fusec.base.kernel_abi import Kernel
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 

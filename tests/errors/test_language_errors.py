@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fusec.dtypes import BY_NAME
+from fusec.base.dtypes import BY_NAME
 from fusec.errors import FusecError
-from fusec.frontends.text import lower, parse
+from fusec.frontends.c.lower import lower, parse
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fusec.errors import FusecError
-from fusec.frontends.python import unsupported
+from fusec.frontends.python import syntax_errors
 
 ROOT = Path(__file__).parents[2]
 CASES = sorted((Path(__file__).parent / "python").glob("*.py"))
@@ -42,7 +42,7 @@ def test_a_mistake_is_reported_in_the_users_file(path, monkeypatch):
 
 def test_every_construct_that_only_python_has_is_a_case():
     texts = "".join(path.read_text() for path in CASES[0].parent.glob("*.err"))
-    named = {what for what, _ in unsupported.REFUSALS}
+    named = {what for what, _ in syntax_errors.REFUSALS}
     assert named == {what for what in named if f"{what} not part of the Python subset" in texts}
-    assert {ast.Try, ast.Lambda, ast.Match} <= unsupported.NODES.keys()
+    assert {ast.Try, ast.Lambda, ast.Match} <= syntax_errors.NODES.keys()
     assert not re.search(r"not part of the Python subset \[F170\]\nhint", texts), "each shows its place"

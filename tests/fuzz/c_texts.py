@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from fusec.dtypes import ALL, BY_NAME, INT32, INT64, UINT32, UINT64, DType
+from fusec.base.dtypes import ALL, BY_NAME, INT32, INT64, UINT32, UINT64, DType
 from tests.fuzz.c_expressions import Expressions, Name, Scope
 from tests.fuzz.c_types import Kind, kind_of
 

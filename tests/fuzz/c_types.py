@@ -57,5 +57,5 @@ COMPLEX_DEAR = ("exp({c})", "log({c})", "sqrt({c})", "sin({c})", "tanh({c})", "p
 
 
 def kind_of(dtype_kind: str) -> Kind:
-    """The kind of what `fusec.dtypes` calls bool, signed, unsigned, float or complex."""
+    """The kind of what `fusec.base.dtypes` calls bool, signed, unsigned, float or complex."""
     return "int" if dtype_kind in ("bool", "signed", "unsigned") else "complex" if dtype_kind == "complex" else "float"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fusec
-from fusec.dtypes import BY_NAME, DType
+from fusec.base.dtypes import BY_NAME, DType
 from tests.fuzz.c_expressions import Expressions, Name, Scope
 from tests.fuzz.c_types import kind_of
 from tests.fuzz.findings import accepted, attempt

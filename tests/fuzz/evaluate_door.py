@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import fusec
-from fusec.dtypes import BY_NAME, from_numpy
-from fusec.expressions import Elements, Expression
+from fusec.base.dtypes import BY_NAME, from_numpy
+from fusec.fusion.expression_kernels import Elements, Expression
 from tests.fuzz.findings import FindingError, accepted, attempt
 from tests.fuzz.interpreting import compare, interpreted, ways
 from tests.fuzz.mutations import WORDS, mutated_text

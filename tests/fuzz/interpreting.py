@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fusec import passes, pipeline
-from fusec.dtypes import DType
-from fusec.generated import Fp
+from fusec import passes
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp
+from fusec.base.rounding_mode import usual
+from fusec.compiler import pipeline
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
-from fusec.modes import usual
 from fusec.passes.expand import expand
 from fusec.passes.resolve import resolve_axes
 from tests.fuzz.findings import FindingError, accepted

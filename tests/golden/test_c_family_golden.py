@@ -15,8 +15,8 @@ from arguments import layout_of  # noqa: E402
 from reduction_runs import reduced  # noqa: E402
 from statement_programs import atomic_case  # noqa: E402
 
+from fusec.base.dtypes import FLOAT32, INT32  # noqa: E402
 from fusec.codegen import cuda, metal  # noqa: E402
-from fusec.dtypes import FLOAT32, INT32  # noqa: E402
 from tests.support import reduction_examples  # noqa: E402
 
 NAMES = {

@@ -49,7 +49,7 @@ def _host_twins():
     if not ON_STAND_IN:
         yield
         return
-    from fusec.generated import Kernel, Layout
+    from fusec.base.kernel_abi import Kernel, Layout
     from fusec.runtime.cuda import nvrtc
 
     sys.path[:0] = [str(HERE.parent / "host"), str(HERE.parent / "host" / "stub_driver")]

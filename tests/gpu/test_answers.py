@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import dtypes
+from fusec.base import dtypes
 from fusec.runtime import cuda
 from fusec.runtime.cuda import driver
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import dtypes
+from fusec.base import dtypes
 from fusec.errors import FusecError
 from fusec.runtime import cuda
 

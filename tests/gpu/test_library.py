@@ -12,11 +12,11 @@ from fusec.runtime import cuda
 from tests.gpu.test_reductions import compare, normal
 from tests.gpu.test_same_bits import assert_same_bits
 
-HOMES = ("reductions.builtin", "reductions.normalise", "reductions.selection", "scans.cumulative")
+HOMES = ("library.reductions", "library.normalisation", "library.median", "library.cumulative")
 LIBRARY = sorted(name for home in HOMES for name in fusec.HOMES[home].split())
 OF_ROWS = ("softmax", "log_softmax", "layer_norm")
 OF_TWO = ("mulsum", "vecdot")
-OF_ONE_AXIS = ("argmax", "argmin", "nanargmax", "nanargmin", *OF_ROWS, *fusec.HOMES["scans.cumulative"].split())
+OF_ONE_AXIS = ("argmax", "argmin", "nanargmax", "nanargmin", *OF_ROWS, *fusec.HOMES["library.cumulative"].split())
 SIZES = {
     "one": ((3, 1), -1),
     "row": ((3, 1000), -1),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import dtypes
+from fusec.base import dtypes
 from fusec.runtime import cuda
 
 FLOATS = ("float32", "float64")

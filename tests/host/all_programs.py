@@ -8,8 +8,8 @@ from python_programs import python_cases
 from statement_programs import statement_cases
 from text_programs import text_cases
 
+from fusec.base.dtypes import ALL, FLOAT64
 from fusec.codegen.c_family.facts import parts, types_of
-from fusec.dtypes import ALL, FLOAT64
 
 
 def all_cases() -> list[Case]:

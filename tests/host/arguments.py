@@ -6,10 +6,10 @@ from math import prod
 import numpy as np
 from guarded import Guarded
 
-from fusec.dtypes import COMPLEX128
-from fusec.generated import Kernel, Layout, Slot, Step
+from fusec.arguments.layouts import TILE
+from fusec.base.dtypes import COMPLEX128
+from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 from fusec.ir.loops import Program
-from fusec.layouts import TILE
 
 
 def broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:

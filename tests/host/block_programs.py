@@ -25,9 +25,9 @@ from programs import Case
 
 import fusec
 from fusec import passes
-from fusec.calls import read
-from fusec.explicit import Explicit
-from fusec.pipeline import lower
+from fusec.compiler.pipeline import lower
+from fusec.dispatch.host import read
+from fusec.kernels.grid_kernel import Explicit
 
 TILE = 4
 

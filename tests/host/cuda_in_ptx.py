@@ -9,7 +9,7 @@ import numpy as np
 import ptx
 from arguments import encode
 
-from fusec.generated import Kernel
+from fusec.base.kernel_abi import Kernel
 from fusec.ir.loops import Program
 
 ORDERS: tuple[ptx.Order, ...] = ("ascending", "descending", "shuffled")

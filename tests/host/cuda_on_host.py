@@ -18,7 +18,7 @@ from arguments import encode, value_of
 from fibers import GXX, Argument, Buffer, Extent, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
-from fusec.generated import Kernel
+from fusec.base.kernel_abi import Kernel
 from fusec.ir.loops import Program
 
 FLAGS = ("-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-w")

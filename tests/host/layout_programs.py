@@ -9,14 +9,8 @@ from programs import (
     output,
 )
 
-from fusec.dtypes import (
-    COMPLEX64,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    UINT8,
-    DType,
-)
+from fusec.base.dtypes import COMPLEX64, FLOAT16, FLOAT32, FLOAT64, UINT8, DType
+from fusec.base.source import SourceFile
 from fusec.ir.expr import apply, convert
 from fusec.ir.loops import (
     Assign,
@@ -26,7 +20,6 @@ from fusec.ir.loops import (
     ScalarParam,
     Store,
 )
-from fusec.source import SourceFile
 
 SAXPY_TEXT = SourceFile("kernel 'saxpy', operation", "float d = a * x;\nz = d + y; \\\n")
 

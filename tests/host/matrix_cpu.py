@@ -21,8 +21,8 @@ from arguments import encode, layout_of  # noqa: E402
 from programs import Case  # noqa: E402
 
 from fusec import passes  # noqa: E402
+from fusec.base.kernel_abi import Layout  # noqa: E402
 from fusec.codegen import llvm  # noqa: E402
-from fusec.generated import Layout  # noqa: E402
 from fusec.ir.loops import Program  # noqa: E402
 from fusec.runtime.cpu import engine, threads  # noqa: E402
 from fusec.runtime.cpu.grain import Grain  # noqa: E402

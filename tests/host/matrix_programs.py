@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from programs import Case, inputs, results
 
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     ALL,
     BFLOAT16,
     BOOL,
@@ -24,10 +24,10 @@ from fusec.dtypes import (
     DType,
     real_type,
 )
+from fusec.base.ops import TABLE, Op
 from fusec.ir.expr import Expr, apply, convert
 from fusec.ir.loops import Local, Program
 from fusec.ir.verify import NEIGHBOURS
-from fusec.ops import TABLE, Op
 
 OUTPUTS = 10  # of one kernel; Metal has 31 buffers
 COMPUTED = (BOOL, *INTEGERS, *COMPUTE_FLOATS, *COMPLEX)

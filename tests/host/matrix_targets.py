@@ -17,9 +17,9 @@ from metal_on_host import CLANG, MetalOnHost
 from programs import Case
 
 from fusec import passes
+from fusec.base.dtypes import real_type
+from fusec.base.kernel_abi import Kernel, Layout
 from fusec.codegen import cuda, metal
-from fusec.dtypes import real_type
-from fusec.generated import Kernel, Layout
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
 from fusec.passes.expand import expand

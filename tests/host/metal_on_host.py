@@ -22,7 +22,7 @@ from arguments import encode, value_of
 from fibers import Argument, Buffer, Extent, Launch, Programs
 from guarded import Guarded, KernelFault, in_child
 
-from fusec.generated import Kernel, Slot
+from fusec.base.kernel_abi import Kernel, Slot
 from fusec.ir.loops import Program
 
 HERE = Path(__file__).parent

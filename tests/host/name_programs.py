@@ -4,8 +4,8 @@ import numpy as np
 from programs import Case
 
 from fusec import passes
-from fusec.dtypes import FLOAT32, INT32
-from fusec.frontends import text
+from fusec.base.dtypes import FLOAT32, INT32
+from fusec.frontends.c import lower
 
 PREAMBLE = """
 struct vec { float device; int half4; int vec3; int fusec_group; int vec; int register_; int new_; };
@@ -52,14 +52,14 @@ def name_case() -> Case:
     inputs |= {"in_": FLOAT32}
     raw = ("size", "constant")
     outputs = {"out": FLOAT32, "count": INT32}
-    parsed = text.parse(
+    parsed = lower.parse(
         in_params=", ".join(f"{'raw ' if name in raw else ''}{dtype} {name}" for name, dtype in inputs.items()),
         out_params=", ".join(f"{dtype} {name}" for name, dtype in outputs.items()),
         operation=OPERATION,
         name="kernel",
         preamble=PREAMBLE,
     )
-    program = passes.run(text.lower(parsed, inputs | outputs, ndims=dict.fromkeys(raw, 1), scalars=frozenset()))
+    program = passes.run(lower.lower(parsed, inputs | outputs, ndims=dict.fromkeys(raw, 1), scalars=frozenset()))
     rng = np.random.default_rng(2)
     arrays = {name: rng.integers(-9, 9, 21).astype(dtype.numpy) for name, dtype in (inputs | outputs).items()}
     return Case("names", program, arrays, (21,))

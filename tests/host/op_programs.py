@@ -10,7 +10,7 @@ from programs import (
     with_outputs,
 )
 
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     ALL,
     BOOL,
     COMPLEX,
@@ -26,13 +26,13 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )
+from fusec.base.ops import TABLE
 from fusec.ir.expr import Expr, Lookup, apply, const, convert
 from fusec.ir.loops import (
     Local,
     Program,
     ScalarParam,
 )
-from fusec.ops import TABLE
 
 
 def op_cases() -> list[Case]:

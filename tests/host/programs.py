@@ -5,15 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fusec.dtypes import (
-    BOOL,
-    COMPLEX64,
-    FLOAT32,
-    FLOAT64,
-    INT32,
-    INT64,
-    DType,
-)
+from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT32, FLOAT64, INT32, INT64, DType
 from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.loops import (
     ArrayParam,

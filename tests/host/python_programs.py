@@ -3,8 +3,9 @@
 import numpy as np
 from programs import Case
 
-from fusec import captures, passes
-from fusec.dtypes import BY_NAME, from_numpy
+from fusec import passes
+from fusec.base.dtypes import BY_NAME, from_numpy
+from fusec.frontends.capture import closure
 from fusec.frontends.python.definition import Border, FunctionText, PythonDefinition
 from fusec.frontends.python.lower import infer, lower
 from fusec.passes.bounds import WORDS, check_bounds
@@ -142,7 +143,7 @@ def python_cases() -> list[Case]:
 
 def _explicit_case(name: str, image: np.ndarray, checked: bool) -> Case:
     """An explicit kernel, as it is or with checks, which find nothing."""
-    captured = captures.capture(captures.Text(SWEEP, {"np": np}), {})
+    captured = closure.capture(closure.Text(SWEEP, {"np": np}), {})
     rows, columns = image.shape
     arrays = {"image": image, "out": np.zeros(image.shape, "float32"), "total": np.zeros(rows, "int64")}
     axes = tuple((each, array.ndim, each != "image") for each, array in arrays.items())
@@ -171,7 +172,7 @@ def _case(
     indexed = tuple(arrays) if border is not None else ()
     functions: tuple[FunctionText, ...] = (FunctionText(function, function, name, 1, text),)
     if names is not None:
-        functions = captures.capture(captures.Text(text, names), {}).functions
+        functions = closure.capture(closure.Text(text, names), {}).functions
     definition = PythonDefinition(function, functions, outputs, indexed=indexed, border=border)
     types = {each: from_numpy(array.dtype) for each, array in arrays.items()}
     shape = next(iter(arrays.values())).shape

@@ -10,20 +10,22 @@ from metal_on_host import packed
 from ptx.launch import memory_of, run
 from ptx.syntax import Module
 
-from fusec import layouts, passes
-from fusec.dtypes import from_numpy
-from fusec.generated import Kernel, Layout, Slot
+from fusec import passes
+from fusec.arguments import layouts
+from fusec.arguments.layouts import View
+from fusec.base.dtypes import from_numpy
+from fusec.base.kernel_abi import Kernel, Layout, Slot
+from fusec.compiler import reduction_pipeline
+from fusec.compiler.reduction_pipeline import MASK
+from fusec.dispatch import host_reduction
+from fusec.dispatch.bind import Given, bind
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, Reduction, chunk_of
-from fusec.layouts import View
+from fusec.kernels.reduction_kernel import ReductionKernel
+from fusec.kinds.reduction import Operand, Phase, arrange, phases
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
-from fusec.reductions import calls, pipeline
-from fusec.reductions.binding import Given, bind
-from fusec.reductions.kernels import ReductionKernel
-from fusec.reductions.pipeline import MASK
-from fusec.reductions.plans import Operand, Phase, arrange, phases
 
 Generate = Callable[[Program, Layout], Kernel]
 
@@ -116,7 +118,7 @@ def reduced(
         memory |= stored if phase is not found[-1] else {}
         follow_the_oracle(phase, part, memory, {REDUCED: prod(shape[axis] for axis in axes)})
         memory |= {given: memory[each] for each, given, _ in partials if each in memory}
-    programs = [pipeline.threaded(part, phase) for part, phase in zip(ready, found, strict=True)]
+    programs = [reduction_pipeline.threaded(part, phase) for part, phase in zip(ready, found, strict=True)]
     named = [(stored, given, dtype.numpy) for stored, given, dtype in partials]
     count = prod(shape[axis] for axis in axes)
     return Reduced(name, found, programs, arrays, outputs, named, {}, count)
@@ -224,7 +226,7 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
 
 def called(kernel: ReductionKernel, *args: object, axis: object = None, where: np.ndarray | None = None) -> Reduced:
     """A call of a kernel, with what the CPU gives."""
-    call = calls.read(kernel, args, None, axis, False, True if where is None else where)
+    call = host_reduction.read(kernel, args, None, axis, False, True if where is None else where)
     views = {name: view_of(array) for name, array in call.inputs.items()}
     mask = None if call.mask is None else view_of(call.mask)
     bound = bind(kernel, Given(views, frozenset(call.values), None, mask, axis, keepdims=False))
@@ -232,7 +234,8 @@ def called(kernel: ReductionKernel, *args: object, axis: object = None, where: n
     expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
     arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}
     programs = [
-        pipeline.threaded(pipeline.prepared(kernel.definition, bound.request, phase), phase) for phase in bound.phases
+        reduction_pipeline.threaded(reduction_pipeline.prepared(kernel.definition, bound.request, phase), phase)
+        for phase in bound.phases
     ]
     named = [(stored, given, dtype.numpy) for stored, given, dtype in bound.partials]
     title = f"{kernel.name} of {bound.types} {bound.shape} along {axis}"

@@ -9,18 +9,19 @@ import numpy as np
 from fibers import Buffer, Output, Workspace
 from reduction_runs import Reduced, _bytes, view_of
 
-from fusec import layouts, passes
-from fusec.generated import Kernel
+from fusec import passes
+from fusec.arguments import layouts
+from fusec.base.kernel_abi import Kernel
+from fusec.compiler.scan_pipeline import BATCH_ON_DEVICE
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.reductions import AXIS
 from fusec.ir.scans import between
+from fusec.kinds.reduction import Operand, arrange
+from fusec.kinds.scan import Machine, steps_of, walk_of
 from fusec.passes.expand import expand
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows
 from fusec.passes.scans import run_on_scan
-from fusec.reductions.plans import Operand, arrange
-from fusec.scans.pipeline import BATCH_ON_DEVICE
-from fusec.scans.plans import Machine, steps_of, walk_of
 from tests.support.scan_examples import EXAMPLES, inputs
 
 ALONE, PARTED = Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)  # one kernel whatever comes, or three wherever it can be

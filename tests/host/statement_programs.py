@@ -13,13 +13,7 @@ from programs import (
     raw,
 )
 
-from fusec.dtypes import (
-    BOOL,
-    FLOAT32,
-    INT32,
-    INT64,
-    DType,
-)
+from fusec.base.dtypes import BOOL, FLOAT32, INT32, INT64, DType
 from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,

@@ -17,8 +17,8 @@ from matrix_targets import TARGETS, Outputs, Target, interpreted, run
 from programs import Case
 from same_bits import assert_same_bits
 
-from fusec.dtypes import STORAGE_FLOATS
-from fusec.ops import TABLE
+from fusec.base.dtypes import STORAGE_FLOATS
+from fusec.base.ops import TABLE
 from fusec.runtime.cpu.processor import AVX2_LEVEL
 
 DRAWN = {"few": 150, "all": 20_000}  # random operands beside the hard ones

@@ -14,12 +14,12 @@ from fibers import ORDERS, Launch
 from guarded import KernelFault
 from same_bits import assert_same_bits
 
+from fusec.base.records import replace
 from fusec.codegen import cuda, metal
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Barrier, If, While
 from fusec.ir.memory import BlockFault
 from fusec.ir.walk import Body, blocks, operands, rebuild
-from fusec.records import replace
 
 NEEDS_GXX = pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 NEEDS_CLANG = pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")

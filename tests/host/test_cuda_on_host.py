@@ -9,10 +9,10 @@ from programs import Case
 from same_bits import assert_same_bits
 from statement_programs import ATOMIC_OPS, atomic_case
 
+from fusec.base.dtypes import ALL, COMPLEX64
+from fusec.base.kernel_abi import Kernel
 from fusec.codegen import cuda
-from fusec.dtypes import ALL, COMPLEX64
 from fusec.errors import FusecError
-from fusec.generated import Kernel
 from fusec.ir.interpret import interpret
 
 pytestmark = pytest.mark.skipif(GXX is None, reason="g++ compiles emitted CUDA for the CPU")

@@ -15,14 +15,14 @@ from cuda_on_host import GXX, CudaOnHost
 from metal_on_host import CLANG, MetalOnHost
 from same_bits import assert_same_bits
 
-from fusec import pipeline
+from fusec.base.kernel_abi import Fp, Kernel
+from fusec.base.records import replace
 from fusec.codegen import cuda, metal
-from fusec.generated import Fp, Kernel
+from fusec.compiler import pipeline
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
-from fusec.kernels import ElementwiseKernel
+from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.passes import expand
-from fusec.records import replace
 
 SIZE = 515
 BODIES = {

@@ -8,10 +8,10 @@ from programs import Case
 from same_bits import assert_same_bits
 from statement_programs import ATOMIC_OPS, atomic_case
 
+from fusec.base.dtypes import ALL, COMPLEX, FLOAT32, INT32, UINT32, UINT64
+from fusec.base.kernel_abi import Kernel
 from fusec.codegen import metal
-from fusec.dtypes import ALL, COMPLEX, FLOAT32, INT32, UINT32, UINT64
 from fusec.errors import FusecError
-from fusec.generated import Kernel
 from fusec.ir.interpret import interpret
 
 pytestmark = pytest.mark.skipif(CLANG is None, reason="clang compiles emitted Metal for the CPU; set FUSEC_CLANG")

@@ -9,9 +9,9 @@ from layout_programs import saxpy
 from programs import Case
 from test_cuda_on_host import ATOMICS
 
+from fusec.base.dtypes import FLOAT32
+from fusec.base.kernel_abi import Kernel, Layout, Step
 from fusec.codegen import cuda
-from fusec.dtypes import FLOAT32
-from fusec.generated import Kernel, Layout, Step
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
 

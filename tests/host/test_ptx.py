@@ -10,13 +10,13 @@ from same_bits import assert_same_bits
 from test_cuda_on_host import ATOMICS, CASES, expected_of, kernel_of
 
 from fusec import passes
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64, UINT64, DType
+from fusec.base.ops import TABLE
 from fusec.codegen import cuda
-from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64, UINT64, DType
 from fusec.ir.expr import Expr, apply
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Local
 from fusec.math.table import REAL
-from fusec.ops import TABLE
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="the extra fusec[cuda] brings NVRTC")
 

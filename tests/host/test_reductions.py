@@ -11,9 +11,9 @@ import pytest
 from reduction_runs import Reduced, Texts, assert_bits, called, reduced, run_in_ptx
 
 import fusec
-from fusec import dtypes
+from fusec.base import dtypes
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.codegen import cuda, metal
-from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.loops import GROUP
 from tests.support import reduction_examples as examples
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from metal_on_host import CLANG, FLAGS, HERE, STRICT
 
-from fusec import ElementwiseKernel, pipeline
+from fusec import ElementwiseKernel
 from fusec.codegen.c_family.file import join_kernels
+from fusec.compiler import pipeline
 
 PREAMBLE = """
 struct P { float f; %s };

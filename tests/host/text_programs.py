@@ -4,8 +4,8 @@ import numpy as np
 from programs import Case
 
 from fusec import passes
-from fusec.dtypes import from_numpy
-from fusec.frontends.text import lower, parse
+from fusec.base.dtypes import from_numpy
+from fusec.frontends.c.lower import lower, parse
 from fusec.passes.resolve import resolve_axes
 
 STRUCTS = """

@@ -10,7 +10,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from fusec.dtypes import ALL, DType
+from fusec.base.dtypes import ALL, DType
 from fusec.ir.loops import Program
 from tests.support.random_arguments import SHAPES, Arguments
 from tests.support.random_programs import Writer, writer

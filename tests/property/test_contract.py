@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusec import passes
-from fusec.dtypes import FLOAT32, FLOAT64, INT32, DType
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, DType
 from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, convert
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import ArrayParam, Assign, Declare, Element, If, Load, Local, Program, Stmt, Store

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.captures import MAX_BITS
 from fusec.errors import FusecError
+from fusec.frontends.capture.closure import MAX_BITS
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64".split()
 BITS = [1, 7, 8, 15, 16, 24, 31, 32, 53, 62, 63, 64, 65, 70, 127, 128, 511, 512, 513, 1023, 1024, 1300, 5000]

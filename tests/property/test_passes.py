@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from fusec import passes
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
-from fusec.passes.lift import lift
-from fusec.passes.lower import lower
+from fusec.passes.lower_graph import lower
+from fusec.passes.raise_to_graph import lift
 from tests.property.programs import formulas, programs, runs
 from tests.support.random_arguments import Arguments, same_bits
 

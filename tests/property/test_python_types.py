@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 
-from fusec.dtypes import from_numpy
-from fusec.expressions import Expression
+from fusec.base.dtypes import from_numpy
 from fusec.frontends.python.definition import FunctionText, PythonDefinition
 from fusec.frontends.python.lower import infer
+from fusec.fusion.expression_kernels import Expression
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128".split()
 PAIRS = [f"x {op} y" for op in ("+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", ">=", "&", "|", "^", "<<", ">>")]

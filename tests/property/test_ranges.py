@@ -13,10 +13,10 @@ from arguments import layout_of
 from statement_programs import statement_cases
 
 from fusec import passes
+from fusec.base.dtypes import BOOL, DType
 from fusec.codegen import cuda
 from fusec.codegen.c_family.ranges import State
 from fusec.codegen.c_family.statements import Statements
-from fusec.dtypes import BOOL, DType
 from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.interpret import interpret

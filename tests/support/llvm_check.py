@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from fusec.base.dtypes import INT64, DType
 from fusec.codegen.llvm import generate
-from fusec.dtypes import INT64, DType
 from fusec.ir.expr import Expr, Pointer, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from fusec.dtypes import BOOL, FLOAT32, INT32, INT64, DType
+from fusec.base.dtypes import BOOL, FLOAT32, INT32, INT64, DType
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,

@@ -10,8 +10,8 @@ from functools import cache
 import llvmlite.binding as llvm
 import numpy as np
 
+from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 from fusec.codegen.llvm import PASSES
-from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.ir.loops import Program, ScalarParam
 
 _numbers = itertools.count()

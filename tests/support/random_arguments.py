@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from fusec.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL, DType
 from fusec.ir.expr import const
 from fusec.ir.loops import Program, ScalarParam
 

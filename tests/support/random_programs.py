@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     ALL,
     BOOL,
     COMPLEX,
@@ -26,6 +26,8 @@ from fusec.dtypes import (
     signed_of,
     unsigned_of,
 )
+from fusec.base.ops import TABLE
+from fusec.base.records import replace
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -57,8 +59,6 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import statements
-from fusec.ops import TABLE
-from fusec.records import replace
 from tests.support.random_arguments import hard_values
 
 INDEX = Query("", "index", None, INT64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT64, DType
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT64, DType
 from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, const, convert
 from fusec.ir.loops import ArrayParam, Declare, Element, Field, Function, Load, Local, Make, Return, Store
 from fusec.ir.reductions import COVERED, Accumulator, Reduction, Stage

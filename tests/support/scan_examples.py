@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from fusec.base.records import replace
 from fusec.ir.expr import const
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import GROUP, ArrayParam, Program
@@ -16,7 +17,6 @@ from fusec.passes.expand import expand
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows
 from fusec.passes.scans import run_on_scan
-from fusec.records import replace
 from tests.support import reduction_examples as examples
 
 Arrays = Mapping[str, np.ndarray]

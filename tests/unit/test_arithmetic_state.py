@@ -9,10 +9,10 @@ import sys
 import llvmlite.binding as llvm
 import pytest
 
-from fusec import pipeline
+from fusec.base.dtypes import FLOAT32
+from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen import llvm as codegen
-from fusec.dtypes import FLOAT32
-from fusec.generated import Layout, Step
+from fusec.compiler import pipeline
 from fusec.runtime.cpu import engine
 
 X86 = platform.machine() in ("x86_64", "AMD64")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import FusecError, python_files
+from fusec import FusecError
+from fusec.cli import python_files
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Barrier
 from fusec.ir.text import parse_program, print_program

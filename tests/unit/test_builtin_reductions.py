@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from scipy import special
 
 import fusec
+from fusec.dispatch import explain_reduction
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.reductions import REDUCED, SHORT
+from fusec.library import dtype_rules, reductions
 from fusec.passes.expand import expand
 from fusec.passes.reductions import run_on_reduction
-from fusec.reductions import builtin, choosing, showing
 from tests.support.reduction_bounds import bound
 
 Array = np.ndarray[Any, Any]
@@ -333,12 +334,12 @@ def test_the_walk_decides_not_the_axes_it_goes_by() -> None:
 
 F32 = np.dtype("f4")
 KERNELS = {
-    "sum": choosing.total("sum", "sum", F32, None, None, starts=False, masked=False, skips_nan=False),
-    "mean": choosing.moments(("mean",), F32, None, None, masked=False, skips_nan=False),
-    "nanvar": choosing.moments(("var",), F32, None, None, masked=False, skips_nan=True),
-    "var": choosing.moments(("var",), F32, None, None, masked=False, skips_nan=False),
-    "logsumexp": choosing.logsumexp(F32),
-    "argmax": choosing.place("argmax", F32, short=True, skips_nan=False),
+    "sum": dtype_rules.total("sum", "sum", F32, None, None, starts=False, masked=False, skips_nan=False),
+    "mean": dtype_rules.moments(("mean",), F32, None, None, masked=False, skips_nan=False),
+    "nanvar": dtype_rules.moments(("var",), F32, None, None, masked=False, skips_nan=True),
+    "var": dtype_rules.moments(("var",), F32, None, None, masked=False, skips_nan=False),
+    "logsumexp": dtype_rules.logsumexp(F32),
+    "argmax": dtype_rules.place("argmax", F32, short=True, skips_nan=False),
 }
 
 
@@ -361,7 +362,9 @@ def test_every_kind_of_formula_has_a_text_for_gpus(target: str) -> None:
     for name, kernel in KERNELS.items():
         scalars = [param.name for param in kernel.in_params if param.name == "correction"]
         for axis in (0, 1):
-            text = showing.text_of(kernel, showing.canonical(kernel, {}, (300, 200), axis, scalars), target)
+            text = explain_reduction.text_of(
+                kernel, explain_reduction.canonical(kernel, {}, (300, 200), axis, scalars), target
+            )
             assert kernel.name in text, name
 
 
@@ -433,7 +436,7 @@ def test_every_public_name_is_importable() -> None:
         for name in names.split():
             assert callable(getattr(fusec, name))
             assert name in dir(fusec)
-    assert set(builtin.__all__) == set(fusec.HOMES["reductions.builtin"].split())
+    assert set(reductions.__all__) == set(fusec.HOMES["library.reductions"].split())
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from fusec import ElementwiseKernel
+from fusec.base.dtypes import ALL, BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INTEGERS, UINT32, DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.source import SourceFile
 from fusec.codegen import cuda, metal
 from fusec.codegen.c_family import literals
 from fusec.codegen.c_family.bounds import BoundsOf, dtype_bounds
 from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.facts import always_stores, shared
 from fusec.codegen.c_family.names import Names
-from fusec.dtypes import ALL, BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INTEGERS, UINT32, DType
 from fusec.errors import FusecError
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -29,7 +30,6 @@ from fusec.ir.loops import (
     ScalarParam,
     Store,
 )
-from fusec.source import SourceFile
 
 
 def printed(value: Expr, spelling=cuda.SPELLING) -> str:

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusec import cache
-from fusec.cache import Cache, default_cache, pack_kernel, unpack_kernel
-from fusec.dtypes import COMPLEX128, FLOAT32, INT64
-from fusec.folders import Folder
-from fusec.generated import Kernel, Layout, Slot, Step
+from fusec.base.dtypes import COMPLEX128, FLOAT32, INT64
+from fusec.base.folders import Folder
+from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
+from fusec.compiler import disk_cache
+from fusec.compiler.disk_cache import Cache, default_cache, pack_kernel, unpack_kernel
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and owners are those of POSIX")
 unprivileged = pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="nothing is read-only to root")
@@ -146,7 +146,7 @@ def test_a_full_disk_leaves_no_trace(store: Cache, monkeypatch: pytest.MonkeyPat
         with open("/dev/full", "wb", buffering=0) as stream:
             stream.write(data)
 
-    monkeypatch.setattr(cache, "_write_new", write_to_full)
+    monkeypatch.setattr(disk_cache, "_write_new", write_to_full)
     store.put("object", "k", b"payload")
     assert store.get("object", "k") is None
     assert [file for file in store.path.rglob("*") if file.is_file()] == []
@@ -179,7 +179,10 @@ def test_readers_see_whole_entries_while_threads_write(store: Cache) -> None:
 
 
 def test_processes_share_the_cache(tmp_path: Path) -> None:
-    script = "import sys; from fusec.cache import *; default_cache().put('object', sys.argv[1], sys.argv[1].encode())"
+    script = (
+        "import sys; from fusec.compiler.disk_cache import *;"
+        "default_cache().put('object', sys.argv[1], sys.argv[1].encode())"
+    )
     environment = os.environ | {"FUSEC_CACHE_DIR": str(tmp_path), "FUSEC_CACHE": "1"}
     started = [subprocess.Popen([sys.executable, "-c", script, key], env=environment) for key in ("a", "b", "a")]
     assert [process.wait() for process in started] == [0, 0, 0]
@@ -194,7 +197,7 @@ def test_pruning_removes_the_oldest_first_and_abandoned_files(store: Cache) -> N
         os.utime(file, (now - 1000 * age, now - 1000 * age))
     abandoned = store.path / "object" / ".x.1.2.tmp"
     abandoned.write_bytes(b"half")
-    os.utime(abandoned, (now - 10 * cache.ABANDONED,) * 2)
+    os.utime(abandoned, (now - 10 * disk_cache.ABANDONED,) * 2)
     assert [entry.label for entry in store.list()] == ["label 3", "label 2", "label 1"]
     assert store.prune(max_bytes=2500) == 1
     assert [entry.label for entry in store.list()] == ["label 2", "label 1"]
@@ -207,7 +210,7 @@ def test_pruning_removes_the_oldest_first_and_abandoned_files(store: Cache) -> N
 
 def test_the_bound_is_kept_without_being_asked(store: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSEC_CACHE_BYTES", "20000")
-    for number in range(2 * cache.PUTS_BETWEEN_PRUNINGS):
+    for number in range(2 * disk_cache.PUTS_BETWEEN_PRUNINGS):
         store.put("object", str(number), bytes(1000))
     assert sum(entry.size for entry in store.list()) <= 20000
 
@@ -321,11 +324,11 @@ def test_the_folder_follows_the_desktop_standard(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("FUSEC_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache._folder() == tmp_path / "xdg" / "fusec"
+    assert disk_cache._folder() == tmp_path / "xdg" / "fusec"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache._folder() == tmp_path / "home" / ".cache" / "fusec"
+    assert disk_cache._folder() == tmp_path / "home" / ".cache" / "fusec"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache._folder() == tmp_path / "home" / "Library" / "Caches" / "fusec"
+    assert disk_cache._folder() == tmp_path / "home" / "Library" / "Caches" / "fusec"
 
 
 # --- kernels as bytes ------------------------------------------------------------------------------------------------
@@ -362,7 +365,7 @@ def test_a_touched_source_of_the_package_renames_every_kernel(tmp_path: Path) ->
         shutil.copytree(source, tmp_path / name, ignore=ignored)
     code = """
 import os, pathlib
-from fusec import pipeline
+from fusec.compiler import pipeline
 def digest():
     pipeline._build.cache_clear()
     return pipeline._build()
@@ -372,7 +375,7 @@ def touched(file):
     return digest() != before
 files = [each for each in pathlib.Path("fusec").rglob("*") if each.suffix in (".py", ".lark", ".json")]
 assert digest() == digest()
-assert {"scans/plans.py", "runtime/cpu/jit.py", "grammar/kernel.lark", "grammar/kernel.json"} <= {
+assert {"kinds/scan.py", "runtime/cpu/jit.py", "grammar/kernel.lark", "grammar/kernel.json"} <= {
     file.relative_to("fusec").as_posix() for file in files
 }
 print([str(file) for file in files if not touched(file)])

@@ -8,9 +8,9 @@ import pytest
 
 import fusec
 from fusec import FusecError, FusecIndexError, FusecRuntimeError, passes
-from fusec.dtypes import INT32
+from fusec.base.dtypes import INT32
+from fusec.compiler.pipeline import Definition
 from fusec.passes.bounds import check_bounds
-from fusec.pipeline import Definition
 
 
 @fusec.kernel(bounds="check")

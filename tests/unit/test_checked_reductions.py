@@ -97,7 +97,7 @@ def test_numbers_lists_and_totals_of_nothing_are_checked_alike() -> None:
 
 def test_kernels_without_indices_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = fusec.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "plain_checked", bounds="check")
-    monkeypatch.setattr(fusec.checked, "run", None)
+    monkeypatch.setattr(fusec.dispatch.checked, "run", None)
     for _ in range(4):
         assert kernel(X) == 10
     assert kernel.quick, "calls have a native entry"

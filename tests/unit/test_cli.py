@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusec import cli
+from fusec.cli import main
 from fusec.errors.base import CATALOGUE
 
 SAXPY = ["compile", "-e", "z = 2.5f * x + y", "-i", "T x, T y", "-o", "T z", "--name", "saxpy", "--types", "T=float32"]
@@ -40,30 +40,30 @@ def kernels(tmp_path: Path) -> Path:
     [("cuda", "__global__"), ("metal", "kernel void"), ("llvm", "define"), ("asm", "saxpy"), ("ir", "saxpy")],
 )
 def test_every_target_has_a_text(target: str, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([*SAXPY, "--target", target]) == 0
+    assert main.main([*SAXPY, "--target", target]) == 0
     text = capsys.readouterr().out
     assert mark in text
     assert text.endswith("\n")
 
 
 def test_out_writes_the_same_text_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(SAXPY) == 0
+    assert main.main(SAXPY) == 0
     shown = capsys.readouterr().out
-    assert cli.main([*SAXPY, "--out", str(tmp_path / "saxpy.cu")]) == 0
+    assert main.main([*SAXPY, "--out", str(tmp_path / "saxpy.cu")]) == 0
     assert capsys.readouterr().out == ""
     assert (tmp_path / "saxpy.cu").read_text() == shown
 
 
 def test_a_file_gives_all_its_kernels_or_the_one_named(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["compile", str(kernels)]) == 0
+    assert main.main(["compile", str(kernels)]) == 0
     both = capsys.readouterr().out
     assert both.index("// twice(") < both.index("// halved(")
     assert both.count("fusec_store(") == 1
-    assert cli.main(["compile", str(kernels), "--name", "halved"]) == 0
+    assert main.main(["compile", str(kernels), "--name", "halved"]) == 0
     one = capsys.readouterr().out
     assert one.partition('extern "C"')[2] in both
     assert "double" in one
-    assert cli.main(["compile", str(kernels), "--target", "ir"]) == 0
+    assert main.main(["compile", str(kernels), "--target", "ir"]) == 0
     assert "# kernel halved" in capsys.readouterr().out
 
 
@@ -71,25 +71,25 @@ def test_a_file_says_which_inputs_are_passed_by_value(kernels: Path, capsys: pyt
     kernels.write_text(
         FILE.replace('in_params = "T x"', 'in_params = "T a, T x"\nscalars = ["a"]').replace("x + x", "a * x")
     )
-    assert cli.main(["compile", str(kernels)]) == 0
+    assert main.main(["compile", str(kernels)]) == 0
     assert "    float a," in capsys.readouterr().out
     kernels.write_text(FILE.replace('in_params = "T x"', 'in_params = "T x"\nscalars = "x"'))
-    assert cli.main(["compile", str(kernels)]) == 1
+    assert main.main(["compile", str(kernels)]) == 1
     assert f"{kernels}:4:1: error: kernel 'twice': 'scalars' is not a list" in capsys.readouterr().err
 
 
 def test_each_kernel_of_a_file_hears_what_it_knows(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["compile", str(kernels), "--types", "T=int32", "--scalars", "x"]) == 0
+    assert main.main(["compile", str(kernels), "--types", "T=int32", "--scalars", "x"]) == 0
     assert "    int x," in capsys.readouterr().out
-    assert cli.main(["compile", str(kernels), "--types", "U=int32"]) == 2
+    assert main.main(["compile", str(kernels), "--types", "U=int32"]) == 2
     assert "have no U; known: " in capsys.readouterr().err
-    assert cli.main(["compile", str(kernels), "--scalars", "q"]) == 2
+    assert main.main(["compile", str(kernels), "--scalars", "q"]) == 2
     assert "have no q; known: " in capsys.readouterr().err
 
 
 def test_an_unknown_key_is_marked_where_it_stands(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernels.write_text(FILE + 'operatoin = "operation"\n')
-    assert cli.main(["compile", str(kernels)]) == 1
+    assert main.main(["compile", str(kernels)]) == 1
     said = capsys.readouterr().err.splitlines()
     line = FILE.count("\n") + 1
     assert said[0] == (
@@ -111,18 +111,18 @@ def test_an_unknown_key_is_marked_where_it_stands(kernels: Path, capsys: pytest.
 def test_a_command_that_nearly_works_is_told_how(
     arguments: list[str], cure: str, kernels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main([argument.replace("KERNELS", str(kernels)) for argument in arguments]) == 2
+    assert main.main([argument.replace("KERNELS", str(kernels)) for argument in arguments]) == 2
     cure = f"fusec compile {kernels} --name twice" if cure == "choose" else cure
     assert cure in capsys.readouterr().err
 
 
 def test_missing_types_are_asked_for_as_an_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(SAXPY[:-2]) == 1
+    assert main.main(SAXPY[:-2]) == 1
     assert "hint: --types T=float32" in capsys.readouterr().err
 
 
 def test_an_unknown_scalar_is_told_the_inputs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([*SAXPY, "--scalars", "q"]) == 1
+    assert main.main([*SAXPY, "--scalars", "q"]) == 1
     said = capsys.readouterr().err
     assert "'q'" in said
     assert "x, y" in said
@@ -136,18 +136,18 @@ def test_the_module_runs_as_a_command() -> None:
 def test_types_may_be_given_several_times(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["compile", "-e", "z = x + y", "-i", "T x, U y", "-o", "T z", "--target", "ir"]
     scalars = ["--scalars", "x", "--scalars", "y"]
-    assert cli.main([*command, "--types", "T=float32,U=int8", "--scalars", "x,y"]) == 0
+    assert main.main([*command, "--types", "T=float32,U=int8", "--scalars", "x,y"]) == 0
     together = capsys.readouterr().out
-    assert cli.main([*command, "--types", "T=float32", "--types", "U=int8", *scalars]) == 0
+    assert main.main([*command, "--types", "T=float32", "--types", "U=int8", *scalars]) == 0
     assert capsys.readouterr().out == together
 
 
 def test_types_on_the_command_line_override_those_of_the_file(
     kernels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["compile", str(kernels), "--name", "twice"]) == 0
+    assert main.main(["compile", str(kernels), "--name", "twice"]) == 0
     single = capsys.readouterr().out
-    assert cli.main(["compile", str(kernels), "--name", "twice", "--types", "T=float64"]) == 0
+    assert main.main(["compile", str(kernels), "--name", "twice", "--types", "T=float64"]) == 0
     assert capsys.readouterr().out != single
 
 
@@ -157,18 +157,18 @@ def test_a_kernel_of_a_module_is_found(
     module = "import fusec\nclass box:\n    k = fusec.ElementwiseKernel('float32 x', 'float32 z', 'z = -x', 'minus')\n"
     (tmp_path / "module_of_kernels.py").write_text(module)
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["compile", "module_of_kernels:box.k"]) == 0
+    assert main.main(["compile", "module_of_kernels:box.k"]) == 0
     assert "minus" in capsys.readouterr().out
-    assert cli.main(["compile", "module_of_kernels:boxx.k"]) == 2
+    assert main.main(["compile", "module_of_kernels:boxx.k"]) == 2
     assert "did you mean 'box'" in capsys.readouterr().err
-    assert cli.main(["compile", "module_of_kernels:box"]) == 2
+    assert main.main(["compile", "module_of_kernels:box"]) == 2
     assert "not a kernel" in capsys.readouterr().err
 
 
 def test_an_error_in_a_file_points_at_its_line_and_column(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernels.write_text(FILE.replace("z = half * x", "z = halve * x"))
     line = next(at for at, text in enumerate(kernels.read_text().splitlines(), 1) if "halve *" in text)
-    assert cli.main(["compile", str(kernels), "--name", "halved"]) == 1
+    assert main.main(["compile", str(kernels), "--name", "halved"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"{kernels}:{line}:5: error: ")
     source, caret = said.splitlines()[2:4]
@@ -196,10 +196,10 @@ def test_a_reduction_is_printed_as_all_its_kernels(
     path = tmp_path / "kernels.toml"
     for more, count in (("", 2), ("shape = [1000]", 1), ("shape = [65, 9]\naxis = 0", 2), ("shape = [9, 9]", 1)):
         path.write_text(f"{REDUCTION}{more}\n")
-        assert cli.main(["compile", str(path), "--target", target]) == 0
+        assert main.main(["compile", str(path), "--target", target]) == 0
         assert capsys.readouterr().out.count(f"{kernel} ") == count
     path.write_text(FILE + REDUCTION)
-    assert cli.main(["compile", str(path), "--target", "cuda"]) == 0
+    assert main.main(["compile", str(path), "--target", "cuda"]) == 0
     assert capsys.readouterr().out.count("__global__ ") == 4
 
 
@@ -223,22 +223,22 @@ def test_a_scan_is_printed_as_all_its_kernels(
     path = tmp_path / "kernels.toml"
     for more, count in (("", 3), ("shape = [1000]", 1), ("shape = [65, 9]\naxis = 0", 1)):
         path.write_text(f"{SCAN}{more}\n")
-        assert cli.main(["compile", str(path), "--target", target]) == 0
+        assert main.main(["compile", str(path), "--target", target]) == 0
         assert capsys.readouterr().out.count(f"{kernel}") == (1 if target == "llvm" else count)
     path.write_text(FILE + REDUCTION + SCAN)
-    assert cli.main(["compile", str(path), "--target", "cuda"]) == 0
+    assert main.main(["compile", str(path), "--target", "cuda"]) == 0
     assert capsys.readouterr().out.count("__global__ ") == 7
 
 
 def test_an_error_in_a_reduction_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kernels.toml"
     path.write_text(REDUCTION.replace("x * x", "x * y"))
-    assert cli.main(["compile", str(path)]) == 1
+    assert main.main(["compile", str(path)]) == 1
     assert capsys.readouterr().err.startswith(f"{path}:5:17: error: ")
 
 
 def test_an_error_in_an_expression_has_a_place_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["compile", "-e", "z = x +* 2", "-i", "float32 x", "-o", "float32 z"]) == 1
+    assert main.main(["compile", "-e", "z = x +* 2", "-i", "float32 x", "-o", "float32 z"]) == 1
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("fusec: error: ")
     assert said[1] == " --> kernel 'kernel', operation, line 1, column 10"
@@ -270,7 +270,7 @@ def test_a_malformed_file_is_the_users_error(
 ) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
-    assert cli.main(["compile", str(path)]) == 1
+    assert main.main(["compile", str(path)]) == 1
     said = capsys.readouterr().err.splitlines()[0]
     assert f"[{code}]" in said
     assert said.startswith(f"{path}:{line}:")
@@ -282,7 +282,7 @@ def test_a_misspelt_table_is_not_passed_over(
 ) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(f"{REDUCTION}\n{SCAN.replace('[scan.', f'[{name}.')}")
-    assert cli.main(["compile", str(path)]) == 1
+    assert main.main(["compile", str(path)]) == 1
     said, line = capsys.readouterr().err.splitlines()[0], path.read_text().splitlines().index(f"[{name}.before]") + 1
     cure = f", did you mean '{meant}'?" if meant else ""
     assert said == f"{path}:{line}:2: error: unknown table '{name}'{cure} [F405]"
@@ -301,63 +301,63 @@ def test_a_misspelt_table_is_not_passed_over(
     ],
 )
 def test_a_fault_of_the_command_line_exits_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(arguments) == 2
+    assert main.main(arguments) == 2
     assert capsys.readouterr().err.startswith("fusec: ")
 
 
 def test_argparse_faults_exit_with_two_as_well() -> None:
     with pytest.raises(SystemExit) as exit_:
-        cli.main(["compile", "--target", "fortran"])
+        main.main(["compile", "--target", "fortran"])
     assert exit_.value.code == 2
     for amount in ("-3", "nan", "inf", "much"):
         with pytest.raises(SystemExit) as exit_:
-            cli.main(["cache", "prune", "--days", amount])
+            main.main(["cache", "prune", "--days", amount])
         assert exit_.value.code == 2
 
 
 def test_every_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain"]) == 0
+    assert main.main(["explain"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in listed] == sorted(CATALOGUE)
     for code in sorted(CATALOGUE):
-        assert cli.main(["explain", code.lower()]) == 0
+        assert main.main(["explain", code.lower()]) == 0
         assert capsys.readouterr().out.startswith(code)
 
 
 def test_an_unknown_code_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", "F135"]) == 0
+    assert main.main(["explain", "F135"]) == 0
     shown = capsys.readouterr().out
     assert "{cure}" not in shown
     assert "# wrong" in shown
     assert "# right" in shown
-    assert cli.main(["explain", "F4000"]) == 2
+    assert main.main(["explain", "F4000"]) == 2
     assert "did you mean 'F400'?" in capsys.readouterr().err
 
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert cli.is_coloured(terminal=True)
-    assert not cli.is_coloured(terminal=False)
+    assert main.is_coloured(terminal=True)
+    assert not main.is_coloured(terminal=False)
     monkeypatch.setenv("TERM", "dumb")
-    assert not cli.is_coloured(terminal=True)
+    assert not main.is_coloured(terminal=True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not cli.is_coloured(terminal=True)
+    assert not main.is_coloured(terminal=True)
 
 
 def test_colour_adds_nothing_but_colour() -> None:
     error = CATALOGUE["F401"]("kernels.toml").at()  # type: ignore[call-arg]
-    coloured = cli.report(error, coloured=True)
+    coloured = main.report(error, coloured=True)
     for style in ("0", "1", "1;31", "1;36"):
         coloured = coloured.replace(f"\x1b[{style}m", "")
-    assert coloured == cli.report(error, coloured=False)
+    assert coloured == main.report(error, coloured=False)
 
 
 def test_the_cache_commands_see_the_same_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fusec.cache import default_cache
+    from fusec.compiler.disk_cache import default_cache
 
     monkeypatch.delenv("FUSEC_CACHE", raising=False)
     monkeypatch.setenv("FUSEC_CACHE_DIR", str(tmp_path / "cache"))
@@ -365,24 +365,24 @@ def test_the_cache_commands_see_the_same_folder(
     assert store is not None
     store.put("kernel", "a", b"1", label="first")
     store.put("kernel", "b", b"2", label="second")
-    assert cli.main(["cache", "path"]) == 0
+    assert main.main(["cache", "path"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'cache'}\n"
-    assert cli.main(["cache", "ls"]) == 0
+    assert main.main(["cache", "ls"]) == 0
     assert "in 2 entries" in capsys.readouterr().out
-    assert cli.main(["cache", "prune", "--days", "1"]) == 0
+    assert main.main(["cache", "prune", "--days", "1"]) == 0
     assert capsys.readouterr().out == "removed 0 entries\n"
-    assert cli.main(["cache", "prune", "--megabytes", "0"]) == 0
+    assert main.main(["cache", "prune", "--megabytes", "0"]) == 0
     assert capsys.readouterr().out == "removed 2 entries\n"
     store.put("kernel", "a", b"1")
-    assert cli.main(["cache", "clear"]) == 0
+    assert main.main(["cache", "clear"]) == 0
     assert capsys.readouterr().out == "removed 1 entries\n"
     monkeypatch.setenv("FUSEC_CACHE", "0")
-    assert cli.main(["cache", "ls"]) == 0
+    assert main.main(["cache", "ls"]) == 0
     assert "off" in capsys.readouterr().out
 
 
 def test_the_doctor_runs_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["doctor"]) == 0
+    assert main.main(["doctor"]) == 0
     said = capsys.readouterr().out
     assert "gave NumPy's result" in said
     assert "Metal" in said
@@ -392,14 +392,14 @@ def test_the_doctor_reports_settings_that_mean_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FUSEC_CACHE", "maybe")
-    assert cli.main(["doctor"]) == 1
+    assert main.main(["doctor"]) == 1
     said = capsys.readouterr().out
     assert "cache          none: FUSEC_CACHE is 'maybe'" in said
     assert "Metal" in said
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
-    listing = [sys.executable, "-m", "fusec.cli", "explain"]
+    listing = [sys.executable, "-m", "fusec.cli.main", "explain"]
     reading, writing = os.pipe()
     os.close(reading)  # nobody reads: the first write fails
     with os.fdopen(writing, "wb") as pipe:
@@ -408,6 +408,8 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 
 
 def test_errors_are_explained_without_heavy_libraries() -> None:
-    program = "import sys; from fusec import cli; cli.main(['explain']); print({'lark', 'llvmlite'} & set(sys.modules))"
+    program = (
+        "import sys; from fusec.cli.main import main; main(['explain']); print({'lark', 'llvmlite'} & set(sys.modules))"
+    )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.endswith("set()\n")

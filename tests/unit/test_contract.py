@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.dtypes import FLOAT32
+from fusec.base.dtypes import FLOAT32
 from fusec.ir.expr import Expr, Pointer, apply
 from fusec.ir.loops import ArrayParam, Element, Load, Program, Store
 from fusec.passes.contract import contract

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusec.cache import pack_kernel, unpack_kernel
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
+from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
+from fusec.compiler.disk_cache import pack_kernel, unpack_kernel
 from fusec.errors import FusecError
-from fusec.generated import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, grain, jit, machine, threads
 from fusec.runtime.cpu.processor import processor
 
@@ -132,7 +132,7 @@ def test_kernels_of_the_same_name_do_not_meet() -> None:
 
 def test_an_object_from_the_store_runs_in_a_new_process(tmp_path: Path) -> None:
     script = (
-        "from fusec.cache import Cache; store = Cache(Path(os.environ['STORE']))\n"
+        "from fusec.compiler.disk_cache import Cache; store = Cache(Path(os.environ['STORE']))\n"
         "jit.emit = None if os.environ['HIT'] == '1' else jit.emit\n"
         "counters = Counters(1000); counters.run(engine.compile(KERNEL, store=store)); print(counters.array.sum())"
     )

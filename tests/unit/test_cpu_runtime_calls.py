@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     BOOL,
     FLOAT16,
     FLOAT32,
@@ -30,7 +30,7 @@ from fusec.dtypes import (
     UINT64,
     DType,
 )  # fmt: skip
-from fusec.generated import Kernel, Layout, Slot, Step
+from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 from fusec.runtime.cpu import engine, fastcall, memory
 from fusec.runtime.cpu.fastcall import ArgSpec, make
 

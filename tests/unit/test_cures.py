@@ -10,7 +10,7 @@ import pytest
 
 import fusec
 from fusec import FusecError
-from fusec.diagnostics import did_you_mean
+from fusec.base.diagnostics import did_you_mean
 
 openly = {"scale": 3, "open": open, "scan": fusec.cumsum}
 

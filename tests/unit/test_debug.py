@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusec import ElementwiseKernel, FusecError, debug, pipeline
+from fusec import ElementwiseKernel, FusecError
+from fusec.compiler import pipeline
+from fusec.environment import debug
 
 LINES = {1: "fusec: shown ", 2: "fusec: shown(float32 x, float32 z): "}
 TITLES = {3: "shown after ", 4: "shown loops for llvm", 5: "shown llvm", 6: "shown assembly"}

@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from fusec.diagnostics import WIDTH, did_you_mean, render
-from fusec.source import SourceFile, Span
+from fusec.base.diagnostics import WIDTH, did_you_mean, render
+from fusec.base.source import SourceFile, Span
 
 TEXT = st.text(st.sampled_from("ab é\t(\n"), min_size=1, max_size=400)
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from fusec.base.dtypes import COMPUTE_FLOATS, FLOAT32, DType
+from fusec.base.kernel_abi import Kernel
 from fusec.codegen.llvm import generate
-from fusec.dtypes import COMPUTE_FLOATS, FLOAT32, DType
-from fusec.generated import Kernel
 from fusec.ir import interpret
 from fusec.ir.expr import apply
 from fusec.ir.loops import Assign, Program

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import evaluation
+from fusec.fusion import evaluate
 
 CAPTURED = np.arange(4.0)
 
@@ -325,9 +325,9 @@ def test_a_compiled_expression_has_fixed_types():
 
 
 def test_the_texts_that_are_kept_have_a_bound():
-    for number in range(evaluation.MAX_KNOWN + 10):
+    for number in range(evaluate.MAX_KNOWN + 10):
         fusec.validate(f"a + {number}", {"a": 1}, {})
-    assert evaluation._known.cache_info().currsize <= evaluation.MAX_KNOWN
+    assert evaluate._known.cache_info().currsize <= evaluate.MAX_KNOWN
 
 
 # --- functions -------------------------------------------------------------------------------------------------------

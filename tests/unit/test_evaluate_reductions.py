@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import evaluation
+from fusec.fusion import evaluate
 
 NAMES = {"sum": np.sum, "prod": np.prod, "min": np.min, "max": np.max, "any": np.any, "all": np.all, "where": np.where}
 
@@ -110,7 +110,7 @@ def test_repeated_totals_have_a_native_entry():
     for text in ("sum(x*x + 1)", "max(y + 1, axis=1)"):
         for _ in range(4):
             fusec.evaluate(text)
-        part = evaluation._known(text).only
+        part = evaluate._known(text).only
         assert type(part._quick[part._choice]).__name__ == "builtin_function_or_method"
 
 

@@ -7,14 +7,25 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from fusec.dtypes import ALL, BOOL, COMPLEX, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, INT32, STORAGE_FLOATS, DType
+from fusec.base.dtypes import (
+    ALL,
+    BOOL,
+    COMPLEX,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    STORAGE_FLOATS,
+    DType,
+)
+from fusec.base.ops import TABLE, Op
 from fusec.ir.expr import Apply, Expr, Pointer, apply, convert, scalar_type
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import ArrayParam, Element, Function, Load, Program, Store
 from fusec.ir.verify import verify
 from fusec.ir.walk import expressions, operands, statements
 from fusec.math import callees, define
-from fusec.ops import TABLE, Op
 from fusec.passes.expand import expand
 
 ROWS = [row for row in TABLE.values() if row.result != "target"]

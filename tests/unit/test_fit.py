@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import pipeline
-from fusec.dtypes import BY_NAME
+from fusec.base.dtypes import BY_NAME
+from fusec.compiler import pipeline
 from fusec.ir.expr import Apply
 from fusec.ir.loops import Program
 from fusec.ir.verify import verify
 from fusec.ir.walk import expressions, operands, statements
-from fusec.passes.fit import fit_integers
+from fusec.passes.narrow_to_int16 import fit_integers
 
 WIDE = ("int32", "int64", "uint32", "uint64")
 TEXTS = (

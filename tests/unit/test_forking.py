@@ -75,7 +75,7 @@ def test_a_child_compiles_though_the_parent_did(script: str, tmp_path: Path) -> 
     assert not done.stderr
 
 
-@pytest.mark.parametrize("module", ["fusec.forking", "fusec.runtime.cpu.memory"])
+@pytest.mark.parametrize("module", ["fusec.base.locks", "fusec.runtime.cpu.memory"])
 def test_a_fork_that_began_before_an_import_releases_nothing(module: str) -> None:
     script = f"""
 import importlib, os
@@ -119,7 +119,7 @@ import gc
 import numpy as np
 from llvmlite.binding import ffi
 import fusec
-from fusec import forking
+from fusec.base import locks as forking
 from fusec.runtime.cpu import jit
 owned = []
 ffi.register_lock_callback(lambda: owned.append(forking.lock._is_owned()), lambda: None)

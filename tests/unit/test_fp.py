@@ -11,7 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import fusec
-from fusec import cli, pipeline
+from fusec.cli import main
+from fusec.compiler import pipeline
 from fusec.errors.arguments import UnknownFp
 
 MODES = pipeline.MODES
@@ -103,7 +104,7 @@ fp = "{fp}"
 @pytest.mark.parametrize(("target", "spelling"), [("cuda", "__fmaf_rn(x, x, y)"), ("metal", "fma(x, x, y)")])
 def test_the_command_line_chooses_a_mode(target: str, spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
     for fp in (None, *MODES):
-        assert cli.main([*COMPILE, target, *(["--fp", fp] if fp else [])]) == 0
+        assert main.main([*COMPILE, target, *(["--fp", fp] if fp else [])]) == 0
         assert (spelling in capsys.readouterr().out) == (fp in ("contract", "fast"))
 
 
@@ -113,18 +114,18 @@ def test_a_kernel_file_chooses_a_mode_that_the_command_line_overrides(
     path = tmp_path / "kernels.toml"
     path.write_text(FILE.format(name="first", fp="contract") + FILE.format(name="second", fp="strict"))
     for options, count in ([], 1), (["--fp", "contract"], 2), (["--fp", "strict"], 0):
-        assert cli.main(["compile", str(path), *options]) == 0
+        assert main.main(["compile", str(path), *options]) == 0
         assert capsys.readouterr().out.count("__fmaf_rn(") == count
 
 
 def test_a_mode_that_is_none_is_shown_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kernels.toml"
     path.write_text(FILE.format(name="only", fp="fsat"))
-    assert cli.main(["compile", str(path)]) == 1
+    assert main.main(["compile", str(path)]) == 1
     said = capsys.readouterr().err
     assert f"{path}:6:1: error: fp='fsat' is not a floating-point mode [F237]" in said
     path.write_text(FILE.format(name="only", fp="fast").replace('"fast"', "2"))
-    assert cli.main(["compile", str(path)]) == 1
+    assert main.main(["compile", str(path)]) == 1
     assert "'fp' is not a string" in capsys.readouterr().err
 
 

@@ -8,9 +8,9 @@ import re
 import pytest
 
 import fusec
-from fusec import pipeline
+from fusec.base.kernel_abi import Kernel, Layout, Step
 from fusec.codegen import llvm
-from fusec.generated import Kernel, Layout, Step
+from fusec.compiler import pipeline
 from fusec.runtime.cpu import engine
 from fusec.runtime.cpu.processor import processor
 

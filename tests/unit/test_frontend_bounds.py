@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from fusec.dtypes import COMPLEX64, FLOAT16, FLOAT32, INT32, UINT8
+from fusec.base.dtypes import COMPLEX64, FLOAT16, FLOAT32, INT32, UINT8
 from fusec.errors import FusecError
-from fusec.frontends.text import lower, parse
+from fusec.frontends.c.lower import lower, parse
 from fusec.ir.verify import verify
 
 FUNCTIONS = "\n".join(f"__device__ float f{k}(float a) {{ return f{k - 1}(a) + f{k - 1}(a); }}" for k in range(1, 26))

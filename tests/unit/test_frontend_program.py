@@ -2,12 +2,12 @@
 
 import pytest
 
-from fusec.dtypes import FLOAT32, FLOAT64, INT32, UINT8
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, UINT8
 from fusec.errors import FusecError
-from fusec.frontends.classify import REFUSED
-from fusec.frontends.params import RESERVED, parse_params
-from fusec.frontends.tables import STARTS, load
-from fusec.frontends.text import lower, parse
+from fusec.frontends.c.classify import REFUSED
+from fusec.frontends.c.lower import lower, parse
+from fusec.frontends.c.params import RESERVED, parse_params
+from fusec.frontends.c.tables import STARTS, load
 from fusec.ir.loops import Declare, Return, ScalarParam, Store
 from fusec.ir.verify import verify
 

@@ -4,7 +4,7 @@
 import pytest
 
 from fusec.errors import FusecError
-from fusec.frontends.text import parse
+from fusec.frontends.c.lower import parse
 
 
 @pytest.mark.parametrize(

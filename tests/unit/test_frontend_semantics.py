@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from fusec.dtypes import BY_NAME, from_numpy
-from fusec.frontends.text import lower, parse
+from fusec.base.dtypes import BY_NAME, from_numpy
+from fusec.frontends.c.lower import lower, parse
 from fusec.ir.interpret import interpret
 from fusec.ir.text import parse_program, print_program
 from fusec.ir.verify import verify

@@ -6,9 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from fusec.dtypes import BY_NAME
+from fusec.base.dtypes import BY_NAME
 from fusec.errors.base import FusecError
-from fusec.frontends.text import lower, parse
+from fusec.frontends.c.lower import lower, parse
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
 from fusec.passes.expand import expand

@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 from lark import Lark
 
-from fusec.frontends import tables
+from fusec.frontends.c import tables
 
 GRAMMAR = 'start: sum\n?sum: item | sum PLUS item -> add\n?item: NUMBER | "(" sum ")"\nPLUS: "+"\n%declare NUMBER\n'
 
@@ -54,7 +54,7 @@ def test_the_shipped_tables_are_those_of_the_grammar(name):
     folder = resources.files("fusec.grammar")
     text = (folder / f"{name}.lark").read_text(encoding="utf-8")
     shipped = (folder / f"{name}.json").read_text(encoding="utf-8")
-    assert shipped == tables.write_tables(text, tables.GRAMMARS[name]), "run python -m fusec.frontends.tables"
+    assert shipped == tables.write_tables(text, tables.GRAMMARS[name]), "run python -m fusec.frontends.c.tables"
 
 
 def test_the_first_token_that_does_not_fit_is_named():
@@ -79,7 +79,7 @@ def test_the_kernel_grammar_has_two_known_conflicts():
 
 def test_kernels_are_read_without_lark():
     code = (
-        "import sys; from fusec.frontends.text import parse; parse('T x', 'T z', 'z = x * 2');"
+        "import sys; from fusec.frontends.c.lower import parse; parse('T x', 'T z', 'z = x * 2');"
         "import fusec; fusec.elementwise('def f(x): return x * 2');"
         "assert 'lark' not in sys.modules"
     )
@@ -88,7 +88,7 @@ def test_kernels_are_read_without_lark():
 
 @pytest.mark.parametrize("name", tables.GRAMMARS)
 def test_every_rule_has_a_builder(name):
-    module = "fusec.frontends.build" if name == "kernel" else f"fusec.frontends.{name}.build"
+    module = "fusec.frontends.c.build" if name == "kernel" else f"fusec.frontends.{name}.build"
     builder = importlib.import_module(module).Builder
     text = (resources.files("fusec.grammar") / f"{name}.lark").read_text()
     parser = Lark(text, parser="lalr", start=list(tables.GRAMMARS[name]), maybe_placeholders=True)

@@ -10,7 +10,7 @@ import pytest
 
 import fusec
 from fusec.errors import FusecError
-from fusec.frontends.functions import BUILTINS
+from fusec.frontends.c.functions import BUILTINS
 
 X = np.array([2.5, -3.75, 0.5, -0.25, 7.0])
 

@@ -10,13 +10,11 @@ import pytest
 
 import fusec
 from fusec.errors import FusecError, FusecTypeError
-from fusec.fusing import (
-    fused,  # fills the tables
-    pickling,
-)
-from fusec.fusing.arguments import Arguments as fused_arguments
-from fusec.fusing.elementwise import SEVERAL
-from fusec.fusing.tables import FUNCTIONS, METHODS
+from fusec.fusion import fuse as fused
+from fusec.fusion import pickling
+from fusec.fusion.arguments import Arguments as fused_arguments
+from fusec.fusion.elementwise import SEVERAL
+from fusec.fusion.tables import FUNCTIONS, METHODS
 
 
 def kernels(function, *args):

@@ -482,9 +482,9 @@ def test_the_plans_used_last_are_kept():
     double = fusec.fuse(lambda x: x * 2)
     double(np.ones(1))
     (hot,) = next(iter(double._plans.values()))
-    for extent in range(2, fusec.fusing.fused.MAX_PLANS + 40):
+    for extent in range(2, fusec.fusion.fuse.MAX_PLANS + 40):
         double(np.ones(extent)), double(np.ones(1))
-    assert plans(double) == fusec.fusing.fused.MAX_PLANS
+    assert plans(double) == fusec.fusion.fuse.MAX_PLANS
     assert any(hot in each for each in double._plans.values())
 
 

@@ -9,15 +9,15 @@ import pytest
 from scipy import special
 
 import fusec
-from fusec.dtypes import FLOAT32, FLOAT64, INT64
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT64
 from fusec.ir.expr import apply, convert
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.library.graph_kernel import GraphKernel
+from fusec.library.normalisation import layer_norm_kernel, softmax_kernel
 from fusec.passes.expand import expand
+from fusec.passes.lower_graph_reductions import stage
 from fusec.passes.reductions import run_on_reduction
-from fusec.passes.stage import stage
-from fusec.reductions.graph_kernels import GraphKernel
-from fusec.reductions.normalise import layer_norm_kernel, softmax_kernel
 from fusec.runtime.cpu import machine, memory
 
 X = Input("x", FLOAT32)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     BOOL,
     COMPUTE_FLOATS,
     INT8,

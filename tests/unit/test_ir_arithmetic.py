@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     ALL,
     BFLOAT16,
     BOOL,
@@ -30,8 +30,8 @@ from fusec.dtypes import (
     DType,
     unsigned_of,
 )
+from fusec.base.ops import TABLE
 from fusec.ir.arithmetic import convert, evaluate
-from fusec.ops import TABLE
 
 FEW = settings(max_examples=150, deadline=None)
 doubles = st.floats(width=64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
 from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, const, convert
 from fusec.ir.interpret import call, interpret
 from fusec.ir.loops import (

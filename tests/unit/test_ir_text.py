@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fusec.dtypes import ALL, BFLOAT16, FLOAT32, FLOAT64, INT8, INT64
+from fusec.base.dtypes import ALL, BFLOAT16, FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.expr import Const, Pointer, apply, const, convert
 from fusec.ir.graph import Graph, Input
 from fusec.ir.loops import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fusec.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT32
+from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT32
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, const, convert
 from fusec.ir.graph import Graph, Input
 from fusec.ir.loops import (

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fusec import ElementwiseKernel, ReductionKernel
+from fusec.base.dtypes import COMPLEX64, FLOAT32, INT32, INT64
 from fusec.codegen.llvm import routines
-from fusec.dtypes import COMPLEX64, FLOAT32, INT32, INT64
 from fusec.ir.expr import Pointer, Struct, apply, const, convert
 from fusec.ir.loops import ArrayParam as Array
 from fusec.ir.loops import (

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from fusec import layouts
-from fusec.dtypes import FLOAT32, from_numpy
-from fusec.generated import Step
-from fusec.layouts import View
+from fusec.arguments import layouts
+from fusec.arguments.layouts import View
+from fusec.base.dtypes import FLOAT32, from_numpy
+from fusec.base.kernel_abi import Step
 
 
 def view_of(array):

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import fusec
-from fusec.dtypes import BOOL, COMPUTE_FLOATS, FLOAT16, INTEGERS, STORAGE_FLOATS, DType
+from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, FLOAT16, INTEGERS, STORAGE_FLOATS, DType
 from fusec.runtime.cpu import jit
 
 REAL = (BOOL, *INTEGERS, *STORAGE_FLOATS, *COMPUTE_FLOATS)

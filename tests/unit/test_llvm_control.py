@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT32, INT32, INT64, UINT8, DType
 from fusec.codegen.llvm import generate
-from fusec.dtypes import BOOL, COMPLEX64, FLOAT32, INT32, INT64, UINT8, DType
 from fusec.ir.expr import Pointer, Struct, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 import fusec
-from fusec import pipeline
+from fusec.base.dtypes import FLOAT32, UINT8, DType
+from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm import generate
 from fusec.codegen.llvm.interior import parts_of
-from fusec.dtypes import FLOAT32, UINT8, DType
-from fusec.generated import Layout, Step
+from fusec.compiler import pipeline
 from fusec.ir.loops import If, Program
 from fusec.ir.verify import verify
 from fusec.ir.walk import statements

@@ -5,21 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusec.base.dtypes import ALL, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8, DType
+from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm import generate
-from fusec.dtypes import (
-    ALL,
-    BOOL,
-    COMPLEX64,
-    COMPLEX128,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT32,
-    INT64,
-    UINT8,
-    DType,
-)
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from fusec import passes
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT8, INT64
+from fusec.base.records import replace
 from fusec.codegen.llvm import generate_reduction, row
-from fusec.dtypes import FLOAT32, FLOAT64, INT8, INT64
 from fusec.ir.expr import apply, convert
 from fusec.ir.graph import Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Local
 from fusec.passes.expand import expand
+from fusec.passes.lower_graph_reductions import stage
 from fusec.passes.phases import first_phase, in_role
 from fusec.passes.reductions import run_on_reduction
-from fusec.passes.stage import stage
-from fusec.records import replace
 from tests.support import reduction_examples as examples
 from tests.support.llvm_check import same_bits
 from tests.support.llvm_runner import fresh_symbol, layout_of, run

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from fusec.base.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT64, UINT8, DType
+from fusec.base.kernel_abi import Kernel
 from fusec.codegen.llvm import generate
-from fusec.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT64, UINT8, DType
-from fusec.generated import Kernel
 from fusec.ir.expr import Expr, apply, const, convert
 from fusec.ir.loops import ArrayParam, Assign, Declare, If, Load, Local, Offset, Program, Stmt, Store, While
 from tests.support.llvm_check import POSITION, at, check, element, elementwise, int64

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fusec import passes
+from fusec.base.dtypes import FLOAT32, FLOAT64
 from fusec.codegen.llvm import generate
-from fusec.dtypes import FLOAT32, FLOAT64
 from fusec.ir.expr import Pointer, apply
 from fusec.ir.loops import ArrayParam, Element, Load, Program, Store
 from fusec.runtime.cpu.processor import processor

@@ -5,24 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fusec.base.dtypes import ALL, BOOL, COMPLEX, FLOAT32, FLOAT64, INT32, INT64, INTEGERS, UINT64, DType, real_type
+from fusec.base.ops import TABLE
 from fusec.codegen.llvm import generate
-from fusec.dtypes import (
-    ALL,
-    BOOL,
-    COMPLEX,
-    FLOAT32,
-    FLOAT64,
-    INT32,
-    INT64,
-    INTEGERS,
-    UINT64,
-    DType,
-    real_type,
-)
 from fusec.ir.expr import Apply, apply, const, convert, scalar_type
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Assign, Local
-from fusec.ops import TABLE
 from tests.support.llvm_check import POSITION, check, elementwise, same_bits
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
 

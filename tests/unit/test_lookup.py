@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64, DType
 from fusec.codegen.llvm import generate
-from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64, DType
 from fusec.ir.expr import Const, Expr, Lookup, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Assign, Local, Program

@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # tools is no part of the installed package
 
-from fusec import ops
-from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
+from fusec.base import ops
+from fusec.base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 from fusec.ir.interpret import call
 from fusec.math import callees, define
 from tools.accuracy import __main__ as command

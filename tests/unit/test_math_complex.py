@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fusec.dtypes import COMPLEX, COMPLEX64, DType
+from fusec.base.dtypes import COMPLEX, COMPLEX64, DType
 from fusec.ir.interpret import call
 from fusec.math import callees, define
 

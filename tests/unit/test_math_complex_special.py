@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fusec.dtypes import COMPLEX, DType
+from fusec.base.dtypes import COMPLEX, DType
 from fusec.ir.interpret import call
 from fusec.math import callees, define
 

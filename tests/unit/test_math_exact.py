@@ -7,7 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from fusec.dtypes import COMPUTE_FLOATS, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, INTEGERS, UINT8, UINT64, DType
+from fusec.base.dtypes import (
+    COMPUTE_FLOATS,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT64,
+    DType,
+)
 from fusec.ir.interpret import call
 from fusec.math import callees, define
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT32, DType
+from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT32, DType
+from fusec.base.ops import TABLE
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.interpret import call
 from fusec.math import callees, define
-from fusec.ops import TABLE
 
 INF, NAN, PI = np.inf, np.nan, np.pi
 INT_MIN, INT_MAX = -(2.0**31), 2.0**31 - 1

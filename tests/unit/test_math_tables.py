@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from fusec.dtypes import FLOAT32, FLOAT64, DType
+from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.math.formats import FORMATS
 from fusec.math.lookups import INTERVALS, LOG2_START, table
 

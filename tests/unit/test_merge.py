@@ -2,7 +2,7 @@
 
 import pytest
 
-from fusec.dtypes import BOOL, INT32
+from fusec.base.dtypes import BOOL, INT32
 from fusec.ir.expr import apply, const
 from fusec.ir.loops import Assign, Break, Declare, If, Local, Program, ScalarParam, Stmt, While
 from fusec.passes.merge import merge_declarations

@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 
 from fusec import passes
-from fusec.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, INTEGERS, UINT8, UINT32, DType
+from fusec.base.dtypes import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT32,
+    DType,
+)
 from fusec.ir.expr import Const, Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
     ArrayParam,
@@ -27,13 +40,13 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.walk import expressions
+from fusec.passes.common_subexpressions import DEPTH, name_shared
+from fusec.passes.eliminate_dead_code import prune_dead
 from fusec.passes.exact import embeds
 from fusec.passes.fold import fold_constants, fold_expression
-from fusec.passes.lift import lift
-from fusec.passes.lower import lower
-from fusec.passes.narrow import narrow_expression
-from fusec.passes.prune import prune_dead
-from fusec.passes.share import DEPTH, name_shared
+from fusec.passes.lower_graph import lower
+from fusec.passes.narrow_types import narrow_expression
+from fusec.passes.raise_to_graph import lift
 from fusec.passes.simplify import simplify_expression
 
 F, D, B = Local("f", FLOAT32), Local("d", FLOAT64), Local("b", BOOL)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fusec import cli, python_files
+from fusec.cli import main, python_files
 from fusec.errors import FusecError
 
 FILE = '''
@@ -73,20 +73,20 @@ def test_every_kernel_is_printed_for_every_target(file: Path, capsys: pytest.Cap
         ("llvm", "define void"),
         ("ir", "kernel "),
     ):
-        assert cli.main(["compile", str(file), *TYPES, "--target", target]) == 0
+        assert main.main(["compile", str(file), *TYPES, "--target", target]) == 0
         assert capsys.readouterr().out.count(mark) >= 5
-    assert cli.main(["compile", str(file), "--target", "ir", "--name", "gelu", *TYPES]) == 0
+    assert main.main(["compile", str(file), "--target", "ir", "--name", "gelu", *TYPES]) == 0
     ir = capsys.readouterr().out
     assert "0.70710677" in ir
     assert "histogram" not in ir
 
 
 def test_options_of_decorators_count(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["compile", str(file), "--name", "histogram"]) == 0
+    assert main.main(["compile", str(file), "--name", "histogram"]) == 0
     text = capsys.readouterr().out
     assert "fusec_fault" in text
     assert "atomicAdd" in text
-    assert cli.main(["compile", str(file), "--name", "noise", "--target", "metal"]) == 0
+    assert main.main(["compile", str(file), "--name", "noise", "--target", "metal"]) == 0
     assert "ulong key" in capsys.readouterr().out
 
 
@@ -97,11 +97,11 @@ def test_what_only_running_tells_is_an_error_where_it_is_used(file: Path, capsys
         ("nowhere", "the module"),
     ):
         file.write_text(FILE.replace("LIMITS[2]", name))
-        assert cli.main(["compile", str(file), "--name", "gelu", *TYPES]) == 1
+        assert main.main(["compile", str(file), "--name", "gelu", *TYPES]) == 1
         said = capsys.readouterr().err
         assert f"'{name}' is {what}" in said
         assert f"{file}:21:" in said
-        assert cli.main(["compile", str(file), "--name", "edges"]) == 0
+        assert main.main(["compile", str(file), "--name", "edges"]) == 0
         capsys.readouterr()
 
 
@@ -120,20 +120,20 @@ def test_mistakes_are_placed_in_the_file(
     old: str, new: str, message: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(FILE.replace(old, new))
-    assert cli.main(["compile", str(file), *TYPES]) == 1
+    assert main.main(["compile", str(file), *TYPES]) == 1
     said = capsys.readouterr().err
     assert message in said
     assert str(file) in said or "boundary" in message
 
 
 def test_types_that_are_missing_are_asked_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["compile", str(file)]) == 1
+    assert main.main(["compile", str(file)]) == 1
     assert "hint: --types x=float32" in capsys.readouterr().err
-    assert cli.main(["compile", str(file), "--types", "q=int8"]) == 2
+    assert main.main(["compile", str(file), "--types", "q=int8"]) == 2
     assert " no q; known: " in capsys.readouterr().err
-    assert cli.main(["compile", str(file), "--name", "gelu", "--types", "q=int8"]) == 2
+    assert main.main(["compile", str(file), "--name", "gelu", "--types", "q=int8"]) == 2
     assert "--types: kernel 'gelu' has no q; known: x" in capsys.readouterr().err
-    assert cli.main(["compile", str(file), "--name", "gelux"]) == 2
+    assert main.main(["compile", str(file), "--name", "gelux"]) == 2
     assert "did you mean 'gelu'" in capsys.readouterr().err
 
 
@@ -179,7 +179,7 @@ def test_constants_without_bound_are_not_computed(lines: list[str], said: str, t
 def test_texts_of_kernels_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "k.py"
     path.write_text("import fusec\nk = fusec.ElementwiseKernel('T x', 'T y', 'y = x' + '+x' * 10**9)\n")
-    assert cli.main(["compile", str(path)]) == 1
+    assert main.main(["compile", str(path)]) == 1
     assert f"{path}:2:1: error: this kernel cannot be made" in (said := capsys.readouterr().err)
     assert "(line 2: a text of more than 1048576 characters)" in said
 
@@ -199,7 +199,7 @@ def test_files_that_cannot_be_read_are_named(
 ) -> None:
     path = tmp_path / "k.py"
     path.write_bytes(text)
-    assert cli.main(["compile", str(path)]) == 2
+    assert main.main(["compile", str(path)]) == 2
     assert f"cannot read {path}: " in (shown := capsys.readouterr().err)
     assert said in shown
 
@@ -247,10 +247,10 @@ def test_reductions_are_printed_too(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "reductions.py"
     path.write_text(REDUCTIONS)
     for target, mark in (("cuda", "__global__ void"), ("metal", "kernel void"), ("llvm", "define void")):
-        assert cli.main(["compile", str(path), "--types", "x=float32,y=float32", "--target", target]) == 0
+        assert main.main(["compile", str(path), "--types", "x=float32,y=float32", "--target", target]) == 0
         assert capsys.readouterr().out.count(mark) == 8  # two for each: a million elements are many chunks
-    assert cli.main(["compile", str(path), "--name", "error"]) == 1
+    assert main.main(["compile", str(path), "--name", "error"]) == 1
     assert "is missing the argument 'x'" in capsys.readouterr().err
     path.write_text(REDUCTIONS.replace("square(x - y)", "squaer(x - y)"))
-    assert cli.main(["compile", str(path), "--name", "error", "--types", "x=float32,y=float32"]) == 1
+    assert main.main(["compile", str(path), "--name", "error", "--types", "x=float32,y=float32"]) == 1
     assert "reductions.py:14:29: error: unknown name 'squaer'" in capsys.readouterr().err

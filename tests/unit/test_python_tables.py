@@ -10,8 +10,8 @@ import pytest
 
 import fusec
 from fusec import FusecError, FusecIndexError
+from fusec.frontends.capture.snapshot import MAX_TABLE
 from fusec.ir.verify import TABLE_LENGTH
-from fusec.snapshots import MAX_TABLE
 from tests.support.python_law import law
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128".split()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusec import cli
+from fusec.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -37,13 +37,13 @@ def block(after: str, language: str = "") -> str:
 
 def test_the_cuda_text_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
     command = block("## What a kernel string can say").strip().removeprefix("$ fusec ")
-    assert cli.main(shlex.split(command)) == 0
+    assert main.main(shlex.split(command)) == 0
     assert capsys.readouterr().out.endswith(block("## What a kernel string can say", "cuda"))
 
 
 def test_the_error_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
     command, _, shown = block("## Mistakes are explained").partition("\n")
-    assert cli.main(shlex.split(command.removeprefix("$ fusec "))) == 1
+    assert main.main(shlex.split(command.removeprefix("$ fusec "))) == 1
     assert capsys.readouterr().err == shown
 
 
@@ -71,7 +71,7 @@ def test_all_blocks_run_and_give_what_they_say(names: Names) -> None:
 def test_the_kernel_file_compiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kernels.toml"
     path.write_text(block("A kernel file is TOML", "toml"))
-    assert cli.main(["compile", str(path), "--target", "metal"]) == 0
+    assert main.main(["compile", str(path), "--target", "metal"]) == 0
     assert "float a" in capsys.readouterr().out
 
 

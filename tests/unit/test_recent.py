@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import cache as cache_module
-from fusec import planned
-from fusec.recent import Recent
+from fusec.base.recent import Recent
+from fusec.compiler import disk_cache as cache_module
+from fusec.dispatch import planned
 from fusec.runtime.cpu import jit
 
 
@@ -63,7 +63,7 @@ def test_threads_share_a_table() -> None:
 def test_a_plan_that_is_used_outlives_many_shapes(monkeypatch) -> None:
     made = []
     monkeypatch.setattr(
-        planned.calls, "make_plan", lambda *args, real=planned.calls.make_plan: made.append(1) or real(*args)
+        planned.host, "make_plan", lambda *args, real=planned.host.make_plan: made.append(1) or real(*args)
     )
     kernel = fusec.ElementwiseKernel("T x", "T y", "y = -x", "recently_negated")
     used = np.ones((4, 4))[:, ::2]
@@ -71,7 +71,7 @@ def test_a_plan_that_is_used_outlives_many_shapes(monkeypatch) -> None:
     assert len(made) == 1
     for number in range(1, planned.MAX_PLANS + 50):
         kernel(np.ones((2, 2 * number))[:, ::2])
-        kernel.plan(fusec.calls.read(kernel, (used,), -1))
+        kernel.plan(fusec.dispatch.host.read(kernel, (used,), -1))
     assert len(made) == planned.MAX_PLANS + 50
     assert len(kernel._plans) == planned.MAX_PLANS
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from fusec import records
+from fusec.base import records
 
 
 def family(dataclass, field):

@@ -5,18 +5,19 @@ import pytest
 
 import fusec
 from fusec import passes
-from fusec.dtypes import FLOAT32, FLOAT64, INT32, INT64
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64
+from fusec.compiler import reduction_pipeline
 from fusec.ir.interpret import interpret
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import AXIS, ROUNDS
 from fusec.ir.verify import verify
-from fusec.passes.cooperate import cooperate
+from fusec.library import arguments
 from fusec.passes.expand import expand
+from fusec.passes.group_reduction import cooperate
 from fusec.passes.phases import first_phase, next_phase
 from fusec.passes.reductions import run_on_reduction
 from fusec.passes.serialise import serialise
-from fusec.reductions import arguments, pipeline
 from tests.support import reduction_examples as examples
 
 
@@ -194,7 +195,7 @@ def test_programs_of_groups_give_the_bits_of_the_oracle(name, extent):
             assert value.tobytes() == made[output][:, number].tobytes()
 
 
-@pytest.mark.parametrize("name", sorted(fusec.HOMES["reductions.builtin"].split()))
+@pytest.mark.parametrize("name", sorted(fusec.HOMES["library.reductions"].split()))
 def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Temporaries of all parts of a reduction share a scope there; the parts went through the passes one by one."""
     made = []
@@ -203,7 +204,11 @@ def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyP
         made.append(kernel.planned(args, axis, keepdims, True)[0])
         found = kernel.reduce(args, out, axis, keepdims, True)
         for phase in made[-1].phases:
-            verify(pipeline.threaded(pipeline.prepared(kernel.definition, made[-1].request, phase), phase))
+            verify(
+                reduction_pipeline.threaded(
+                    reduction_pipeline.prepared(kernel.definition, made[-1].request, phase), phase
+                )
+            )
         return found[0] if kernel.nout == 1 else found
 
     monkeypatch.setattr(arguments, "run", run)

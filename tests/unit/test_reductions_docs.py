@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import fusec
-from fusec.reductions.normalise import softmax_kernel
+from fusec.library.normalisation import softmax_kernel
 from tests.support.reduction_bounds import additions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reductions.md").read_text()

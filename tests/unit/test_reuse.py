@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import pipeline
+from fusec.compiler import pipeline
 from fusec.ir.loops import Call
 from fusec.ir.walk import expressions, operands, statements
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec.dispatch import host_scan
 from fusec.errors.base import FusecError
 from fusec.ir.interpret_scans import scanned
-from fusec.scans import calls
-from fusec.scans.plans import Machine
+from fusec.kinds.scan import Machine
 
 SIZES = (1, 2, 31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 4127, 8192)
 ADD = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
@@ -58,7 +58,7 @@ MACHINES = {"alone": Machine(1, 1, 1), "parted": Machine(1 << 62, 1 << 62, 1), "
 @pytest.fixture(params=MACHINES.values(), ids=MACHINES)
 def forced(request, monkeypatch):
     """Calls in one kernel each, in as many as there can be, or in chains."""
-    monkeypatch.setattr(calls, "machine_of", lambda _: request.param)
+    monkeypatch.setattr(host_scan, "machine_of", lambda _: request.param)
 
 
 def test_bits_do_not_depend_on_the_number_of_kernels(forced):
@@ -97,7 +97,7 @@ def test_several_kernels_give_the_bits_of_one(monkeypatch):
     for make, (shape, axis), reverse in cases:
         results = []
         for machine, several in ((Machine(1, 1, 1), False), (Machine(1 << 62, 1 << 62, 1), True)):
-            monkeypatch.setattr(calls, "machine_of", lambda _, machine=machine: machine)
+            monkeypatch.setattr(host_scan, "machine_of", lambda _, machine=machine: machine)
             kernel = make()
             x = normal(shape)
             args = (x, np.random.default_rng(2).random(shape) < 0.001) if kernel.nout == 1 else (x / 4, normal(shape))
@@ -439,12 +439,12 @@ def test_identities_given_as_numbers_are_values_of_the_totals():
 
 def test_scans_by_several_kernels_keep_little_memory_for_their_next_call():
     """What lies between kernels may be as large as the array; then no entry keeps it."""
-    from fusec.reductions.sequences import MOST_BYTES
+    from fusec.dispatch.launch_sequence import MOST_BYTES
 
     kernel = fusec.ScanKernel("int8 x", "int8 y", "x", "a + b", "y = a", 0, "wide", "double")
     x = np.ones((MOST_BYTES, 8), np.int8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calls, "machine_of", lambda _: MACHINES["parted"])
+        patch.setattr(host_scan, "machine_of", lambda _: MACHINES["parted"])
         for _ in range(4):
             np.testing.assert_array_equal(kernel(x[:100], axis=0)[-1], [100] * 8)
         assert kernel.quick

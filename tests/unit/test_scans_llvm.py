@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fusec import passes
+from fusec.base.records import replace
 from fusec.codegen.llvm import generate, generate_walk
-from fusec.records import replace
 from tests.support.llvm_runner import fresh_symbol, layout_of, run
 from tests.support.scan_examples import EXAMPLES, inputs, oracle, scanned
 

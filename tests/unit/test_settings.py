@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec import FusecError, FusecWarning, settings
+from fusec import FusecError, FusecWarning
+from fusec.environment import settings
 
 ROOT = Path(__file__).parents[2]
 

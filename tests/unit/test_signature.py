@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fusec.dtypes import FLOAT32, FLOAT64, INT32
+from fusec.arguments.scalars import encode
+from fusec.arguments.signature import Parameter, Signature
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT32
 from fusec.errors import FusecTypeError, FusecValueError
-from fusec.scalars import encode
-from fusec.signature import Parameter, Signature
 
 SIGNATURE = Signature(
     "axpy",
@@ -60,7 +60,7 @@ def test_types_by_name():
 @pytest.mark.parametrize("name", ["int8", "uint8", "int32", "uint64", "float16", "float32", "float64", "bool"])
 @pytest.mark.parametrize("value", [0, 1, 100, True])
 def test_a_number_is_stored_as_numpy_would(name, value):
-    from fusec.dtypes import BY_NAME
+    from fusec.base.dtypes import BY_NAME
 
     (slot,) = encode(value, BY_NAME[name], "p", "k")
     raw = slot.to_bytes(8, "little", signed=True)
@@ -68,7 +68,7 @@ def test_a_number_is_stored_as_numpy_would(name, value):
 
 
 def test_complex128_takes_two_slots():
-    from fusec.dtypes import COMPLEX64, COMPLEX128
+    from fusec.base.dtypes import COMPLEX64, COMPLEX128
 
     assert np.array(encode(1 + 2j, COMPLEX128, "p", "k"), np.int64).view(np.complex128)[0] == 1 + 2j
     assert np.array(encode(1 + 2j, COMPLEX64, "p", "k"), np.int64).view(np.complex64)[0] == 1 + 2j
@@ -76,7 +76,7 @@ def test_complex128_takes_two_slots():
 
 @pytest.mark.parametrize(("value", "name"), [(128, "int8"), (-1, "uint32"), (1 << 63, "int64"), (2.0**40, "int32")])
 def test_a_number_out_of_range_is_refused(value, name):
-    from fusec.dtypes import BY_NAME
+    from fusec.base.dtypes import BY_NAME
 
     with pytest.raises(FusecValueError, match="does not fit"):
         encode(value, BY_NAME[name], "p", "k")
@@ -87,7 +87,7 @@ def test_a_number_out_of_range_is_refused(value, name):
     [(2.5, "int32"), (1j, "float32"), (np.nan, "int64"), (np.inf, "uint8"), (np.str_("a"), "float32")],
 )
 def test_a_number_of_another_kind_is_refused(value, name):
-    from fusec.dtypes import BY_NAME
+    from fusec.base.dtypes import BY_NAME
 
     with pytest.raises(FusecTypeError, match="is not a value of"):
         encode(value, BY_NAME[name], "p", "k")

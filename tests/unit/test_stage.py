@@ -3,17 +3,17 @@
 import numpy as np
 
 from fusec import passes
-from fusec.dtypes import FLOAT32, FLOAT64, INT64
+from fusec.base.dtypes import FLOAT32, FLOAT64, INT64
 from fusec.ir.expr import Apply, apply, const, convert
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam
 from fusec.ir.reductions import REDUCED, addressed
 from fusec.ir.walk import expressions, operands, statements
+from fusec.passes.buffer_rows import keep_apart, kept_rows
 from fusec.passes.expand import expand
-from fusec.passes.keep import keep_apart, kept_rows
+from fusec.passes.lower_graph_reductions import stage
 from fusec.passes.reductions import run_on_reduction
-from fusec.passes.stage import stage
 
 X = Input("x", FLOAT32)
 

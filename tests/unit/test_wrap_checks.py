@@ -11,9 +11,9 @@ import pytest
 
 import fusec
 from fusec import passes
-from fusec.dtypes import INT32, UINT8
+from fusec.base.dtypes import INT32, UINT8
+from fusec.compiler.pipeline import Definition
 from fusec.passes.bounds import check_bounds
-from fusec.pipeline import Definition
 
 INTEGERS = [f"{kind}{bits}" for bits in (8, 16, 32, 64) for kind in ("int", "uint")]
 FAST = ("uint8", "int64")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import fusec
-from fusec.reductions import choosing
-from fusec.scans import cumulative
+from fusec.library import cumulative, dtype_rules
 
 A = np.array([[10, 200], [250, 3]], np.uint8)
 
@@ -78,7 +77,7 @@ def test_what_cannot_be_followed_is_refused_and_what_cannot_wrap_is_not():
 
 def test_the_setting_checks_sums_that_are_built_in(monkeypatch):
     monkeypatch.setenv("FUSEC_CHECK", "wrap")
-    caches = choosing.total, choosing.product, cumulative._running
+    caches = dtype_rules.total, dtype_rules.product, cumulative._running
     for each in caches:
         each.cache_clear()
     try:

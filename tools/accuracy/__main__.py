@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.dtypes import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, DType
+from fusec.base.dtypes import BFLOAT16, BY_NAME, FLOAT32, FLOAT64, DType
 from tools.accuracy import complexes, measure, page, peers, points, results
 from tools.accuracy.functions import COMPLEX, ROWS, Row
 from tools.accuracy.measure import Found, joined

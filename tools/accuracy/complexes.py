@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 
 import fusec
-from fusec.dtypes import COMPLEX64, FLOAT32, FLOAT64, DType
+from fusec.base.dtypes import COMPLEX64, FLOAT32, FLOAT64, DType
 from tools.accuracy.functions import COMPLEX
 from tools.accuracy.measure import Found
 from tools.accuracy.references import DIGITS

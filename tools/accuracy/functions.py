@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fusec import ops
+from fusec.base import ops
 
 AMPLITUDE = "fmin(1.0, sqrt(0.6366197723675814 / fabs(x)))"  # of the Bessel functions: sqrt(2 / (pi x))
 

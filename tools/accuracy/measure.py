@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 import fusec
-from fusec.dtypes import FLOAT32, FLOAT64, DType
+from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from tools.accuracy import points
 from tools.accuracy.functions import Row
 from tools.accuracy.long_doubles import function_of

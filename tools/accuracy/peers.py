@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fusec.dtypes import BY_NAME
+from fusec.base.dtypes import BY_NAME
 from tools.accuracy.functions import Row
 
 Function = Callable[..., Any]

@@ -7,7 +7,7 @@ from functools import cache
 import mpmath as mp
 import numpy as np
 
-from fusec.dtypes import FLOAT32, DType
+from fusec.base.dtypes import FLOAT32, DType
 from tools.accuracy.functions import Row
 
 # Arguments about which every function is tried: ends of ranges, constants, changes of method.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import fusec
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
 from tools.accuracy.functions import Row
 from tools.accuracy.measure import Found
 from tools.accuracy.targets import kernel_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import fusec
-from fusec.dtypes import FLOAT32, DType
+from fusec.base.dtypes import FLOAT32, DType
 from tools.accuracy.functions import Row
 from tools.accuracy.ulps import PLACES
 

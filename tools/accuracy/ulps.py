@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import mpmath as mp
 import numpy as np
 
-from fusec.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
+from fusec.base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 
 
 @dataclass(frozen=True)

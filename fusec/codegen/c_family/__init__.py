@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fusec.arguments.layouts import TILE
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
+from fusec.base.records import replace
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
 from fusec.codegen.c_family.expressions import Expressions
@@ -18,14 +22,10 @@ from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.tiles import LANES as TILE_LANES
 from fusec.codegen.c_family.tiles import THREADS, Tiles, turned
 from fusec.codegen.c_family.wide import refusal
-from fusec.dtypes import DType
-from fusec.generated import Fp, Kernel, Layout, Step
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt, is_shared
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import is_elementary, operands, statements
-from fusec.layouts import TILE
-from fusec.records import replace
 
 VECTOR_BYTES = 16  # the widest load every GPU has
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255

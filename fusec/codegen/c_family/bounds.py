@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL, DType
 from fusec.ir.expr import Apply, Const, Expr, Type, scalar_type, type_of
 from fusec.ir.loops import THREADS, Local, Query
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INTEGERS, STORAGE_FLOATS, DType, real_type
 from fusec.codegen.c_family.pieces import EQUALITY, POSTFIX, PRIMARY, Piece, cast, infix
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, Spelling
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INTEGERS, STORAGE_FLOATS, DType, real_type
 
 
 def convert(value: Piece, source: DType, target: DType, spelling: Spelling) -> Piece:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
 from fusec.codegen.c_family import conversions
 from fusec.codegen.c_family.bounds import BoundsOf, is_whole
 from fusec.codegen.c_family.facts import nodes
@@ -34,7 +35,6 @@ from fusec.codegen.c_family.pieces import (
 from fusec.codegen.c_family.places import Place, Places
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.tables import table_name
-from fusec.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Moved, Offset, Query
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.loops import (
     Assign,

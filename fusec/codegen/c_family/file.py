@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from fusec.generated import Kernel
+from fusec.base.kernel_abi import Kernel
 
 Part = tuple[str, str]  # the name it defines and its text; no name: comments and directives
 

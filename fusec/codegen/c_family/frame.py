@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
+from fusec.arguments.layouts import WIDE
+from fusec.base.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
+from fusec.base.kernel_abi import Fp, Layout, Slot
+from fusec.base.records import dataclass, field
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import Part
 from fusec.codegen.c_family.names import Names
@@ -13,14 +17,10 @@ from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.codegen.c_family.strips import Strip
 from fusec.codegen.c_family.tiles import THREADS, Tiles
-from fusec.dtypes import COMPLEX64, COMPLEX128, FLOAT64, DType
-from fusec.generated import Fp, Layout, Slot
 from fusec.ir.expr import Struct
 from fusec.ir.loops import GROUP, ArrayParam, Program, ScalarParam, is_shared
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import statements
-from fusec.layouts import WIDE
-from fusec.records import dataclass, field
 
 MODES: dict[Fp, str] = {
     "contract": "// fp contract: products and sums are one fma where it says so",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, DType, real_type
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, UNARY, Piece
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, DType, real_type
 from fusec.ir.expr import Const
 
 _LONGEST = 24  # characters of a decimal literal beyond which the hexadecimal one reads no worse

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from fusec.base.dtypes import COMPLEX128, INT64, DType
+from fusec.base.kernel_abi import Layout, Slot, SlotKind, Step
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family.spelling import Spelling
-from fusec.dtypes import COMPLEX128, INT64, DType
-from fusec.generated import Layout, Slot, SlotKind, Step
 from fusec.ir.expr import Apply, Const, Expr
 from fusec.ir.loops import ArrayParam, At, Moved, Program, Query, ScalarParam
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from fusec.base.dtypes import BOOL, DType
 from fusec.codegen.c_family.bounds import Bounds, BoundsOf, dtype_bounds, is_whole
 from fusec.codegen.c_family.facts import assigned, nodes
-from fusec.dtypes import BOOL, DType
 from fusec.ir.expr import Apply, Expr, scalar_type, type_of
 from fusec.ir.loops import (
     Assign,

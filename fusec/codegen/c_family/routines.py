@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     BFLOAT16,
     COMPLEX64,
     COMPLEX128,
@@ -21,7 +21,7 @@ from fusec.dtypes import (
     DType,
     unsigned_of,
 )
-from fusec.records import dataclass
+from fusec.base.records import dataclass
 
 _CALL = re.compile(r"\bfusec_\w+")
 _COMMENT = re.compile(r"^ *//.*$", re.MULTILINE)

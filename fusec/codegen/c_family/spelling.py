@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from fusec.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
-from fusec.generated import Target
+from fusec.base.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
+from fusec.base.kernel_abi import Target
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Pointer, Space, Struct, Type
-from fusec.records import dataclass, field
 
 if TYPE_CHECKING:
     from fusec.codegen.c_family.file import Part

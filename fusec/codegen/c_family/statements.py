@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from fusec.base.dtypes import DType, real_type
+from fusec.base.source import SourceFile, Span
 from fusec.codegen.c_family import facts, ranges
 from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import OPERATORS, POSTFIX
-from fusec.dtypes import DType, real_type
 from fusec.errors.targets import AtomicUnsupported
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
 from fusec.ir.loops import (
@@ -33,7 +34,6 @@ from fusec.ir.loops import (
 )
 from fusec.ir.walk import operands
 from fusec.passes.update import updated
-from fusec.source import SourceFile, Span
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
 ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fusec.base.kernel_abi import Layout
+from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
-from fusec.generated import Layout
 from fusec.ir.loops import Program
-from fusec.passes.split import Split, split
-from fusec.records import dataclass
+from fusec.passes.peel_borders import Split, split
 
 if TYPE_CHECKING:
     from fusec.codegen.c_family.frame import Frame

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fusec.arguments.layouts import TILE
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import Place
-from fusec.generated import Layout, Step
 from fusec.ir.loops import ArrayParam, Element, Program
-from fusec.layouts import TILE
-from fusec.records import dataclass
 
 if TYPE_CHECKING:
     from fusec.codegen.c_family.frame import Frame

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from fusec.base.dtypes import DType
+from fusec.base.source import Span
 from fusec.codegen.c_family.statements import line_span
-from fusec.dtypes import DType
 from fusec.errors.base import FusecError
 from fusec.errors.targets import NoSuchTypeOnTarget
 from fusec.ir.loops import Program
-from fusec.source import Span
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DECLARED = re.compile(r"\b(double|float64|complex128)\b")

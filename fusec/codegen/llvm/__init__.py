@@ -12,6 +12,9 @@ what remains, 3 to 25 ms by the number of operations and registers.
 
 from __future__ import annotations
 
+from fusec.base.dtypes import FLOAT32, FLOAT64
+from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.column import ColumnNest
 from fusec.codegen.llvm.cost import Costs
@@ -25,14 +28,11 @@ from fusec.codegen.llvm.scaling import scaled
 from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_operands
 from fusec.codegen.llvm.values import Builder
 from fusec.codegen.llvm.walking import WalkNest, is_walk
-from fusec.dtypes import FLOAT32, FLOAT64
-from fusec.generated import Fp, Kernel, Layout
 from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
 from fusec.ir.reductions import Reduction
 from fusec.ir.walk import statements
 from fusec.passes.blocks import in_turn
-from fusec.passes.order_bits import order_bits
-from fusec.records import replace
+from fusec.passes.total_order_keys import order_bits
 
 PASSES = ("sroa", "instruction_combine", "simplify_cfg")
 """Names of passes for llvmlite's ``create_new_module_pass_manager().add_NAME_pass()``; see Note [Passes]."""

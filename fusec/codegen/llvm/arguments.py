@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fusec.base.dtypes import BOOL, INT64, DType, real_type
+from fusec.base.kernel_abi import Slot, SlotKind
 from fusec.codegen.llvm.values import Operand, Value, register_type
-from fusec.dtypes import BOOL, INT64, DType, real_type
-from fusec.generated import Slot, SlotKind
 
 
 class Arguments:

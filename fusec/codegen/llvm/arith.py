@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fusec.base.dtypes import DType, real_type
 from fusec.codegen.llvm import convert
 from fusec.codegen.llvm.divide import divide, modulo
 from fusec.codegen.llvm.scaling import SCALE, scale
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, integer_literal
-from fusec.dtypes import DType, real_type
 
 Rule = Callable[[Builder, list[Value], DType], Value]
 

@@ -5,10 +5,10 @@ Ordering is monotonic: an update is indivisible, and orders nothing else.
 
 from __future__ import annotations
 
+from fusec.base.dtypes import BOOL, FLOAT32, STORAGE_FLOATS, DType
 from fusec.codegen.llvm import arith
 from fusec.codegen.llvm.memory import Lanes, guarded
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, memory_type, zero_of
-from fusec.dtypes import BOOL, FLOAT32, STORAGE_FLOATS, DType
 from fusec.ir.loops import AtomicOp
 
 _INSTRUCTIONS: dict[str, str] = {

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusec.base.dtypes import INT64, DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Row, Site
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
-from fusec.dtypes import INT64, DType
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Type
 from fusec.ir.loops import ArrayParam, Local
 from fusec.ir.reductions import (
@@ -26,7 +27,6 @@ from fusec.ir.reductions import (
     declared,
     parts_of,
 )
-from fusec.records import replace
 
 _TILE = 1 << 15  # bytes of the accumulators of a tile: several rows at a time spare most of their traffic
 _CELLS, _FAR_CELLS = 1 << 14, 1 << 18

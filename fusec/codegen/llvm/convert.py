@@ -6,8 +6,7 @@ keeps the nearest narrow float (Boldo and Melquiond, IEEE Transactions on Comput
 
 from __future__ import annotations
 
-from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, register_type, zero_of
-from fusec.dtypes import (
+from fusec.base.dtypes import (
     BFLOAT16,
     BOOL,
     FLOAT8_E4M3FN,
@@ -19,7 +18,8 @@ from fusec.dtypes import (
     DType,
     real_type,
 )
-from fusec.records import dataclass, replace
+from fusec.base.records import dataclass, replace
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, register_type, zero_of
 
 
 def convert(b: Builder, value: Operand, source: DType, target: DType) -> Operand:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 
+from fusec.base.records import dataclass, field
 from fusec.ir.expr import Const, Expr
 from fusec.ir.loops import (
     FIRST,
@@ -42,7 +43,6 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.records import dataclass, field
 
 MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
 

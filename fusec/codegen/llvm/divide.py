@@ -7,8 +7,8 @@ rounding moves it by less.
 
 from __future__ import annotations
 
+from fusec.base.dtypes import DType
 from fusec.codegen.llvm.values import Builder, Value, integer
-from fusec.dtypes import DType
 
 _EXACT_IN_DOUBLE = 1 << 52
 

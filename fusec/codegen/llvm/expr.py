@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from fusec.base.dtypes import INT64, DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass, field
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.arith import apply_op
@@ -29,8 +32,6 @@ from fusec.codegen.llvm.values import (
     parts_of,
     zero_of,
 )
-from fusec.dtypes import INT64, DType
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.loops import (
     At,
@@ -45,8 +46,7 @@ from fusec.ir.loops import (
     Offset,
     Query,
 )
-from fusec.passes.split import distances_of
-from fusec.records import dataclass, field
+from fusec.passes.peel_borders import distances_of
 
 WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
 _CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch

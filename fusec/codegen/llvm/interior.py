@@ -1,4 +1,4 @@
-"""Loops over a program whose interior is apart from its borders: `fusec.passes.split` says which parts it has.
+"""Loops over a program whose interior is apart from its borders: `fusec.passes.peel_borders` says which parts it has.
 
 Along a row the border's elements come one by one, as do those of narrow rows; all others in vectors without any test,
 whose neighbours are plain loads beside them. Elements may be computed twice, so whole vectors overlap rather than leave
@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
@@ -25,11 +27,9 @@ from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, Tail
 from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
-from fusec.generated import Layout, Step
 from fusec.ir.loops import Program
-from fusec.passes.split import Split, split
-from fusec.passes.stack import loads_of, stack_rows
-from fusec.records import dataclass
+from fusec.passes.peel_borders import Split, split
+from fusec.passes.unroll_and_jam import loads_of, stack_rows
 
 _ROWS = (6, 4, 3, 2)  # taken together, and then what is left of them by half as many or less
 _REGISTERS = 6  # for one value of all rows, of 32; a third of that where there are 16, of fewer lanes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fusec.base.dtypes import DType, compute_type, real_type
+from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.nest import all_expressions
-from fusec.dtypes import DType, compute_type, real_type
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Apply, Expr, type_of
 from fusec.ir.loops import Atomic, DeclareArray, If, Program, Stmt, While
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.codegen.llvm.values import Builder, Value, float_literal, integer, integer_literal, register_type
-from fusec.dtypes import FLOAT32, FLOAT64, DType
 
 _MOST_REGISTERS = 8  # of a table: permutations of more of them, and the choices between these, cost as much as loads
 

@@ -6,10 +6,10 @@ where the target would take masked accesses apart into branches.
 
 from __future__ import annotations
 
+from fusec.base.dtypes import BOOL, DType, real_type
+from fusec.base.records import dataclass
 from fusec.codegen.llvm import strided
 from fusec.codegen.llvm.values import Builder, Operand, Value, Walk, bit_width, integer, memory_type, zero_of
-from fusec.dtypes import BOOL, DType, real_type
-from fusec.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

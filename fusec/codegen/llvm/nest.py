@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal
 
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.cost import Costs
@@ -18,11 +21,8 @@ from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.routines import kept_functions
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
-from fusec.dtypes import DType
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, If, Load, Moved, Program, Query, ScalarParam, Stmt, While
-from fusec.records import dataclass, replace
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62

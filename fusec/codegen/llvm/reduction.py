@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusec.base.dtypes import real_type
+from fusec.base.kernel_abi import Layout
+from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.divergence import Analysis, Plan
 from fusec.codegen.llvm.expr import Frame, Surroundings
@@ -12,12 +15,9 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import Nest, Site
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
-from fusec.dtypes import real_type
-from fusec.generated import Layout
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
 from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of
-from fusec.records import replace
 
 Known = dict[str, tuple[Type, Operand]]
 

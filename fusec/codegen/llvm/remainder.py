@@ -11,15 +11,15 @@ not ask for its position.
 
 from __future__ import annotations
 
+from fusec.base.kernel_abi import Step
+from fusec.base.records import replace
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, Tail
 from fusec.codegen.llvm.values import Linear, Value, integer
-from fusec.generated import Step
 from fusec.ir.loops import ArrayParam, Atomic, Element, Load, Moved, Shuffle, Stmt, Store
 from fusec.ir.walk import expressions, operands, statements
-from fusec.records import replace
 
 # Operations from which a second copy of the body, as wide as the first, costs too much to compile: of one row, and of
 # many rows, which may be short.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm.memory import Hint
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value
 from fusec.ir.expr import Expr
 from fusec.ir.loops import Call, Element, Moved, Program, Query, Stmt
 from fusec.ir.walk import expressions, operands, statements
-from fusec.records import dataclass, replace
 
 WHOLE = 1 << 14  # nodes of a program with all functions written out, up to which they are written out
 PIECE = 1 << 10  # nodes of a function from which it stays a function in a larger program

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fusec.base.dtypes import INT64, DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import replace
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Row, Site
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
-from fusec.dtypes import INT64, DType
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
 from fusec.ir.reductions import (
@@ -37,9 +38,8 @@ from fusec.ir.reductions import (
     declared,
     parts_of,
 )
-from fusec.passes.keep import keep_apart, kept_rows
+from fusec.passes.buffer_rows import keep_apart, kept_rows
 from fusec.passes.phases import PARTIAL
-from fusec.records import replace
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _TOGETHER = 64  # operations of the vectors that follow each other in one turn of a loop over the lanes in memory

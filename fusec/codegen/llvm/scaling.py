@@ -6,9 +6,9 @@ result is rounded once, as VSCALEF rounds it: the bits are the same, in 2 or 3 i
 
 from __future__ import annotations
 
+from fusec.base.dtypes import FLOAT32, FLOAT64, DType
 from fusec.codegen.llvm.lookup import joined, registers
 from fusec.codegen.llvm.values import Builder, Value, bit_width, integer
-from fusec.dtypes import FLOAT32, FLOAT64, DType
 from fusec.ir.expr import Apply, Const, Expr, scalar_type
 from fusec.ir.loops import Function
 from fusec.ir.walk import is_elementary, map_expressions, rewriter, with_body

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Step
+from fusec.base.records import dataclass
 from fusec.codegen.llvm.memory import Lanes, store
 from fusec.codegen.llvm.neighbours import InnerSite, Result
 from fusec.codegen.llvm.nest import LINE, Nest, Row
 from fusec.codegen.llvm.values import Builder, Value, integer
-from fusec.dtypes import DType
-from fusec.generated import Step
-from fusec.records import dataclass
 
 _PERMUTE_TWO = {
     "float": "llvm.x86.avx512.vpermi2var.ps.512",

@@ -6,6 +6,8 @@ memory accesses masked; a loop runs while any lane is in it. Where all lanes agr
 
 from __future__ import annotations
 
+from fusec.base.dtypes import DType
+from fusec.base.records import replace
 from fusec.codegen.llvm import memory, routines
 from fusec.codegen.llvm.atomic import atomic_update
 from fusec.codegen.llvm.divergence import Node, Plan, local_access
@@ -22,7 +24,6 @@ from fusec.codegen.llvm.expr import (
 )
 from fusec.codegen.llvm.memory import PLAIN, Lanes
 from fusec.codegen.llvm.values import Linear, Operand, Value, integer, part_types, zero_of
-from fusec.dtypes import DType
 from fusec.ir.expr import Expr, Struct, Type, type_of
 from fusec.ir.loops import (
     FIRST,
@@ -47,7 +48,6 @@ from fusec.ir.loops import (
     is_shared,
 )
 from fusec.ir.walk import is_elementary
-from fusec.records import replace
 
 
 def zero(kind: Type) -> Operand:

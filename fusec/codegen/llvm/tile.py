@@ -7,12 +7,12 @@ elements. What does not fill a band or a tile is left to the plain loops, a func
 
 from __future__ import annotations
 
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import replace
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, uses_of
 from fusec.codegen.llvm.values import Linear, Value, integer
-from fusec.generated import Layout, Step
 from fusec.ir.loops import Program
-from fusec.records import replace
 
 BAND = 64  # rows taken together at most: four cache lines of float32 from every page that a column touches
 _ELEMENT_BYTES = (4, 8)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, real_type
+from fusec.base.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, STORAGE_FLOATS, DType, real_type
+from fusec.base.records import dataclass, replace
 from fusec.ir.expr import Pointer, Struct, Type
-from fusec.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

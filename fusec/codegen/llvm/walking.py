@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.column import CellSite
 from fusec.codegen.llvm.memory import Hint, Lanes
 from fusec.codegen.llvm.nest import LINE, Row, Site
 from fusec.codegen.llvm.reduction import Held, Known, PartNest, fetch
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
-from fusec.dtypes import DType
-from fusec.generated import Layout, Step
 from fusec.ir.expr import Expr, Struct, Type
 from fusec.ir.loops import (
     Assign,
@@ -37,7 +38,6 @@ from fusec.ir.loops import (
 )
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import Body, blocks, expressions, operands, statements
-from fusec.records import dataclass, replace
 
 _TILE = 1 << 16  # bytes of the variables of a tile, in the second cache: long stretches of rows please prefetchers
 _FIRST_TILE = 1 << 14  # in the first cache, where results go around: up to a third faster if rows are wide

@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import PartsDiffer
+from fusec.frontends.python.context import Other, value_of
 from fusec.frontends.python.types import Kind, PythonType, promote, storage
-from fusec.frontends.python.unit import Other, value_of
 from fusec.frontends.python.values import Absent, Items, Scalar, adapt
-from fusec.records import dataclass
-from fusec.source import Span
 
 MAX_WIDENINGS = 16  # each makes some part wider, and there are few types to widen to
 

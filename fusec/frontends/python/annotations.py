@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fusec.diagnostics import did_you_mean
-from fusec.dtypes import BY_NAME, DType
+from fusec.base.diagnostics import did_you_mean
+from fusec.base.dtypes import BY_NAME, DType
 from fusec.errors.python import BadAnnotation
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import unquoted
+from fusec.frontends.python.context import Unit
 from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.types import PythonType, storage
-from fusec.frontends.python.unit import Unit
 from fusec.frontends.python.values import Absent, Type
 
 PYTHON = {"float": "float64", "int": "int64", "bool": "bool", "complex": "complex128", "bool_": "bool"}

@@ -6,8 +6,9 @@ import operator
 from collections.abc import Callable
 from types import NoneType
 
-from fusec.diagnostics import shown_number
-from fusec.dtypes import BOOL, FLOAT64, INT8, INT64, UINT64, DType
+from fusec.base.diagnostics import shown_number
+from fusec.base.dtypes import BOOL, FLOAT64, INT8, INT64, UINT64, DType
+from fusec.base.source import Span
 from fusec.errors.checks import ConstantComparison, constant_comparison
 from fusec.errors.language import BadOperands
 from fusec.errors.python import NoDtype
@@ -35,7 +36,6 @@ from fusec.frontends.python.values import (
     truth,
 )
 from fusec.ir.expr import Const, Expr, apply, const, scalar_type
-from fusec.source import Span
 
 BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
 ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import BOOL, INT64, DType
+from fusec.base.dtypes import BOOL, INT64, DType
+from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
 from fusec.errors.python import BadTarget, NotInSubset
 from fusec.frontends.python import syntax as s
@@ -28,7 +29,6 @@ from fusec.frontends.python.values import (
 )
 from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const
 from fusec.ir.loops import At, Atomic, DeclareArray, Load, Local, LocalArray, Offset, Query, Store
-from fusec.source import Span
 
 MAX_LOCAL = 1 << 12  # elements of a local array: 32 KiB of float64, what a GPU's thread may have without harm
 STATEMENT = "write it as a statement of its own: old = fusec.{}(...)"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
+from fusec.base.source import SourceFile, Span
 from fusec.errors.blocks import BarrierDiverges, BlockAxes, SharedTooLarge
 from fusec.errors.language import ArgumentCount
 from fusec.errors.python import NotInSubset
@@ -14,7 +15,6 @@ from fusec.ir.expr import Expr, apply, const
 from fusec.ir.loops import Barrier, DeclareArray, Program, Quantity, Query, is_shared
 from fusec.ir.walk import statements
 from fusec.passes.uniform import uniformity
-from fusec.source import SourceFile, Span
 
 MAX_SHARED = 32 << 10  # bytes of a block's shared arrays: what Metal's devices have, and all of CUDA's
 INDICES: dict[str, Quantity] = {"thread_index": "thread", "block_index": "coordinate"}

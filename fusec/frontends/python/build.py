@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from fusec.base.records import replace
+from fusec.base.source import SourceFile, Span
 from fusec.errors.language import BadNumber
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.tokens import Token
-from fusec.records import replace
-from fusec.source import SourceFile, Span
 
 Children = list[Any]
 LAMBDA = "lambda_"  # what a function without a name is called where it needs one

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
+from fusec.base.records import replace
+from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, Recursion, TooLarge
 from fusec.errors.python import NotInSubset
-from fusec.frontends.python import scan
+from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
+from fusec.frontends.python.context import MAX_FUNCTIONS, Instance, Other, value_of
 from fusec.frontends.python.expressions import Expressions
-from fusec.frontends.python.flow import Binding
 from fusec.frontends.python.types import PY_INT, Kind, carrier
-from fusec.frontends.python.unit import MAX_FUNCTIONS, Instance, Other, value_of
 from fusec.frontends.python.values import (
     Array,
     Closure,
@@ -27,10 +28,9 @@ from fusec.frontends.python.values import (
     Value,
     show,
 )
+from fusec.frontends.python.variables import Binding
 from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
-from fusec.records import replace
-from fusec.source import Span
 
 
 class Calls(Expressions):
@@ -71,7 +71,7 @@ class Calls(Expressions):
         if callee.held is not None:
             return callee
         held: list[tuple[str, Value]] = []
-        for name in dict.fromkeys(each.partition(".")[0] for each in scan.free(callee.tree)):
+        for name in dict.fromkeys(each.partition(".")[0] for each in name_usage.free(callee.tree)):
             if name not in self.variables and name not in self.local_names:
                 continue
             value = self.lookup(name, span)
@@ -82,7 +82,7 @@ class Calls(Expressions):
 
     def _passed(self, value: Value, name: str, tree: s.Function, node: s.Call) -> Value:
         """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
-        if isinstance(value, Neighbours) and name not in scan.indexed(tree.body):
+        if isinstance(value, Neighbours) and name not in name_usage.indexed(tree.body):
             return self.element(value, (), node.span)
         if isinstance(value, (Neighbours, Array, Flat, LocalStore)):
             what = f"'{name}', {show(value)}, in an inner function of several statements is"

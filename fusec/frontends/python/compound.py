@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from fusec.dtypes import BOOL, FLOAT64, INT64, UINT64, DType
+from fusec.base.dtypes import BOOL, FLOAT64, INT64, UINT64, DType
+from fusec.base.records import dataclass
 from fusec.frontends.python import arithmetic, sequences
 from fusec.frontends.python.functions import FUNCTIONS, PLAIN, Site, part
 from fusec.frontends.python.sequences import chosen
@@ -24,7 +25,6 @@ from fusec.frontends.python.types import (
 )
 from fusec.frontends.python.values import Absent, Items, Scalar, Value, adapt, converted, literal, show
 from fusec.ir.expr import Apply, Const, Expr, apply, const
-from fusec.records import dataclass
 
 MAX_DIGITS = 22  # powers of ten up to this one are exact in float64
 

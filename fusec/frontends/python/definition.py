@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fusec.dtypes import DType
-from fusec.records import dataclass
-from fusec.source import SourceFile
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.base.source import SourceFile
 
 if TYPE_CHECKING:
     from fusec.frontends.python.syntax import Function

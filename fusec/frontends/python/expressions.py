@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from fusec import dtypes
-from fusec.dtypes import BOOL, DType
+from fusec.base import dtypes
+from fusec.base.dtypes import BOOL, DType
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import ArgumentCount, CannotConvert, NotAValue, UnknownMember
 from fusec.errors.python import NotInSubset
 from fusec.frontends.python import arithmetic, sequences
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.compound import TUPLES, Compound, compound
+from fusec.frontends.python.context import Other
+from fusec.frontends.python.dtype_calls import dtype_named, has_dtype_argument, in_dtype
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part, python_int
 from fusec.frontends.python.names import Names
-from fusec.frontends.python.retyping import dtype_named, has_dtype_argument, in_dtype
 from fusec.frontends.python.types import (
     PY_BOOL,
     PY_COMPLEX,
@@ -24,7 +26,6 @@ from fusec.frontends.python.types import (
     is_complex,
     storage,
 )
-from fusec.frontends.python.unit import Other
 from fusec.frontends.python.values import (
     Absent,
     Array,
@@ -50,7 +51,6 @@ from fusec.frontends.python.values import (
     show,
 )
 from fusec.ir.expr import Expr, apply
-from fusec.source import Span
 
 METHODS = {"conjugate": "conj", "conj": "conj", "item": "item", "astype": "astype", "is_integer": "is_integer"}
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import BadLoop, CannotUnpack
-from fusec.frontends.python import scan
+from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python.context import Unit, value_of
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.grid import ONE_SHAPE, grid_loop
-from fusec.frontends.python.unit import Unit, value_of
 from fusec.frontends.python.values import Items, Scalar, Table, Value
 from fusec.ir.expr import Const
-from fusec.records import dataclass
-from fusec.source import Span
 
 MAX_SHIFT = 4096  # bits; a shift by a number of the call could fill the memory
 
@@ -76,10 +76,10 @@ class Extents:
 
     def _reads(self) -> frozenset[str]:
         """The names that the shape comes from, through the statements before the loop."""
-        found = set(scan.names(self.shape))
+        found = set(name_usage.names(self.shape))
         for statement in reversed(self.before):
-            if isinstance(statement, s.Assign) and not found.isdisjoint(scan.assigned((statement,))):
-                found |= set(scan.names(statement.value))
+            if isinstance(statement, s.Assign) and not found.isdisjoint(name_usage.assigned((statement,))):
+                found |= set(name_usage.names(statement.value))
         return frozenset(found)
 
     def of(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ class _Reader:
                 for target in targets:
                     self._assign(target, found)
             case _:
-                self.names |= dict.fromkeys(scan.assigned((node,)))
+                self.names |= dict.fromkeys(name_usage.assigned((node,)))
 
     def _assign(self, target: s.Expression, value: object) -> None:
         match target:

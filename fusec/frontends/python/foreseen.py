@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable
 from itertools import product
 
-from fusec.dtypes import BOOL
+from fusec.base.dtypes import BOOL
 from fusec.ir.expr import Apply, Const, Expr, scalar_type
 
 MAX_DEPTH, MAX_VALUES = 12, 64

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from fusec import ops
-from fusec.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT32, UINT8, DType, complex_type, real_type
+from fusec.base import ops
+from fusec.base.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT32, UINT8, DType, complex_type, real_type
+from fusec.base.records import dataclass
+from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument
 from fusec.errors.python import NoDtype
 from fusec.frontends.python import arithmetic
@@ -27,8 +29,6 @@ from fusec.frontends.python.types import (
 )
 from fusec.frontends.python.values import Scalar, adapt, converted, literal
 from fusec.ir.expr import Expr, apply, const
-from fusec.records import dataclass
-from fusec.source import Span
 
 
 @dataclass(frozen=True)

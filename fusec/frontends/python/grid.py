@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fusec.dtypes import INT64
+from fusec.base.dtypes import INT64
+from fusec.base.records import replace
 from fusec.errors.python import BadLoop, NotInSubset
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.endings import Kernel
-from fusec.frontends.python.flow import Binding
+from fusec.frontends.python.function_exits import Kernel
 from fusec.frontends.python.loops import WALKS
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
+from fusec.frontends.python.variables import Binding
 from fusec.ir.loops import Query, Return
-from fusec.records import replace
 
 ONE_LOOP = "a kernel is one loop over its grid, for i in fusec.grid(n), and what is computed before it"
 ONE_SHAPE = "fusec.grid takes one number or one tuple"

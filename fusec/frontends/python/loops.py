@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from fusec.dtypes import BOOL, INT64
+from fusec.base.dtypes import BOOL, INT64
+from fusec.base.source import Span
 from fusec.errors.python import BadLoop
-from fusec.frontends.python import arithmetic, scan, sequences
+from fusec.frontends.python import arithmetic, name_usage, sequences
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.blocks import Blocks
 from fusec.frontends.python.expressions import dotted_name
-from fusec.frontends.python.flow import Binding
 from fusec.frontends.python.sequences import Place, Sequence
 from fusec.frontends.python.types import PY_INT, is_bool, is_integer
 from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal
+from fusec.frontends.python.variables import Binding
 from fusec.ir.expr import Expr, apply, const
 from fusec.ir.loops import Assign, Local, Stmt
-from fusec.source import Span
 
 MAX_ROUNDS = 64  # of a loop that is written out
 MAX_COPIES = 512  # of the innermost body, where such loops stand in one another
@@ -100,7 +100,7 @@ class Loops(Blocks):
     def _makes_offsets(self, node: s.For) -> bool:
         """Whether neighbours of a stencil are looked up by what a loop counts."""
         arrays = {name for name, each in self.variables.items() if isinstance(each.value, Neighbours)}
-        return bool(arrays) and scan.indexes(node.body, set(scan.named(node.target)), arrays)
+        return bool(arrays) and name_usage.indexes(node.body, set(name_usage.named(node.target)), arrays)
 
     # --- written out ---
 
@@ -109,10 +109,14 @@ class Loops(Blocks):
 
         Loops of one round that end in break stand for what a break or continue leaves: the whole, or a round.
         """
-        jumps = scan.jumps(node.body)
+        jumps = name_usage.jumps(node.body)
         left = f"fusec_left_{node.span.start}"
-        body = scan.without_continue(node.body, left if "break" in jumps else "") if "continue" in jumps else node.body
-        changed = scan.assigned((node,)) | ({left: None} if body is not node.body else {})
+        body = (
+            name_usage.without_continue(node.body, left if "break" in jumps else "")
+            if "continue" in jumps
+            else node.body
+        )
+        changed = name_usage.assigned((node,)) | ({left: None} if body is not node.body else {})
 
         def once(place: int) -> None:
             self.assign(node.target, walked.item(place))
@@ -155,15 +159,15 @@ class Loops(Blocks):
     def _count(self, node: s.For, bounds: tuple[Scalar, Scalar, Scalar], item: Callable[[Place], Value] | None) -> None:
         """A loop of the IR, which counts. item: what the target is at a count; None for the count itself."""
         start, stop, step = bounds
-        changed = scan.assigned((node,))
+        changed = name_usage.assigned((node,))
         if item is not None:
             self._walk_counting(node, changed, bounds, item)
             return
         if not isinstance(node.target, s.Name):
             raise BadLoop("a range gives one number at a time", "write for i in range(n)").at(node.target.span)
         name, span = node.target.name, node.target.span
-        inside = name in scan.assigned(node.body)
-        visible = inside or name in self.variables or name in scan.exposed(self.tree.body)
+        inside = name in name_usage.assigned(node.body)
+        visible = inside or name in self.variables or name in name_usage.exposed(self.tree.body)
         if not visible:
             del changed[name]
         elif name not in self.variables and _known_range(*bounds):
@@ -189,7 +193,9 @@ class Loops(Blocks):
         bounds: tuple[Scalar, Scalar, Scalar],
         item: Callable[[Place], Value],
     ) -> None:
-        for name in scan.named(node.target):  # rows of tables are no variables that a loop carries from round to round
+        for name in name_usage.named(
+            node.target
+        ):  # rows of tables are no variables that a loop carries from round to round
             if name in self.variables and not isinstance(self.variables[name].value, Scalar):
                 del self.variables[name]
         start, stop, step = bounds

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import DType
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.base.rounding_mode import usual
 from fusec.errors.python import BadParameter, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.blocks import check_program
+from fusec.frontends.python.context import Other, Unit, value_of
 from fusec.frontends.python.definition import Capture, PythonDefinition
-from fusec.frontends.python.endings import Kernel, frame_of, run
-from fusec.frontends.python.flow import Binding
+from fusec.frontends.python.function_exits import Kernel, frame_of, run
 from fusec.frontends.python.grid import Grid
 from fusec.frontends.python.stencil import Reach, Stencil
 from fusec.frontends.python.types import BY_NAME, carrier, storage
-from fusec.frontends.python.unit import Other, Unit, value_of
 from fusec.frontends.python.values import Array, Neighbours, Scalar, Uses, Value, converted, literal
+from fusec.frontends.python.variables import Binding
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, Program, ScalarParam, Stmt
 from fusec.ir.walk import expressions, operands, statements
-from fusec.modes import usual
-from fusec.records import dataclass
 
 
 @dataclass(frozen=True)

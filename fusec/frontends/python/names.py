@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import builtins
 
-from fusec.diagnostics import did_you_mean
-from fusec.dtypes import BY_NAME as DTYPES
+from fusec.base.diagnostics import did_you_mean
+from fusec.base.dtypes import BY_NAME as DTYPES
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import UnknownName
 from fusec.errors.python import MaybeUnassigned, NotACapture, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
-from fusec.frontends.python.flow import Flow
+from fusec.frontends.python.context import Other, Unit
 from fusec.frontends.python.functions import CONSTANTS, FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.types import BY_NAME
-from fusec.frontends.python.unit import Other, Unit
 from fusec.frontends.python.values import Builtin, Intrinsic, Module, Type, Value, literal
+from fusec.frontends.python.variables import Flow
 from fusec.ir.loops import AtomicOp
-from fusec.source import Span
 
 ATOMICS: dict[str, AtomicOp] = {
     "atomic_add": "add", "atomic_min": "minimum", "atomic_max": "maximum", "atomic_and": "and", "atomic_or": "or",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from fusec.base.rounding_mode import usual
+from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import TooDeep
-from fusec.frontends import tables
+from fusec.frontends.c import tables
+from fusec.frontends.c.tables import Callback, Tables, UnexpectedSymbolError
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import Builder
+from fusec.frontends.python.syntax_errors import explain
 from fusec.frontends.python.tokens import Token, scan
-from fusec.frontends.python.unsupported import explain
-from fusec.frontends.tables import Callback, Tables, UnexpectedSymbolError
-from fusec.modes import usual
-from fusec.source import SourceFile, Span
 
 MAX_NESTING = 200  # brackets and blocks around a token; Python's own limit for brackets
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusec.dtypes import INT64, DType
+from fusec.base.dtypes import INT64, DType
+from fusec.base.records import dataclass
+from fusec.base.rounding_mode import usual
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import BadParameter, BadReduction, CannotUnpack, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.accumulator import Parts, identity_of, settled
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.calls import flat, result_of
+from fusec.frontends.python.context import Other, Unit, value_of
 from fusec.frontends.python.definition import ReductionFunctions
-from fusec.frontends.python.endings import AnyDevice, Device, Kernel, frame_of, instantiate, run
-from fusec.frontends.python.flow import Binding
+from fusec.frontends.python.function_exits import AnyDevice, Device, Kernel, frame_of, instantiate, run
 from fusec.frontends.python.types import BY_NAME, PY_INT, Kind, PythonType, carrier, storage
-from fusec.frontends.python.unit import Other, Unit, value_of
 from fusec.frontends.python.values import Items, Scalar, UserFunction, Uses, Value, adapt, converted
+from fusec.frontends.python.variables import Binding
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const
 from fusec.ir.loops import (
     ArrayParam,
@@ -35,9 +38,6 @@ from fusec.ir.loops import (
 )
 from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, whole_of
 from fusec.ir.walk import expressions, operands, statements
-from fusec.modes import usual
-from fusec.records import dataclass
-from fusec.source import Span
 
 TOTAL, PART = "_total", "_part"  # locals
 NOT_INPUTS = ("index", "indices")  # what a map may ask for besides elements

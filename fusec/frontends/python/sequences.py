@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from fusec.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT64, real_type, unsigned_of
+from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT64, real_type, unsigned_of
+from fusec.base.records import dataclass, replace
+from fusec.base.source import Span
 from fusec.errors.language import BadIndex
 from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer, join
 from fusec.frontends.python.values import Items, Scalar, Table, Value, adapt, converted, literal, show, truth
 from fusec.ir.expr import Const, Expr, Lookup, apply, const, scalar_type
-from fusec.records import dataclass, replace
-from fusec.source import Span
 
 Place = int | Expr
 """Where an item lies: a number, or int64 that is at least 0 and below the length."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fusec.dtypes import BOOL, DType
+from fusec.base.dtypes import BOOL, DType
+from fusec.base.records import replace
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.checks import AssertionAfterTheCheck
 from fusec.errors.language import Misplaced, NoEffect, NotAValue
 from fusec.errors.python import BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
-from fusec.frontends.python import scan
+from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
-from fusec.frontends.python.flow import Loop, Variables
 from fusec.frontends.python.loops import Loops
 from fusec.frontends.python.sequences import parts_of
 from fusec.frontends.python.types import Kind, join
@@ -32,12 +33,11 @@ from fusec.frontends.python.values import (
     placed,
     show,
 )
+from fusec.frontends.python.variables import Loop, Variables
 from fusec.ir.expr import Const, Expr, apply, const
 from fusec.ir.loops import Break, Call, CallStatement, Continue, If, Stmt, While
 from fusec.ir.walk import expressions
 from fusec.passes.bounds import ASSERT
-from fusec.records import replace
-from fusec.source import Span
 
 TRUE = const(True, BOOL)
 MAX_NESTED = 30  # branches that take in what follows them; half the bound of nesting
@@ -171,7 +171,7 @@ class Statements(Loops):
             self.body((*(node.then if test.bits else node.orelse), *rest))
             return True
         tail = self.tail and not self.loops and len(self.blocks) < MAX_NESTED
-        ends, others_end = tail and scan.ends(node.then), tail and scan.ends(node.orelse)
+        ends, others_end = tail and name_usage.ends(node.then), tail and name_usage.ends(node.orelse)
         then_body = (*node.then, *rest) if others_end and not ends else node.then
         else_body = (*node.orelse, *rest) if ends else node.orelse
         outer, self.tail = self.tail, tail and (ends or others_end or not rest)
@@ -210,7 +210,9 @@ class Statements(Loops):
     # --- loops ---
 
     def _while(self, node: s.While) -> None:
-        self.loop(node.span, scan.assigned(node.body), lambda: self.test(node.condition), lambda: None, node.body, ())
+        self.loop(
+            node.span, name_usage.assigned(node.body), lambda: self.test(node.condition), lambda: None, node.body, ()
+        )
 
     def loop(
         self,

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fusec.dtypes import BOOL, INT64, DType
+from fusec.base.dtypes import BOOL, INT64, DType
+from fusec.base.records import dataclass, field
+from fusec.base.source import Span
 from fusec.errors.language import BadIndex
 from fusec.errors.python import BadBoundary, StencilRadius
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.endings import Kernel
+from fusec.frontends.python.function_exits import Kernel
 from fusec.frontends.python.types import carrier, is_bool, is_integer
 from fusec.frontends.python.values import Items, Neighbours, Scalar, converted
 from fusec.ir.expr import Const, Expr, Pointer, apply, const
 from fusec.ir.loops import At, If, Load, Query
-from fusec.records import dataclass, field
-from fusec.source import Span
 
 ZERO, ONE = const(0, INT64), const(1, INT64)
 MAX_OFFSET = 2**31  # either way: indices moved by as much, and extents less as much, stay within int64

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.records import dataclass
-from fusec.source import Span
+from fusec.base.records import dataclass
+from fusec.base.source import Span
 
 
 @dataclass(frozen=True, slots=True)

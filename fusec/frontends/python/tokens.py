@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from fusec.base.source import SourceFile, Span
 from fusec.errors.language import StrayCharacter, TooLarge, Unterminated
 from fusec.errors.python import BadIndentation
-from fusec.source import SourceFile, Span
 
 MAX_CHARACTERS = 1 << 20
 MAX_TOKENS = 200_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fusec import dtypes
-from fusec.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, DType, complex_type
-from fusec.records import dataclass
+from fusec.base import dtypes
+from fusec.base.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, DType, complex_type
+from fusec.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusec import dtypes
-from fusec.diagnostics import shown_number
-from fusec.dtypes import BOOL, INT64, UINT64, DType, real_type
+from fusec.base import dtypes
+from fusec.base.diagnostics import shown_number
+from fusec.base.dtypes import BOOL, INT64, UINT64, DType, real_type
+from fusec.base.records import dataclass, field
+from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import NumberTooLarge
 from fusec.frontends.python import foreseen
 from fusec.frontends.python.syntax import Function
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.ir.expr import Apply, Const, Expr, Space, apply, const, scalar_type
-from fusec.records import dataclass, field
-from fusec.source import Span
 
 PythonNumber = bool | int | float | complex
 

@@ -1,7 +1,19 @@
 """Kernels written by hand, with the slots a code generator would give them."""
 
-from fusec.dtypes import BFLOAT16, BOOL, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT8, INT64, UINT64, DType
-from fusec.generated import Kernel, Layout, Slot, Step
+from fusec.base.dtypes import (
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT64,
+    UINT64,
+    DType,
+)
+from fusec.base.kernel_abi import Kernel, Layout, Slot, Step
 
 INDEX = (
     "for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;"

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from fusec.generated import Kernel
+from fusec.base.kernel_abi import Kernel
 
 HERE = Path(__file__).parent
 _BLOCK_ENTRY = """

@@ -6,8 +6,8 @@ import handwritten
 import numpy as np
 import pytest
 
+from fusec.base.kernel_abi import Kernel, Layout
 from fusec.errors.targets import CudaCompileFailed, CudaExtraMissing, NoCudaDriver, NvrtcMissing
-from fusec.generated import Kernel, Layout
 from fusec.runtime import cuda
 from fusec.runtime.cuda import driver, launching, libraries, nvrtc
 from fusec.runtime.cuda.driver import Device

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from fusec import dtypes
+from fusec.base import dtypes
 from fusec.runtime import cuda
 from fusec.runtime.cuda import dlpack
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from stub import host_twin
 
-from fusec import dtypes
+from fusec.base import dtypes
+from fusec.base.kernel_abi import Kernel
 from fusec.errors import targets
-from fusec.generated import Kernel
 from fusec.runtime import cuda
 from fusec.runtime.cuda import Module, dlpack, driver
 

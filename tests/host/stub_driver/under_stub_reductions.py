@@ -12,7 +12,7 @@ import pytest
 from stub import emitted_twin
 
 import fusec
-from fusec.generated import Kernel, Layout
+from fusec.base.kernel_abi import Kernel, Layout
 from fusec.runtime import cuda
 from fusec.runtime.cuda import launching, nvrtc
 

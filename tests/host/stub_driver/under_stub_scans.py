@@ -9,8 +9,8 @@ import pytest
 from stub import emitted_twin
 
 import fusec
-from fusec import dtypes
-from fusec.generated import Kernel, Layout
+from fusec.base import dtypes
+from fusec.base.kernel_abi import Kernel, Layout
 from fusec.runtime import cuda
 from fusec.runtime.cuda import nvrtc
 

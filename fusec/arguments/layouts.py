@@ -1,0 +1,246 @@
+"""From shapes and strides to a Layout: broadcasting, ordering and merging axes, overlap of memory.
+
+Works on plain numbers, so that host and device arrays of any library are treated alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fusec.base.dtypes import DType, real_type
+from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import dataclass
+
+Shape = tuple[int, ...]
+
+LISTED = 4096  # elements that are listed to see whether they overlap
+TILE = 32  # elements along both sides of a square that is turned
+WIDE = 1 << 31  # positions and byte offsets below this fit a signed 32-bit index
+
+
+class View(NamedTuple):
+    """An array as memory: address of its first element, extents, strides in bytes, dtype."""
+
+    pointer: int
+    shape: Shape
+    strides: Shape
+    dtype: DType
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+@dataclass(frozen=True)
+class Nest:
+    """An iteration space after merging: extents, and for every operand its strides in bytes and its byte offset.
+
+    The offset is not 0 where an axis was reversed so that memory is walked upwards.
+    """
+
+    extents: Shape
+    strides: tuple[Shape, ...]
+    offsets: tuple[int, ...]
+
+
+def common_shape(left: Shape, right: Shape) -> Shape | int:
+    """The broadcast shape of two shapes; the axis of the result that differs if there is none."""
+    if left == right:
+        return left
+    ndim = max(len(left), len(right))
+    a = (1,) * (ndim - len(left)) + left
+    b = (1,) * (ndim - len(right)) + right
+    extents = []
+    for axis in range(ndim):
+        if a[axis] != b[axis] and 1 not in (a[axis], b[axis]):
+            return axis
+        extents.append(b[axis] if a[axis] == 1 else a[axis])
+    return tuple(extents)
+
+
+def broadcast_strides(view: View, shape: Shape) -> Shape:
+    """Strides of `view` seen with `shape`, to which it broadcasts: 0 along every axis that repeats."""
+    lead = len(shape) - len(view.shape)
+    inner = (0 if extent == 1 else stride for extent, stride in zip(view.shape, view.strides, strict=True))
+    return (0,) * lead + tuple(inner)
+
+
+def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool) -> Nest:
+    """The loop nest over `shape` for operands with these strides.
+
+    reorder: axes may be permuted and reversed so that memory is walked in its own order (not if the body uses the
+    index). merge: neighbouring axes that every operand walks evenly become one (not if the body asks for coordinates).
+    """
+    axes = [axis for axis, extent in enumerate(shape) if extent != 1] if merge else list(range(len(shape)))
+    strides = [[row[axis] for axis in axes] for row in operands]
+    extents = [shape[axis] for axis in axes]
+    offsets = [0] * len(operands)
+    if reorder and len(axes) > 0:
+        _walk_upwards(extents, strides, offsets)
+        _order(extents, strides)
+    if merge:
+        _merge(extents, strides)
+    if not extents:
+        extents, strides = [1], [[0] for _ in operands]
+    return Nest(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets))
+
+
+def _walk_upwards(extents: list[int], strides: list[list[int]], offsets: list[int]) -> None:
+    """Reverse every axis along which no operand moves up and some operand moves down."""
+    for axis, extent in enumerate(extents):
+        column = [row[axis] for row in strides]
+        if min(column, default=0) < 0 and max(column) <= 0:
+            for operand, row in enumerate(strides):
+                offsets[operand] += (extent - 1) * row[axis]
+                row[axis] = -row[axis]
+
+
+def _order(extents: list[int], strides: list[list[int]]) -> None:
+    """Sort axes so that the last operand (an output) moves least along the innermost, ties by the others."""
+    rows = strides[::-1]
+    order = sorted(range(len(extents)), key=lambda axis: tuple(-abs(row[axis]) for row in rows))
+    extents[:] = [extents[axis] for axis in order]
+    for row in strides:
+        row[:] = [row[axis] for axis in order]
+
+
+def _merge(extents: list[int], strides: list[list[int]]) -> None:
+    """Join an axis with the next inner one wherever every operand steps over the inner one evenly."""
+    axis = len(extents) - 2
+    while axis >= 0:
+        inner = extents[axis + 1]
+        if all(row[axis] == row[axis + 1] * inner for row in strides):
+            extents[axis : axis + 2] = [extents[axis] * inner]
+            for row in strides:
+                row[axis : axis + 2] = [row[axis + 1]]
+        axis -= 1
+
+
+def is_c_contiguous(view: View) -> bool:
+    """True if the elements lie in C order without gaps."""
+    expected = view.dtype.nbytes
+    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def order_in_memory(view: View) -> Shape:
+    """The axes of a dense array from outermost to innermost."""
+    return tuple(sorted(range(len(view.shape)), key=lambda axis: -abs(view.strides[axis])))
+
+
+def bounds(view: View) -> tuple[int, int]:
+    """Lowest address and one past the highest that the elements occupy; equal for an empty array."""
+    low = high = view.pointer
+    for extent, stride in zip(view.shape, view.strides, strict=True):
+        if extent == 0:
+            return view.pointer, view.pointer
+        if stride < 0:
+            low += (extent - 1) * stride
+        else:
+            high += (extent - 1) * stride
+    return low, high + view.dtype.nbytes
+
+
+def has_internal_overlap(view: View) -> bool:
+    """True if two elements share memory, or if that is too hard to tell."""
+    span = view.dtype.nbytes
+    if view.size == 0:
+        return False
+    for stride, extent in sorted((abs(s), e) for s, e in zip(view.strides, view.shape, strict=True) if e > 1):
+        if stride < span:
+            return stride == 0 or _may_collide(view)
+        span = stride * (extent - 1) + span
+    return False
+
+
+def _may_collide(view: View) -> bool:
+    """Whether small interleaved arrays share bytes, found by listing the elements; larger ones are taken to."""
+    if view.size > LISTED:
+        return True
+    starts = [0]
+    for stride, extent in zip(view.strides, view.shape, strict=True):
+        starts = [start + position * stride for start in starts for position in range(extent)]
+    starts.sort()
+    return any(after - before < view.dtype.nbytes for before, after in itertools.pairwise(starts))
+
+
+def make_layout(
+    space: Nest,
+    arrays: Sequence[tuple[str, View]],
+    raw: Sequence[tuple[str, View]],
+    *,
+    c_order: bool,
+    streaming: bool = False,
+    vectors: bool = False,
+) -> Layout:
+    """The Layout of a nest: `arrays` are its operands in order, `raw` the arrays the body addresses itself.
+
+    vectors: the target loads several elements at once where 16-byte alignment allows.
+    """
+    size = 1
+    for extent in space.extents:
+        size *= extent
+    steps = []
+    widest = size
+    for (name, view), row in zip(arrays, space.strides, strict=True):
+        unit = view.dtype.nbytes
+        inner = Step.ZERO if row[-1] == 0 and size != 1 else Step.UNIT if row[-1] == unit or size == 1 else Step.ANY
+        steps.append((name, (*(Step.UNIT if stride == unit else Step.ANY for stride in row[:-1]), inner)))
+        widest = max(widest, sum(abs(s) * (e - 1) for s, e in zip(row, space.extents, strict=True)) + unit)
+    for _, view in raw:
+        widest = max(widest, bounds(view)[1] - bounds(view)[0])
+    described = tuple((name, (len(view.shape), is_c_contiguous(view))) for name, view in raw)
+    aligned = _common_alignment(space, [view for _, view in arrays], [view for _, view in raw], vectors)
+    units = [view.dtype.nbytes for _, view in arrays]
+    tiled = vectors and _is_tiled(space, units)
+    return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, streaming, tiled)
+
+
+def _is_tiled(space: Nest, units: Sequence[int]) -> bool:
+    """Whether operands run along another axis than the last one, and all these axes have the length of a tile."""
+    axes = {
+        row.index(unit)
+        for row, unit in zip(space.strides, units, strict=True)
+        if unit in row and row[-1] not in (0, unit)
+    }
+    return bool(axes) and min(space.extents[axis] for axis in (*axes, -1)) >= TILE
+
+
+def _common_alignment(space: Nest, arrays: Sequence[View], raw: Sequence[View], vectors: bool) -> int:
+    """16 if vectors of 16 bytes are wanted and every walk allows them, else the natural alignment, else 1.
+
+    Only these three values occur, so that alignment does not multiply the number of compiled kernels.
+    """
+    natural = min((_natural(view) for view in (*arrays, *raw)), default=1)
+    best = 16 if vectors else natural
+    for view, row, offset in zip(arrays, space.strides, space.offsets, strict=True):
+        unit = view.dtype.nbytes
+        if _alignment(view.pointer + offset, row) < _natural(view):
+            return 1
+        if row[-1] == unit and _alignment(view.pointer + offset, row[:-1]) < best:
+            best = natural
+    if any(_alignment(view.pointer, view.strides) < _natural(view) for view in raw):
+        return 1
+    return best
+
+
+def _natural(view: View) -> int:
+    """The alignment that a machine wants for one element; complex numbers align as their parts."""
+    return real_type(view.dtype).nbytes
+
+
+def _alignment(address: int, strides: Shape) -> int:
+    """The largest power of two up to 64 that divides the address and all strides."""
+    bits = address | 64
+    for stride in strides:
+        bits |= stride
+    return bits & -bits

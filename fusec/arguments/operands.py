@@ -1,0 +1,262 @@
+"""Arguments of a call as fusec sees them: host arrays of any library, device arrays, numbers.
+
+What is taken, and what becomes of it, is one rule for all that is called; docs/arguments.md has it as a table.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.arguments.layouts import Shape, View, bounds
+from fusec.arguments.scalars import SCALAR_TYPES
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
+from fusec.errors.arguments import OutputIsNotAnArray, OutputIsReadOnly, UnsupportedArgument, UnsupportedDtype
+from fusec.errors.base import FusecError
+
+Array = NDArray[np.generic]
+Wrap = Callable[[Array], object]
+Form = str
+"""How an argument is given: "array", "default", "Python float" and so on, or "number float32" for one of NumPy's."""
+
+IN_MEMORY = ("__array_interface__", "__array_struct__")  # what shares memory with NumPy, besides DLPack and buffers
+TEXT = (str, bytes)
+LISTS = (list, tuple, range)  # what NumPy makes an array of, item by item
+
+
+def is_number(value: object) -> bool:
+    """True for Python and NumPy numbers (a 0-d array is an array)."""
+    return isinstance(value, SCALAR_TYPES)
+
+
+def form_of(value: object) -> Form:
+    """How an argument is given."""
+    kind = type(value)
+    if kind in (float, int, bool, complex):
+        return f"Python {kind.__name__}"
+    if isinstance(value, np.generic):
+        dtype = dtypes.from_numpy(value.dtype)
+        return "array" if dtype is None else f"number {dtype}"
+    if isinstance(value, (bool, int, float, complex)):  # a subclass
+        base = next(each for each in (bool, int, float, complex) if isinstance(value, each))
+        return f"Python {base.__name__}"
+    return "array"
+
+
+def is_foreign(value: object) -> bool:
+    """True for what is neither a number nor a plain NumPy array: it is read first, and may say what results become."""
+    return type(value) is not np.ndarray and value is not None and not isinstance(value, SCALAR_TYPES)
+
+
+def is_contained(value: object) -> bool:
+    """True for what is read first and may say what results become: of foreign objects, all but lent memory."""
+    kind: Any = type(value)
+    return kind is not np.ndarray and value is not None and not isinstance(value, SCALAR_TYPES) and not _lends(kind)
+
+
+@lru_cache(256)
+def _lends(kind: type) -> bool:
+    """Whether objects of a class speak DLPack."""
+    return not issubclass(kind, np.ndarray) and hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
+
+
+def host_array(value: object, param: str, kernel: str) -> Array:
+    """An array in host memory, a list or a buffer as a plain NumPy array in the byte order of the machine.
+
+    Memory is shared where NumPy shares it. Raises UnsupportedArgument for anything else, and for masked arrays.
+    """
+    found = value if type(value) is np.ndarray else _read(value, param, kernel)
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def admitted(value: object, param: str, kernel: str) -> object:
+    """An argument that calls can look at: what is to be converted is, once; memory of other libraries stays theirs."""
+    if is_number(value) or is_lent(value):
+        return value
+    return host_array(value, param, kernel)
+
+
+def output_array(value: object, param: str, kernel: str, taken: str = "") -> Array:
+    """The memory of an output as a NumPy array; taken: how outputs are given.
+
+    Raises OutputIsNotAnArray for what is no memory, such as a list, OutputIsReadOnly, and UnsupportedDtype.
+    """
+    if value is None or is_number(value):
+        raise OutputIsNotAnArray(kernel, param, repr(value), taken).at()
+    if type(value) is not np.ndarray and not _is_memory(value):
+        lost = "what is written to a copy would be lost; "
+        raise OutputIsNotAnArray(kernel, param, f"a {type(value).__name__}", taken or lost).at()
+    found = value if type(value) is np.ndarray else _read(value, param, kernel)
+    if not found.flags.writeable:
+        raise OutputIsReadOnly(kernel, param).at()
+    if not found.dtype.isnative:
+        raise UnsupportedDtype(kernel, param, str(found.dtype), cure_for(found.dtype)).at()
+    return found
+
+
+def _read(value: object, param: str, kernel: str) -> Array:
+    """A plain NumPy array of what is none, by the first protocol that works. Raises UnsupportedArgument."""
+    if _is_masked(value):
+        cure = "its mask would be lost: pass .filled(value) or .data"
+        raise UnsupportedArgument(kernel, param, "numpy.ma.MaskedArray", cure).at()
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)
+    if isinstance(value, TEXT):
+        cure = "np.frombuffer(x, 'uint8') reads bytes as numbers" if isinstance(value, bytes) else "text is no array"
+        raise UnsupportedArgument(kernel, param, type(value).__name__, cure).at()
+    if isinstance(value, type):
+        raise UnsupportedArgument(kernel, param, str(type(value)), f"pass an instance of {value.__name__}").at()
+    problem: Exception | None = None
+    ways: tuple[tuple[Callable[[Any], Array], Callable[[object], bool]], ...]
+    ways = (np.from_dlpack, _speaks_dlpack), (np.asarray, _is_readable)
+    for read, applies in ways:
+        if not applies(value):
+            continue
+        try:
+            found = read(value)
+            if found.ndim or found.dtype != object:  # else NumPy sees no array, but one object
+                return found
+        except FusecError:
+            raise
+        except Exception as refusal:  # whatever another library raises
+            problem = problem or refusal
+    if problem is None:
+        raise UnsupportedArgument(kernel, param, str(type(value))).at()
+    reason = str(problem) if isinstance(problem, BufferError | RuntimeError | TypeError | ValueError) else repr(problem)
+    raise UnsupportedArgument(kernel, param, type(value).__name__, reason).at() from problem
+
+
+def _has(value: object, name: str) -> bool:
+    """Whether an object, not a class, has an attribute; one that raises has none."""
+    try:
+        return not isinstance(value, type) and getattr(value, name, None) is not None
+    except Exception:  # a property of another library
+        return False
+
+
+def _speaks_dlpack(value: object) -> bool:
+    return _has(value, "__dlpack__") and _has(value, "__dlpack_device__")
+
+
+def _is_memory(value: object) -> bool:
+    """Whether NumPy can see the memory of an object, so that what is written there is seen by others."""
+    if isinstance(value, np.ndarray) or _speaks_dlpack(value) or any(_has(value, each) for each in IN_MEMORY):
+        return True
+    return not isinstance(value, TEXT) and _has_buffer(value)
+
+
+def _is_readable(value: object) -> bool:
+    """Whether NumPy makes an array of numbers of an object, and not one of objects."""
+    return isinstance(value, LISTS) or _has(value, "__array__") or _is_memory(value)
+
+
+def _has_buffer(value: object) -> bool:
+    try:
+        memoryview(value).release()  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):
+        return False
+    return True
+
+
+def is_lent(value: object) -> bool:
+    """Whether an array of another library is in memory that it shares, so that results may go back to it."""
+    if isinstance(value, np.ndarray):
+        return False
+    return _speaks_dlpack(value) or _has(value, "__cuda_array_interface__")
+
+
+def _is_masked(value: object) -> bool:
+    """True for numpy.ma's arrays; numpy.ma itself, slow to import, is loaded if there is one."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
+
+
+def wrapper_of(values: Sequence[object]) -> Wrap | None:
+    """How results go back to the library of the first foreign array; None if all arrays are NumPy's."""
+    for value in values:
+        if not is_foreign(value):
+            continue
+        library = sys.modules.get(type(value).__module__.partition(".")[0])
+        wrap = getattr(library, "from_dlpack", None)
+        if callable(wrap) and is_lent(value):
+            return lambda array, wrap=wrap: wrap(array)  # type: ignore[misc]
+    return None
+
+
+def dtype_of(array: Array, param: str, kernel: str) -> DType:
+    """The dtype row of an array; raises UnsupportedDtype with the cure for its kind."""
+    found = dtypes.from_numpy(array.dtype)
+    if found is None:
+        raise UnsupportedDtype(kernel, param, str(array.dtype), cure_for(array.dtype)).at()
+    return found
+
+
+def cure_for(dtype: np.dtype[np.generic]) -> str:
+    """What to do with an array of an unsupported dtype."""
+    if dtype.hasobject:
+        return "objects cannot be computed on natively; convert with .astype('float64')"
+    if not dtype.isnative:
+        return f"the byte order is foreign; pass an array of {dtype.newbyteorder('=').name}"
+    if dtype.names is not None:
+        return "pass the fields as separate arrays"
+    if dtype.kind in "mM":
+        return "compute with .view('int64'), whose least number is NaT, and convert back with .view(x.dtype)"
+    if dtype.kind in "SUTa":
+        return "text is no number; convert with .astype('float64') if it spells numbers"
+    if dtype.kind in "fc":
+        return "extended precision is not portable; convert with .astype('float64') or .astype('complex128')"
+    return f"supported are {', '.join(dtypes.BY_NAME)}"
+
+
+def view_of(array: Array, dtype: DType) -> View:
+    """The array as memory."""
+    pointer: int = array.__array_interface__["data"][0]
+    return View(pointer, array.shape, array.strides, dtype)
+
+
+class _Address:
+    """Memory by its address alone."""
+
+    def __init__(self, array: Array) -> None:
+        known = array.__array_interface__
+        void = f"|V{array.itemsize}"
+        self.__array_interface__ = {**known, "typestr": void, "descr": [("", void)], "strides": array.strides}
+
+
+def without_memory(array: Array) -> Array:
+    """An array of the same address, shape and strides that does not keep the memory, and whose content is not read."""
+    return np.asarray(_Address(array)).view(array.dtype)
+
+
+def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:
+    """Axes of a new array, outermost in memory first, after the first operand that fixes them (NumPy's order K)."""
+    for row in strides:
+        if len(row) > 1 and all(row):
+            return tuple(sorted(range(len(shape)), key=lambda axis: -abs(row[axis])))
+    return tuple(range(len(shape)))
+
+
+def is_same_memory(left: View, right: View) -> bool:
+    """True if both walk the same addresses in the same order."""
+    return left.pointer == right.pointer and left.shape == right.shape and left.strides == right.strides
+
+
+def may_overlap(left: View, right: View) -> bool:
+    """True if the address ranges meet; strided arrays may interleave without sharing an element."""
+    low, high = bounds(left)
+    other_low, other_high = bounds(right)
+    return low < other_high and other_low < high
+
+
+def shares_memory(left: Array, right: Array) -> bool:
+    """True if two arrays whose ranges meet really share an element, or if that is too hard to tell."""
+    try:
+        return np.shares_memory(left, right, max_work=1000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

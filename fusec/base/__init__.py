@@ -1,0 +1,1 @@
+"""What every part of fusec stands on: dtypes, operations, source places, records, locks."""

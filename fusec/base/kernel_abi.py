@@ -1,0 +1,123 @@
+"""What code generators hand to runtimes: the layout a kernel was specialised for, its argument list and its source."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import Enum
+from typing import Literal
+
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+
+Target = Literal["llvm", "cuda", "metal"]
+Fp = Literal["strict", "contract", "fast"]
+"""What floating-point arithmetic may become: nothing else; a product and a sum may be one fma; also approximations."""
+SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
+
+
+class Step(Enum):
+    """How the address of an operand moves along an axis: not at all, by one element, or by a run-time stride."""
+
+    ZERO = "0"
+    UNIT = "1"
+    ANY = "s"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The memory layout a kernel is specialised for; extents and strides themselves stay run-time values.
+
+    ndim: axes of the iteration space after merging (at least 1); the last one is innermost.
+    steps: for every non-raw array parameter, by name, the Step along each of those axes.
+    raw: for every raw array parameter, by name, its number of axes and whether it is C-contiguous.
+    c_order: the iteration space is walked in C order of the logical shape, so the flat index is the loop position.
+    wide: positions or byte offsets may need 64 bits.
+    aligned: every pointer of a UNIT operand is a multiple of this many bytes (its element size at least).
+    streaming: the outputs exceed the last-level cache, so that writing around it pays.
+    tiled: the axes that operands run along are so long that turning squares of them pays.
+    """
+
+    ndim: int
+    steps: tuple[tuple[str, tuple[Step, ...]], ...] = ()
+    raw: tuple[tuple[str, tuple[int, bool]], ...] = ()
+    c_order: bool = True
+    wide: bool = False
+    aligned: int = 1
+    streaming: bool = False
+    tiled: bool = False
+
+    def step(self, param: str) -> tuple[Step, ...]:
+        """The steps of one non-raw array parameter."""
+        return dict(self.steps)[param]
+
+    @property
+    def key(self) -> str:
+        """A short text that names the layout, e.g. ``2:x=s1,y=01;A=2c``; part of cache keys and kernel comments."""
+        steps = ",".join(f"{name}={''.join(step.value for step in row)}" for name, row in self.steps)
+        raw = ",".join(f"{name}={ndim}{'c' if contiguous else ''}" for name, (ndim, contiguous) in self.raw)
+        flags = ("" if self.c_order else "p") + ("w" if self.wide else "") + ("n" if self.streaming else "")
+        flags += "t" if self.tiled else ""
+        flags += f"a{self.aligned}"
+        return f"{self.ndim}:{steps};{raw};{flags}"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One entry of a kernel's argument list.
+
+    kind: "size" and "extent" (along `axis`) of the iteration space; "pointer", "stride" (bytes along `axis` of the
+    space) and "scalar" of parameter `param` (complex128 takes two, the real part with axis 0, then the imaginary one
+    with axis 1); "raw_size", "raw_extent", "raw_stride" (bytes) of a raw array, along its
+    own `axis`. dtype: of the element or scalar; int64 for the rest.
+    """
+
+    kind: SlotKind
+    param: str
+    axis: int
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A generated kernel: all that a runtime needs to compile, launch and describe it.
+
+    name: entry point in `source`. slots: the arguments in order. lanes: elements one CPU vector step or one GPU
+    thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
+    notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
+    allocates them must fill them with zeros. group: threads that read each other's values, so that a block has a
+    multiple of these. rows: of the iteration space, that are computed together. parts: `source` in pieces, for a file
+    of several kernels: (name, text) of each definition, callees first and the kernel last; ("", text) of comments and
+    directives. fp: the floating-point mode it was generated in. block: of a block program, the threads of a block, each
+    of which takes one element; else 0.
+    """
+
+    name: str
+    target: Target
+    slots: tuple[Slot, ...]
+    source: str
+    layout: Layout
+    lanes: int = 1
+    cost: int = 1
+    notes: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    group: int = 1
+    rows: int = 1
+    parts: tuple[tuple[str, str], ...] = ()
+    fp: Fp = "strict"
+    block: int = 0
+
+    @property
+    def title(self) -> str:
+        """The name without the prefix that keeps entry points apart from what a target defines."""
+        return self.name.removeprefix("fusec.")
+
+    @property
+    def label(self) -> str:
+        """The name with the arguments that are the user's, for people to tell kernels apart."""
+        kinds = {slot.param: slot.dtype for slot in self.slots if slot.kind in ("pointer", "scalar")}
+        return f"{self.title}({', '.join(f'{dtype} {param}' for param, dtype in kinds.items())})"
+
+    @property
+    def digest(self) -> str:
+        """Content hash of the source."""
+        return hashlib.sha256(self.source.encode()).hexdigest()

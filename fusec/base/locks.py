@@ -1,0 +1,43 @@
+"""The lock that forks wait for, so that a child process finds everything whole.
+
+Note [Forks]: a child has one thread, and whatever locks others held in the parent stay locked for ever: fusec's own,
+llvmlite's, and those of modules being imported. So all that may hold one of them - compiling, caching, the first
+import of a stage - happens under this one lock, and a fork waits for it. The smaller locks of the front end and of the
+passes are taken under it too. Calls of compiled kernels do not take it. No user's code runs under it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from fusec.base.rounding_mode import usual
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+lock = threading.RLock()
+
+
+def _release() -> None:
+    with suppress(RuntimeError):  # a fork that had begun when this module was imported
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=lock.acquire, after_in_parent=_release, after_in_child=_release)
+
+
+def forks_wait(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The same function, under the lock and in the usual modes of arithmetic."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with lock, usual():
+            return function(*args, **kwargs)
+
+    return call

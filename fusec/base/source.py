@@ -1,0 +1,65 @@
+"""Where a piece of text came from: files and spans inside them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from fusec.base.records import dataclass
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A named text; lines and columns count from 1.
+
+    name: what a reader knows the text by, e.g. ``"kernel 'saxpy', operation"`` or a file path.
+    """
+
+    name: str
+    text: str
+
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """Offset of the first character of every line."""
+        starts = [0]
+        starts += [at + 1 for at, char in enumerate(self.text) if char == "\n"]
+        return tuple(starts)
+
+    def line(self, number: int) -> str:
+        """The text of one line, without its newline; empty past the end."""
+        lines = self.text.split("\n")
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """(line, column) of a character offset."""
+        low, high = 0, len(self.line_starts)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.line_starts[middle] <= offset:
+                low = middle
+            else:
+                high = middle
+        return low + 1, offset - self.line_starts[low] + 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters ``start`` (included) to ``end`` (excluded) of a source file."""
+
+    file: SourceFile
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """Line of the first character, from 1."""
+        return self.file.position(self.start)[0]
+
+    @property
+    def column(self) -> int:
+        """Column of the first character, from 1."""
+        return self.file.position(self.start)[1]
+
+    @property
+    def text(self) -> str:
+        """The characters themselves."""
+        return self.file.text[self.start : self.end]

@@ -1,0 +1,314 @@
+"""The kernels that a command line asks for, and one file of their texts."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+
+from fusec.base.diagnostics import did_you_mean
+from fusec.base.kernel_abi import Fp
+from fusec.base.records import dataclass, replace
+from fusec.errors.base import FusecError
+
+if TYPE_CHECKING:
+    from fusec.base.kernel_abi import Kernel
+    from fusec.base.source import SourceFile
+    from fusec.compiler.pipeline import Source, Specialisation, Text
+    from fusec.dispatch.bind import Bound
+    from fusec.dispatch.host_scan import Bound as BoundScan
+    from fusec.kernels.elementwise_function import Elementwise
+    from fusec.kernels.elementwise_kernel import ElementwiseKernel
+    from fusec.kernels.reduction_function import Reduction
+    from fusec.kernels.reduction_kernel import Reducing, ReductionKernel
+    from fusec.kernels.scan_kernel import ScanKernel
+
+Made = TypeVar("Made")
+
+COMMENT: dict[Text, str] = {"cuda": "//", "metal": "//", "llvm": ";", "asm": "#", "ir": "#"}
+TARGETS = tuple(COMMENT)
+MODES: tuple[Fp, ...] = get_args(Fp)
+
+
+class UsageError(Exception):
+    """A fault of the command line that argparse cannot see."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel to print, its placeholder types, the inputs to pass by value, the file it comes from, and the
+    floating-point mode if it is not the kernel's own.
+
+    shape, axis: of the call of a reduction or scan that is printed. A kernel of a module that was called while this was
+    imported shows that call.
+    """
+
+    kernel: ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction
+    types: dict[str, str]
+    scalars: tuple[str, ...]
+    file: SourceFile | None = None
+    fp: Fp | None = None
+    shape: tuple[int, ...] | None = None
+    axis: int | tuple[int, ...] | None = None
+
+    def kernels(self, target: Literal["cuda", "metal"]) -> list[Kernel]:
+        """One, or all of a reduction or a scan."""
+        from fusec.compiler import pipeline
+        from fusec.dispatch import explain_reduction as showing
+        from fusec.dispatch import explain_scan as showing_scans
+        from fusec.kernels.reduction_function import Reduction
+        from fusec.kernels.reduction_kernel import ReductionKernel
+        from fusec.kernels.scan_kernel import ScanKernel
+
+        if isinstance(self.kernel, ScanKernel):
+            return showing_scans.kernels_of(self.kernel, self._bound_scan(self.kernel, target), target)
+        if isinstance(self.kernel, (ReductionKernel, Reduction)):
+            return showing.kernels_of(*self._bound(self.kernel), target)
+        return [pipeline.generate(*self._definition(self.kernel), target)]
+
+    def text(self, target: Text) -> str:
+        """The text by itself."""
+        from fusec.compiler import pipeline
+        from fusec.dispatch import explain_reduction as showing
+        from fusec.dispatch import explain_scan as showing_scans
+        from fusec.kernels.reduction_function import Reduction
+        from fusec.kernels.reduction_kernel import ReductionKernel
+        from fusec.kernels.scan_kernel import ScanKernel
+
+        if isinstance(self.kernel, ScanKernel):
+            return showing_scans.text_of(self.kernel, self._bound_scan(self.kernel, target), target)
+        if isinstance(self.kernel, (ReductionKernel, Reduction)):
+            return showing.text_of(*self._bound(self.kernel), target)
+        return pipeline.text_of(*self._definition(self.kernel), target)
+
+    def _definition(self, kernel: ElementwiseKernel | Elementwise) -> tuple[Source, Specialisation]:
+        """What is compiled, for which types and memory."""
+        definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
+        return definition, spec if self.fp is None else replace(spec, fp=self.fp)
+
+    def _bound(self, kernel: ReductionKernel | Reduction) -> tuple[Reducing, Bound]:
+        """The kernel, of a reduction of functions that for its types, and the call that is shown."""
+        from fusec.dispatch import explain_reduction as showing
+        from fusec.kernels.reduction_function import Reduction
+
+        if isinstance(kernel, Reduction):
+            variant, bound = kernel.shown(self.types, self.shape, self.axis, self.scalars)
+            return variant, showing.in_mode(bound, self.fp)
+        asked = self.types or self.scalars or self.shape is not None or self.axis is not None
+        if kernel.last is not None and not asked:
+            return kernel, showing.in_mode(kernel.last, self.fp)
+        shape = showing.SHOWN if self.shape is None else self.shape
+        return kernel, showing.in_mode(showing.canonical(kernel, self.types, shape, self.axis, self.scalars), self.fp)
+
+    def _bound_scan(self, kernel: ScanKernel, target: str) -> BoundScan:
+        """The call of a scan that is shown."""
+        from fusec.dispatch import explain_scan as showing
+        from fusec.dispatch.explain_reduction import SHOWN
+
+        asked = self.types or self.scalars or self.shape is not None or self.axis is not None
+        if kernel.last_scan is not None and not asked:
+            return showing.in_mode(kernel.last_scan, self.fp)
+        shape = SHOWN if self.shape is None else self.shape
+        axis = -1 if self.axis is None else self.axis
+        found = showing.canonical(kernel, self.types, shape, axis, self.scalars, target=target)
+        return showing.in_mode(found, self.fp)
+
+
+def one_file(choices: list[Choice], target: Text) -> str:
+    """The text of all kernels. CUDA and Metal make one file; other texts stand one after the other, to be read."""
+    if len(choices) > 1 and (target == "cuda" or target == "metal"):
+        from fusec.codegen.c_family.file import join_kernels
+
+        kernels = [kernel for found in _each(choices, lambda each: each.kernels(target)) for kernel in found]
+        names = [kernel.name for kernel in kernels]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two kernels of the file would be called {name} in {target}: rename one")
+        return join_kernels(kernels)
+    texts = _each(choices, lambda each: each.text(target))
+    if len(texts) == 1:
+        return texts[0]
+    names = [each.kernel.name for each in choices]
+    return "\n".join(f"{COMMENT[target]} kernel {name}\n{text}" for name, text in zip(names, texts, strict=True))
+
+
+def _each(choices: list[Choice], make: Callable[[Choice], Made]) -> list[Made]:
+    """One result for every kernel; an error is placed in the kernel's file."""
+    from fusec.cli import toml_files
+
+    results = []
+    for choice in choices:
+        try:
+            results.append(make(choice))
+        except FusecError as error:
+            raise error if choice.file is None else toml_files.place_in_file(error, choice.file) from None
+    return results
+
+
+def from_options(options: argparse.Namespace) -> list[Choice]:
+    """The kernels asked for, in the floating-point mode asked for."""
+    chosen = _from_options(options)
+    return chosen if options.fp is None else [replace(each, fp=options.fp) for each in chosen]
+
+
+def _from_options(options: argparse.Namespace) -> list[Choice]:
+    types, scalars = _types(",".join(options.types)), tuple(options.scalars)
+    what = options.what
+    if options.expr is not None:
+        return [Choice(_from_expression(options), types, scalars)]
+    for option in ("inputs", "outputs", "preamble"):
+        if getattr(options, option):
+            raise UsageError(f"compile: --{option} goes with --expr")
+    if what is None:
+        raise UsageError("compile: give a kernel file, MODULE:KERNEL, or --expr with --inputs and --outputs")
+    path, _, name = what.rpartition(":")
+    if Path(what).suffix == ".py":
+        return _from_python(options, types, scalars)
+    if Path(what).suffix == ".toml" or Path(what).is_file():
+        return _from_file(options, types, scalars)
+    if not path:
+        raise UsageError(f"compile: there is no file {what}, and no ':' as in MODULE:KERNEL")
+    if Path(path).suffix == ".toml":
+        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {path} --name {name}")
+    if Path(path).suffix == ".py" or "/" in path or os.sep in path:
+        file = Path(path).with_suffix(".py")
+        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {file} --name {name}")
+    return [Choice(_imported(what), types, scalars)]
+
+
+def _from_expression(options: argparse.Namespace) -> ElementwiseKernel:
+    from fusec.kernels.elementwise_kernel import ElementwiseKernel
+
+    if options.what is not None:
+        raise UsageError("compile: give either a file or --expr, not both")
+    if options.outputs is None:
+        raise UsageError("compile: --expr needs --outputs, as in -o 'float32 z'")
+    name = options.name or "kernel"
+    return ElementwiseKernel(options.inputs, options.outputs, options.expr, name, preamble=options.preamble)
+
+
+def _from_file(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    from fusec.cli import toml_files
+    from fusec.kernels.elementwise_kernel import ElementwiseKernel
+    from fusec.kernels.reduction_kernel import ReductionKernel
+    from fusec.kernels.scan_kernel import ScanKernel
+
+    made = {"kernel": ElementwiseKernel, "reduction": ReductionKernel, "scan": ScanKernel}
+    try:
+        file, entries = toml_files.read(Path(options.what))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {options.what}: {error}") from error
+    names = [entry.name for entry in entries]
+    if options.name is not None and options.name not in names:
+        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
+        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
+    choices = []
+    for entry in entries:
+        if options.name in (None, entry.name):
+            try:
+                kernel = made[entry.kind](**entry.arguments)
+            except FusecError as error:
+                raise toml_files.place_in_file(error, file) from None
+            choices.append(Choice(kernel, entry.types, entry.scalars, file, shape=entry.shape, axis=entry.axis))
+    if len(choices) == 1:
+        return [_told(choices[0], types, scalars)]
+    return _all_told(choices, types, scalars)
+
+
+def _from_python(options: argparse.Namespace, types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    """The kernels of a Python file, which is not run."""
+    from fusec.cli import python_files
+
+    try:
+        _, kernels = python_files.read(Path(options.what))
+    except (OSError, python_files.NotReadableError) as error:
+        raise UsageError(f"cannot read {options.what}: {error}") from error
+    names = [kernel.name for kernel in kernels]
+    if options.name is not None and options.name not in names:
+        cure = did_you_mean(options.name, names) or f"it has {', '.join(names)}"
+        raise UsageError(f"{options.what} has no kernel '{options.name}'; {cure}")
+    chosen = [Choice(kernel, {}, ()) for kernel in kernels if options.name in (None, kernel.name)]
+    return _all_told(chosen, types, scalars)
+
+
+def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Choice:
+    """The choice with what the command line adds."""
+    by_value = tuple(dict.fromkeys((*choice.scalars, *scalars)))
+    return replace(choice, types=choice.types | types, scalars=by_value)
+
+
+def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
+    """Of what the command line says about a whole file, each kernel hears what it knows; some kernel must."""
+    from fusec.kernels.elementwise_function import Elementwise
+    from fusec.kernels.reduction_function import Reduction
+
+    placeholders, inputs = [], []
+    for choice in choices:
+        kernel = choice.kernel
+        if isinstance(kernel, (Elementwise, Reduction)):
+            placeholders.append(set(kernel.params))
+            inputs.append(set(kernel.params))
+        else:
+            placeholders.append(set(kernel.signature.placeholders))
+            inputs.append({param.name for param in kernel.in_params})
+    for option, given, known in (("--types", list(types), placeholders), ("--scalars", list(scalars), inputs)):
+        every = sorted(set().union(*known))
+        for name in given:
+            if name not in every:
+                names = ", ".join(f"'{choice.kernel.name}'" for choice in choices)
+                owner = f"kernel {names} has" if len(choices) == 1 else f"kernels {names} have"
+                cure = did_you_mean(name, every) or f"known: {', '.join(every) or 'none'}"
+                raise UsageError(f"{option}: {owner} no {name}; {cure}")
+    return [
+        _told(
+            choice,
+            {name: dtype for name, dtype in types.items() if name in known},
+            tuple(name for name in scalars if name in read),
+        )
+        for choice, known, read in zip(choices, placeholders, inputs, strict=True)
+    ]
+
+
+def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction:
+    """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
+    from importlib import import_module
+
+    from fusec.kernels.elementwise_function import Elementwise
+    from fusec.kernels.elementwise_kernel import ElementwiseKernel
+    from fusec.kernels.reduction_function import Reduction
+    from fusec.kernels.reduction_kernel import ReductionKernel
+    from fusec.kernels.scan_kernel import ScanKernel
+
+    module, _, path = name.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found: object = import_module(module)
+    except ImportError as error:
+        raise UsageError(f"cannot import {module}: {error}") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    for part in path.split("."):
+        if not hasattr(found, part):
+            kinds = (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction, type)
+            cure = did_you_mean(part, (name for name, each in inspect.getmembers(found) if isinstance(each, kinds)))
+            raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
+        found = getattr(found, part)
+    if not isinstance(found, (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction)):
+        kind = type(found).__name__
+        raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
+    return found
+
+
+def _types(text: str) -> dict[str, str]:
+    """``T=float32,U=int8`` as a mapping."""
+    types = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, dtype = (word.strip() for word in part.partition("="))
+        if not (name and equals and dtype):
+            raise UsageError(f"--types takes PLACEHOLDER=DTYPE pairs, not '{part}'")
+        types[name] = dtype
+    return types

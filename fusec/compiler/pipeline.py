@@ -1,0 +1,399 @@
+"""The stages in order: text -> program -> passes -> kernel of a target -> executable, with the disk cache in between.
+
+A hit in the cache needs neither the grammar nor the code generators, so those are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+
+from fusec.base.diagnostics import did_you_mean
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
+from fusec.base.locks import forks_wait
+from fusec.base.recent import Recent
+from fusec.base.records import dataclass, replace
+from fusec.base.rounding_mode import usual
+from fusec.compiler import disk_cache
+from fusec.environment import debug
+from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
+from fusec.errors.base import FusecError
+from fusec.version import VERSION
+
+if TYPE_CHECKING:
+    from fusec.frontends.c.lower import KernelText
+    from fusec.ir.loops import Program
+    from fusec.passes.approximate import Native
+    from fusec.runtime.cpu.engine import Executable
+
+Text = Literal["cuda", "metal", "llvm", "asm", "ir"]
+MODES: tuple[Fp, ...] = get_args(Fp)
+TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
+
+MAX_AXES = 64  # NumPy's limit
+MAX_AXES_SHOWN = 8  # how many to try when no call says
+SOURCES = (".py", ".lark", ".json")  # ends of names of files that say what kernels are made
+FORMAT = 3  # raise when the meaning of a cached kernel changes without the version changing
+MAX_EXECUTABLES = 512  # that new shapes find in memory; the code itself stays there as long as the process lives
+
+Shown = TypeVar("Shown")
+NO_NUMBER = ("F135", "F151")  # what a text says to an array that it takes as a number
+
+_executables: Recent[object, Executable] = Recent(MAX_EXECUTABLES)
+
+
+class Source(Protocol):
+    """What a kernel is made of, in any language; hashable, and equal if the texts are."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Compiler options."""
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name, as JSON can write it."""
+
+    def __hash__(self) -> int:
+        """Equal for equal texts."""
+
+    def read(self) -> object:
+        """The syntax tree; raises what is wrong with the texts whatever the types."""
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The typed program; see `fusec.frontends.c.lower.lower`."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The texts of a kernel, exactly as the user gave them."""
+
+    in_params: str
+    out_params: str
+    operation: str
+    name: str = "kernel"
+    preamble: str = ""
+    loop_prep: str = ""
+    after_loop: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name."""
+        return dict(vars(self))
+
+    def read(self) -> KernelText:
+        """The parsed texts."""
+        return parse(self)
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The typed program."""
+        from fusec.frontends.c import lower as text
+
+        return text.lower(parse(self), types, ndims=ndims, scalars=scalars)
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """What one compiled kernel is for: dtypes by parameter name, parameters passed by value, memory layout, and what
+    its floating-point arithmetic may become.
+    """
+
+    types: tuple[tuple[str, DType], ...]
+    scalars: frozenset[str]
+    layout: Layout
+    fp: Fp = "strict"
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different specialisations."""
+        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
+        return f"{types};{','.join(sorted(self.scalars))};{self.layout.key};{self.fp}"
+
+
+@lru_cache(maxsize=256)
+@usual()
+def parse(definition: Definition) -> KernelText:
+    """The parsed texts; raises the front end's errors."""
+    from fusec.frontends.c import lower as text
+
+    return text.parse(**definition.texts)
+
+
+@forks_wait
+def check(definition: Source) -> None:
+    """Raise the syntax errors of a definition; one that was found good before, by any process, is not parsed again."""
+    store = disk_cache.default_cache()
+    if store is None:
+        definition.read()
+        return
+    key = digest("definition", definition.texts)
+    if store.get("definition", key) is None:
+        definition.read()
+        store.put("definition", key, b"", definition.name)
+
+
+@usual()
+def lower(
+    definition: Source,
+    types: Mapping[str, DType],
+    ndims: Mapping[str, int],
+    scalars: frozenset[str],
+    fp: Fp = "strict",
+    native: Native = frozenset(),
+    fits: bool = False,
+) -> Program:
+    """The typed program after all passes: only primitive ops, calls, and ops that are native to the target are left.
+
+    ndims: raw array -> axes; "" -> axes of the iteration space. fits: see `passes.run`.
+    """
+    from fusec import passes
+    from fusec.passes.resolve import resolve_axes
+
+    raw = {name: ndim for name, ndim in ndims.items() if name}
+    program = resolve_axes(definition.lower(types, raw, scalars), ndims)
+    return passes.run(program, fp=fp, native=native, fits=fits)
+
+
+@usual()
+def program_of(definition: Source, spec: Specialisation, native: Native = frozenset(), fits: bool = False) -> Program:
+    """The program of one specialisation; native: ops that the target has instructions for.
+
+    Raises AxisOutOfRange if it names an axis that the layout has not.
+    """
+    from fusec.ir import axes
+
+    ndims = {"": spec.layout.ndim, **{name: ndim for name, (ndim, _) in spec.layout.raw}}
+    program = lower(definition, dict(spec.types), ndims, spec.scalars, spec.fp, native, fits)
+    for param, needed in axes.required(program).items():
+        if needed > ndims[param]:
+            what = f"'{param}'" if param else "the iteration space ('_ind')"
+            cure = "pass an array with more axes" if param else "axes are merged unless reduce_dims=False"
+            count = str(needed) if needed <= MAX_AXES else "impossible"
+            raise AxisOutOfRange(definition.name, what, count, ndims[param], cure).at()
+    return program
+
+
+@forks_wait
+def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
+    """The kernel of a target."""
+    program = program_of(definition, spec, _native(spec.fp, target), fits=target == "llvm")
+    if debug.is_wanted(4):
+        debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+            from fusec.runtime.cpu.processor import processor
+
+            host = processor()
+            bits, casts, permutes = host.vector_bits, host.converts_halves, host.permutes
+            generated = llvm.generate_blocks if program.block else llvm.generate
+            kernel = generated(program, spec.layout, vector_bits=bits, half_casts=casts, permutes=permutes, fp=spec.fp)
+        case "cuda":
+            from fusec.codegen import cuda
+
+            kernel = cuda.generate(program, spec.layout, spec.fp)
+        case "metal":
+            from fusec.codegen import metal
+
+            single = "-fsingle-precision-constant" in definition.options
+            kernel = metal.generate(program, spec.layout, single, spec.fp)
+    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
+    return replace(kernel, fills=fills)
+
+
+def _native(fp: Fp, target: Literal["llvm", "cuda", "metal"]) -> Native:
+    """The ops that the target approximates by instructions of its own, in the mode that wants them."""
+    if fp != "fast":
+        return frozenset()
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+
+            return llvm.APPROXIMATE
+        case "cuda":
+            from fusec.codegen import cuda
+
+            return frozenset(cuda.APPROXIMATE)
+        case "metal":
+            from fusec.codegen import metal
+
+            return frozenset(metal.APPROXIMATE)
+
+
+def _loops(program: Program, layout: Layout) -> str:
+    """How the iteration space is walked, and what happens for each element."""
+    from fusec.ir.text import print_program
+
+    moves = {Step.ZERO: "stays", Step.UNIT: "next element", Step.ANY: "stride"}
+    axes = "1 axis" if layout.ndim == 1 else f"{layout.ndim} axes, the last innermost"
+    walks = [f"#   {name}: {', '.join(moves[step] for step in row)}" for name, row in layout.steps]
+    return "\n".join([f"# for every position along {axes} ({layout.key})", *walks, print_program(program)])
+
+
+def check_target(target: str) -> None:
+    """Raise UnknownTarget unless fusec writes that text."""
+    if target not in TARGETS:
+        raise UnknownTarget(target).at()
+
+
+def check_fp(fp: object) -> Fp:
+    """The floating-point mode. Raises UnknownFp for anything else."""
+    for mode in MODES:
+        if isinstance(fp, str) and fp == mode:
+            return mode
+    guess = did_you_mean(fp, MODES) if isinstance(fp, str) else ""
+    modes = "modes are " + ", ".join(map(repr, MODES[:-1])) + f" and {MODES[-1]!r}"
+    raise UnknownFp(repr(fp), f"{guess} {modes}".strip()).at()
+
+
+def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[tuple[str, ...]], Shown]) -> Shown:
+    """What `attempt` makes of inputs passed by value: the scalars, and others that the texts can only take as numbers.
+
+    Where a text uses an input without an index, or where arrays have no elements, a call passes a number.
+    """
+    taken, first = tuple(scalars), None
+    while True:
+        try:
+            return attempt(taken)
+        except FusecError as error:
+            first = first or error
+            name = error.span.text if error.span is not None else ""
+            if error.code not in NO_NUMBER or name not in inputs or name in taken:
+                raise first from None
+            taken = (*taken, name)
+
+
+@forks_wait
+def text_of(definition: Source, spec: Specialisation, target: str) -> str:
+    """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
+    match target:
+        case "cuda" | "metal" | "llvm":
+            return generate(definition, spec, target).source
+        case "asm":
+            from fusec.runtime.cpu import engine
+
+            return engine.assembly(generate(definition, spec, "llvm"))
+        case "ir":
+            from fusec.ir import text
+
+            return text.print_program(program_of(definition, spec))
+        case _:
+            raise UnknownTarget(target).at()
+
+
+def executable(definition: Source, spec: Specialisation) -> Executable:
+    """The machine code of one specialisation."""
+    return compiled("cpu", definition.texts, (spec.key,), lambda: generate(definition, spec, "llvm"))
+
+
+@forks_wait
+def compiled(
+    sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
+) -> Executable:
+    """The machine code of a kernel: the one in memory or that of the disk cache, unless a stage is to be shown.
+
+    sort, texts, key: all that the kernel depends on, apart from this version of fusec and the processor.
+    """
+    from fusec.runtime.cpu import engine
+
+    started = time.perf_counter()
+    store, is_shown = disk_cache.default_cache(), debug.is_wanted(3)
+    name = digest(sort, texts, *key, engine.fingerprint())
+    found = None if is_shown else _executables.get((store, name))
+    if found is not None:
+        report(found.kernel, found.object_bytes, "from memory", started)
+        return found
+    packed = None if store is None or is_shown else store.get("kernel", name)
+    loaded, how = None if packed is None else disk_cache.unpack_kernel(packed), "from the disk cache"
+    if loaded is None:
+        kernel, how = generate(), "compiled"
+        loaded = kernel, engine.compile_object(kernel)
+        if store is not None:
+            store.put("kernel", name, disk_cache.pack_kernel(*loaded), f"{kernel.label} CPU")
+    report(*loaded, how, started)
+    if debug.is_wanted(6):
+        debug.show(6, f"{loaded[0].title} assembly", engine.assembly(loaded[0]))
+    return _executables.keep((store, name), engine.load(*loaded, store=store))
+
+
+def forget_executables() -> None:
+    """Look in the disk cache, or compile, when machine code is asked for next."""
+    _executables.clear()
+
+
+def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
+    """A line about a kernel that is ready, and one about what was decided for it."""
+    if not debug.is_wanted(1):
+        return
+    took = (time.perf_counter() - started) * 1e3
+    mode = "" if kernel.fp == "strict" else f" fp={kernel.fp}"
+    title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}{mode}"
+    debug.show(1, f"{title} {how} in {took:.1f} ms, {len(machine_code)} bytes")
+    debug.show(2, f"{kernel.label}: {'; '.join(kernel.notes)}; about {kernel.cost} operations an element")
+
+
+def digest(*parts: object) -> str:
+    """The cache key of JSON-able parts under this version of fusec and Python."""
+    text = json.dumps([FORMAT, VERSION, _build(), sys.version_info[:2], *parts], sort_keys=True)
+    return disk_cache.digest(text)
+
+
+@lru_cache(maxsize=1)
+def _build() -> str:
+    """Names every source of the package by size and time, so that a changed compiler does not run its old kernels."""
+    rows = []
+    for package in ("fusec", "fusec.grammar", "fusec.runtime"):  # the last two lie beside the first in a checkout
+        spec = find_spec(package)
+        assert spec is not None, f"{package} is a part of this package"
+        for folder in spec.submodule_search_locations or ():
+            for place, _, names in os.walk(folder):
+                for name in names:
+                    if name.endswith(SOURCES):
+                        status = os.stat(os.path.join(place, name))
+                        rows.append((package, place[len(folder) :], name, status.st_size, status.st_mtime_ns))
+    return disk_cache.digest(repr(sorted(rows)))
+
+
+@forks_wait
+def canonical_layout(
+    definition: Source, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
+) -> Layout:
+    """The layout shown when no call has fixed one: contiguous, with one axis or as many as the body names."""
+    arrays, raw = tuple(arrays), tuple(raw)
+    ndims = _least_axes(definition, types, frozenset(types) - {*arrays, *raw}, ("", *raw))
+    steps = tuple((name, (*(Step.ANY,) * (ndims[""] - 1), Step.UNIT)) for name in arrays)
+    return Layout(ndims[""], steps, tuple((name, (ndims[name], True)) for name in raw), aligned=16)
+
+
+def _least_axes(
+    definition: Source, types: Mapping[str, DType], scalars: frozenset[str], names: Iterable[str]
+) -> dict[str, int]:
+    """The smallest numbers of axes with which every axis the body names is there; 1 where none will do."""
+    from fusec.ir import axes
+
+    ndims = dict.fromkeys(names, 1)
+    for _ in range(MAX_AXES_SHOWN):
+        needed = axes.required(lower(definition, types, _known(ndims), scalars))
+        missing = [name for name, count in needed.items() if count > ndims[name]]
+        if not missing:
+            break
+        for name in missing:
+            ndims[name] = needed[name] if needed[name] <= MAX_AXES else ndims[name] + 1
+    return ndims
+
+
+def _known(ndims: Mapping[str, int]) -> dict[str, int]:
+    """Numbers of axes that are more than a first guess; the front end finds the others from how arrays are indexed."""
+    return {name: ndim for name, ndim in ndims.items() if not name or ndim > 1}

@@ -1,0 +1,225 @@
+"""The stages of a reduction: texts -> reduction -> phases -> passes -> kernel -> executable, with the disk cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from fusec.arguments.scalars import encode
+from fusec.base.dtypes import BOOL, DType
+from fusec.base.kernel_abi import Fp, Kernel
+from fusec.base.locks import forks_wait
+from fusec.base.records import dataclass, replace
+from fusec.base.rounding_mode import usual
+from fusec.compiler import pipeline
+from fusec.environment import debug
+from fusec.errors import FusecError
+from fusec.errors.reductions import IdentityLost, WhereWithoutIdentity
+from fusec.kinds.reduction import Phase
+
+if TYPE_CHECKING:
+    from fusec.frontends.c.reductions import ReductionText
+    from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
+    from fusec.runtime.cpu.engine import Executable
+
+MASK = "_where"  # the input that says which elements take part
+
+
+class Source(Protocol):
+    """What a reduction is made of; hashable, and equal if the texts are."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name, as JSON can write it."""
+
+    def __hash__(self) -> int:
+        """Equal for equal texts."""
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The typed reduction before any pass, and the program for totals of no elements, without statements if these
+        have no value.
+        """
+
+
+@dataclass(frozen=True)
+class ReductionDefinition:
+    """The texts of a reduction, exactly as the user gave them. combined: what messages call `reduce_expr`. number: the
+    identity if it was given as a number, which totals must hold.
+    """
+
+    in_params: str
+    out_params: str
+    map_expr: str
+    reduce_expr: str
+    post_map_expr: str
+    identity: str | None
+    name: str = "reduce_kernel"
+    reduce_type: str | None = None
+    preamble: str = ""
+    options: tuple[str, ...] = ()
+    combined: str = "reduce_expr"
+    number: object = None
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name; a number is among them as the text of `identity`."""
+        return {name: value for name, value in vars(self).items() if name != "number"}
+
+    def read(self) -> ReductionText:
+        """The parsed texts."""
+        return _parse(self)
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The typed reduction, and what totals of no elements are. Raises the front end's errors, IdentityLost."""
+        from fusec.frontends.c import reductions
+
+        reduction, empty = reductions.lower(
+            self.read(), dict(request.types), ndim=request.ndim, reduced=request.reduced, ndims=dict(request.ndims),
+            scalars=request.scalars,
+        )  # fmt: skip
+        if self.number is not None and reduction.total is not None and isinstance(reduction.total.type, DType):
+            self._check_number(reduction.total.type)
+        return reduction, empty
+
+    def _check_number(self, held: DType) -> None:
+        try:
+            encode(self.number, held, "identity", self.name)
+        except FusecError as problem:
+            raise IdentityLost(self.name, repr(self.number), held.name).at() from problem
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a reduction is to be compiled for, apart from its phase.
+
+    types: of parameters. scalars: inputs passed by value. ndim: axes of the walk as the texts see it. reduced: those
+    that are reduced. ndims: axes of raw arrays. masked: some elements may be left out. fp: the floating-point mode.
+    """
+
+    types: tuple[tuple[str, DType], ...]
+    scalars: frozenset[str]
+    ndim: int
+    reduced: tuple[int, ...]
+    ndims: tuple[tuple[str, int], ...]
+    masked: bool
+    fp: Fp
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different requests."""
+        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
+        rest = (self.ndim, self.reduced, self.ndims, self.masked, self.fp)
+        return f"{types};{','.join(sorted(self.scalars))};{rest}"
+
+
+@lru_cache(maxsize=256)
+@usual()
+def _parse(definition: ReductionDefinition) -> ReductionText:
+    from fusec.frontends.c import reductions
+
+    return reductions.parse(**definition.texts)
+
+
+@lru_cache(maxsize=256)
+@usual()
+def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
+    """The typed reduction before any pass, and the program for totals of no elements.
+
+    Raises the front end's errors, and WhereWithoutIdentity.
+    """
+    reduction, empty = definition.lower(request)
+    if request.masked:
+        if not empty.body:
+            raise WhereWithoutIdentity(definition.name).at()
+        reduction = _masked(reduction, empty)
+    return reduction, empty
+
+
+def _masked(reduction: Reduction, empty: Program) -> Reduction:
+    """The reduction that takes the identity where the mask says no."""
+    from fusec.passes.mask import mask
+
+    return mask(reduction, MASK, empty)
+
+
+@usual()
+def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
+    """What one phase does, after all passes over its parts."""
+    from fusec import passes
+    from fusec.passes.phases import in_role
+    from fusec.passes.reductions import run_on_reduction
+    from fusec.passes.resolve import resolve_axes
+
+    reduction, _ = lower(definition, request)
+    ndims = {"": phase.layout.ndim, **dict(request.ndims)}
+    return run_on_reduction(
+        in_role(reduction, phase.role), lambda program: passes.run(resolve_axes(program, ndims), fp=request.fp)
+    )
+
+
+def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:
+    """A phase as a program for targets of many threads, over the space `phase.threads`.
+
+    number: of the phases of one role, where several are in one file.
+    """
+    from fusec.passes.group_reduction import cooperate
+    from fusec.passes.serialise import serialise
+
+    name = reduction.name if phase.role == "whole" else f"{reduction.name}_{phase.role}"
+    named = replace(reduction, name=name if number == 1 else f"{name}{number}")
+    return cooperate(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
+
+
+@forks_wait
+def generate(
+    definition: Source,
+    request: Request,
+    phase: Phase,
+    target: Literal["llvm", "cuda", "metal"] = "llvm",
+    number: int = 1,
+) -> Kernel:
+    """The kernel of one phase. number: see `threaded`."""
+    reduction = prepared(definition, request, phase)
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+            from fusec.runtime.cpu.processor import processor
+
+            host = processor()
+            kernel = llvm.generate_reduction(
+                reduction,
+                phase.layout,
+                phase.axis,
+                vector_bits=host.vector_bits,
+                half_casts=host.converts_halves,
+                permutes=host.permutes,
+                fp=request.fp,
+            )
+        case "cuda":
+            from fusec.codegen import cuda
+
+            kernel = cuda.generate(threaded(reduction, phase, number), phase.threads_layout, request.fp)
+        case "metal":
+            from fusec.codegen import metal
+
+            single = "-fsingle-precision-constant" in definition.texts.get("options", ())
+            kernel = metal.generate(threaded(reduction, phase, number), phase.threads_layout, single, request.fp)
+    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    return kernel
+
+
+def executable(definition: Source, request: Request, phase: Phase) -> Executable:
+    """The machine code of one phase."""
+    key = (request.key, phase.role, phase.axis, phase.layout.key)
+    return pipeline.compiled("reduction", definition.texts, key, lambda: generate(definition, request, phase))
+
+
+def types_with_mask(types: Mapping[str, DType], masked: bool) -> tuple[tuple[str, DType], ...]:
+    """The dtypes of all arguments, that of a mask included."""
+    return (*types.items(), *(((MASK, BOOL),) if masked else ()))

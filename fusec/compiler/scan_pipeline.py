@@ -1,0 +1,184 @@
+"""The stages of a scan: texts -> scan -> programs -> passes -> kernel -> executable, with the disk cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from fusec.base.kernel_abi import Kernel
+from fusec.base.locks import forks_wait
+from fusec.base.records import dataclass, replace
+from fusec.base.rounding_mode import usual
+from fusec.compiler import pipeline
+from fusec.compiler.reduction_pipeline import ReductionDefinition, Request
+from fusec.environment import debug
+from fusec.errors.language import NotSupported
+from fusec.ir.expr import Apply, Expr
+from fusec.ir.walk import expressions, operands, statements
+from fusec.kinds.scan import Form
+
+if TYPE_CHECKING:
+    from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
+    from fusec.ir.scans import Scan
+    from fusec.runtime.cpu.engine import Executable
+
+
+BATCH_ON_DEVICE = 8  # groups, or elements of a column, of which a thread has the loads under way at once
+BATCH_OF_ROWS = 4  # elements of a column for each time that its running total is read and written; not where results go
+# around the caches, since rows begin their lines at different columns
+LIGHT = 32  # expressions up to which the statements for an element are written several times
+
+
+@dataclass(frozen=True)
+class ScanDefinition:
+    """The texts of a scan: those of a reduction of the same elements, and what differs.
+
+    exclusive: elements get the total of those before them. segments: the input that says where to start again, "" for
+    none.
+    """
+
+    reduced: ReductionDefinition
+    exclusive: bool = False
+    segments: str = ""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.reduced.name
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """Everything by its name."""
+        return {**self.reduced.texts, "exclusive": self.exclusive, "segments": self.segments}
+
+    def read(self) -> None:
+        """Read the texts. Raises the front end's errors, and NotSupported for a return: totals are stored in loops."""
+        from fusec.frontends.c import syntax
+
+        pending: list[syntax.Statement | syntax.Case | None] = [*self.reduced.read().post]
+        while pending:
+            match pending.pop():
+                case syntax.Return(span=span):
+                    raise NotSupported("return in the post_map_expr of a scan is", "write if and else").at(span)
+                case syntax.Block(body=nested) | syntax.Switch(items=nested):
+                    pending += nested
+                case syntax.If(then=then, orelse=orelse):
+                    pending += [then, orelse]
+                case syntax.Loop(body=inner):
+                    pending.append(inner)
+                case _:
+                    pass
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The reduction of the same elements, and what there is before the first."""
+        return self.reduced.lower(request)
+
+    def scan(self, request: Request) -> Scan:
+        """The typed scan before any pass. Raises the front end's errors."""
+        from fusec.ir.scans import Scan, in_segments
+
+        reduction, empty = self.lower(request)
+        found = Scan(reduction, self.exclusive, empty.body if self.exclusive else ())
+        return in_segments(found, self.segments) if self.segments else found
+
+
+@lru_cache(maxsize=256)
+@usual()
+def lower(definition: ScanDefinition, request: Request) -> Scan:
+    """The typed scan before any pass."""
+    return definition.scan(request)
+
+
+@usual()
+def program_of(
+    definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
+) -> Program:
+    """The program of one kernel, after all passes. number: of those of one name, where several are in one file."""
+    from fusec import passes
+    from fusec.passes.resolve import resolve_axes
+
+    scan = lower(definition, request)
+    batch = 1
+    if _is_light(scan):
+        batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last or form.layout.streaming else BATCH_OF_ROWS
+    program = _kernel(scan, form, batch)
+    program = program if number == 1 else replace(program, name=f"{program.name}{number}")
+    return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
+
+
+def _is_light(scan: Scan) -> bool:
+    """Whether copies of what happens for an element cost little to compile."""
+    return sum(1 for _ in _expressions(scan)) <= LIGHT
+
+
+def is_dear(scan: Scan) -> bool:
+    """Whether an element takes longer to compute than to read: there are elementary functions, or much else."""
+    from fusec.base.ops import TABLE
+
+    calls = (each for each in _expressions(scan) if isinstance(each, Apply) and not TABLE[each.op].primitive)
+    return any(True for _ in calls) or not _is_light(scan)
+
+
+def _expressions(scan: Scan) -> Iterator[Expr]:
+    """All of a scan's."""
+    bodies = [*scan.stage.body, *scan.reduction.finish]
+    for function in scan.reduction.functions:
+        bodies += function.body
+    roots = [scan.running.value, *(root for stmt in statements(tuple(bodies)) for root in operands(stmt))]
+    return iter(expressions(roots))
+
+
+def _kernel(scan: Scan, form: Form, batch: int) -> Program:
+    from fusec.ir.scans import between
+    from fusec.passes.scan_columns import scan_columns
+    from fusec.passes.scan_rows import advance_row, scan_rows
+
+    scan = between(scan) if form.of_totals else scan
+    name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
+    scan = replace(scan, reduction=replace(scan.reduction, name=name))
+    if form.role == "advance":
+        return advance_row(scan, form.levels)
+    write = scan_rows if form.is_last else scan_columns
+    return write(scan, form.axis, form.role, form.levels, batch)
+
+
+@forks_wait
+def generate(
+    definition: ScanDefinition,
+    request: Request,
+    form: Form,
+    target: Literal["llvm", "cuda", "metal"] = "llvm",
+    number: int = 1,
+) -> Kernel:
+    """One kernel. number: see `program_of`."""
+    program = program_of(definition, request, form, on_device=target != "llvm", number=number)
+    match target:
+        case "llvm":
+            from fusec.codegen import llvm
+            from fusec.runtime.cpu.processor import processor
+
+            host = processor()
+            write = llvm.generate if form.is_last else llvm.generate_walk
+            kernel = write(
+                program, form.layout, vector_bits=host.vector_bits, half_casts=host.converts_halves,
+                permutes=host.permutes, fp=request.fp,
+            )  # fmt: skip
+        case "cuda":
+            from fusec.codegen import cuda
+
+            kernel = cuda.generate(program, replace(form.layout, aligned=1), request.fp)
+        case "metal":
+            from fusec.codegen import metal
+
+            single = "-fsingle-precision-constant" in definition.reduced.options
+            kernel = metal.generate(program, replace(form.layout, aligned=1), single, request.fp)
+    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    return kernel
+
+
+def executable(definition: ScanDefinition, request: Request, form: Form) -> Executable:
+    """The machine code of one kernel."""
+    key = (request.key, form.key)
+    return pipeline.compiled("scan", definition.texts, key, lambda: generate(definition, request, form))

@@ -1,0 +1,1 @@
+"""How a call becomes launches: arguments, plans, memory that overlaps, fast paths, reports."""

@@ -1,0 +1,237 @@
+"""A call with arrays on a CUDA device: the host's rules for shapes and types, the device's for memory and streams."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import Shape, View
+from fusec.arguments.operands import is_number, is_same_memory, may_overlap, memory_order
+from fusec.arguments.signature import Parameter
+from fusec.base import locks
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.base.rounding_mode import usual
+from fusec.compiler import disk_cache, pipeline
+from fusec.compiler.pipeline import Specialisation
+from fusec.dispatch import device_plans, fast_path_device, host
+from fusec.environment import debug
+from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
+from fusec.kinds.elementwise import Arguments, Space, arrange, make_space
+from fusec.runtime import cuda
+
+if TYPE_CHECKING:
+    from fusec.compiler.pipeline import Source
+    from fusec.dispatch.planned import Planned
+    from fusec.runtime.cuda import DeviceArray, Module
+
+MODULES = 512  # compiled kernels kept in memory
+
+
+def run(
+    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, block_size: int | None = None
+) -> tuple[object, ...]:
+    """Enqueue a kernel on a stream of the arrays' device and return all outputs; does not wait.
+
+    Raises what calls.run raises, and the errors of `fusec.errors.targets` for drivers, devices and streams.
+    """
+    handle = cuda.stream_for(args, stream)
+    arrays = _describe(kernel, args, handle)
+    device = cuda.same_device(each for each in arrays if each is not None)
+    types = kernel.signature.bind([None if each is None else each.dtype for each in arrays])
+    shapes = [None if each is None else each.shape for each in arrays]
+    shape = host.loop_shape(kernel, shapes, size)
+    host.check_outputs(kernel, shapes, shape, size)
+    given = len(args) > kernel.nin
+    outputs = list(args[kernel.nin :])
+    described = arrays
+    if given or any(param.non_const for param in kernel.in_params):
+        arrays = _protect(kernel, args, arrays, handle)
+    is_usual = size == -1 and block_size is None and all(map(operator.is_, described, arrays))
+    if not given:
+        outputs = _allocate(kernel, args, arrays, types, shape, device, handle)
+        arrays[kernel.nin :] = [cuda.describe(each, handle) for each in outputs]
+    done = _launch(kernel, args, arrays, types, shape, (handle, device, block_size), given)
+    if done is not None and is_usual:
+        _remember(kernel, args, arrays, done, (handle, device))
+    like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
+    return tuple(outputs) if given else tuple(cuda.deliver(like, each) for each in outputs)
+
+
+def _describe(kernel: Planned, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
+    arrays: list[DeviceArray | None] = []
+    for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
+        if is_number(arg) or arg is None:
+            if position >= kernel.nin or arg is None:
+                raise OutputIsNotAnArray(kernel.name, param.name, repr(arg)).at()
+            arrays.append(None)
+            continue
+        arrays.append(cuda.describe(arg, stream))
+        if position >= kernel.nin or param.non_const:
+            cuda.check_writable(arrays[-1])  # type: ignore[arg-type]
+    return arrays + [None] * (kernel.nargs - len(arrays))
+
+
+def _view(array: DeviceArray) -> View:
+    return View(array.pointer, array.shape, array.strides, array.dtype)
+
+
+def _allocate(
+    kernel: Planned,
+    args: tuple[object, ...],
+    arrays: Sequence[DeviceArray | None],
+    types: dict[str, DType],
+    shape: Shape,
+    device: int,
+    stream: int,
+) -> list[object]:
+    """New outputs in the library of the first array, laid out like the inputs; the launch clears them if it must."""
+    like = next(arg for arg, each in zip(args, arrays, strict=False) if each is not None)
+    inputs = zip(kernel.in_params, arrays, strict=False)
+    rows = [
+        layouts.broadcast_strides(_view(each), shape) for param, each in inputs if each is not None and not param.raw
+    ]
+    made = []
+    for param in kernel.out_params:
+        order = tuple(range(len(shape))) if param.raw else memory_order(shape, rows)
+        array = cuda.allocate(like, shape, types[param.name], order, device=device, stream=stream)
+        made.append(array)
+    return made
+
+
+def _protect(
+    kernel: Planned, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
+) -> list[DeviceArray | None]:
+    """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
+    written = [*(param.non_const for param in kernel.in_params), *(True for _ in kernel.out_params)]
+    pairs = zip(_pairs(kernel, arrays), written, strict=True)
+    outputs = [(param, _view(each)) for (param, each), is_output in pairs if is_output and each is not None]
+    for position, (param, view) in enumerate(outputs):
+        if not param.raw and layouts.has_internal_overlap(view):
+            raise OutputOverlapsItself(kernel.name, param.name).at()
+        for other, seen in outputs[:position]:
+            if may_overlap(view, seen):
+                raise OutputsOverlap(kernel.name, other.name, param.name).at()
+    protected = list(arrays)
+    for position, (param, each) in enumerate(_pairs(kernel, arrays)[: kernel.nin]):
+        if (
+            each is not None
+            and not param.non_const
+            and any(_disturbs(param, _view(each), *output) for output in outputs)
+        ):
+            (copy,) = run(kernel.copier(), (args[position],), -1, stream, None)
+            protected[position] = cuda.describe(copy, stream)
+    return protected
+
+
+def _pairs(kernel: Planned, arrays: Sequence[DeviceArray | None]) -> list[tuple[Parameter, DeviceArray | None]]:
+    return list(zip(kernel.params, arrays, strict=True))
+
+
+def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View) -> bool:
+    if not may_overlap(view, out_view):
+        return False
+    return param.raw or out_param.raw or not is_same_memory(view, out_view) or view.dtype.bits != out_view.dtype.bits
+
+
+def _launch(
+    kernel: Planned,
+    args: tuple[object, ...],
+    arrays: Sequence[DeviceArray | None],
+    types: dict[str, DType],
+    shape: Shape,
+    where: tuple[int, int, int | None],
+    given: bool,
+) -> Launched | None:
+    """Enqueue; what a repeated call can use again, None if it would have more to do than to launch."""
+    stream, device, block_size = where
+    views = [(param, _view(each)) for param, each in _pairs(kernel, arrays) if each is not None]
+    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, vectors=True)
+    if not space.size:
+        return None
+    numbers = frozenset(param.name for param, each in _pairs(kernel, arrays) if each is None)
+    spec = Specialisation(tuple(types.items()), numbers, space.layout, kernel.fp)
+    kernel.remember(spec)
+    module = _module(kernel.definition, spec, cuda.device(device).arch)
+    arguments = arrange(module.kernel, space, kernel.params)
+    addresses = [0 if each is None else each.pointer for each in arrays]
+    words = arguments.fill(addresses, args, kernel.params, kernel.name)
+    present = [each for each in arrays if each is not None]
+    cuda.acquire(present, stream, device)
+    cleared = [] if given else [param.raw or param.name in module.kernel.fills for param in kernel.out_params]
+    for is_cleared, each in zip(cleared, arrays[kernel.nin :], strict=False):
+        if each is not None and is_cleared:
+            cuda.fill_with_zeros(each.pointer, _view(each).size * each.dtype.nbytes, device, stream)
+    cuda.launch(module, words, space.size, stream, block_size, device=device)
+    cuda.release([each for each in arrays[kernel.nin :] if each is not None], stream, device)
+    return None if any(cleared) else Launched(module, arguments, space, spec)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What was launched, but for addresses and numbers."""
+
+    module: Module
+    arguments: Arguments
+    space: Space
+    spec: Specialisation
+
+
+def _remember(
+    kernel: Planned,
+    args: tuple[object, ...],
+    arrays: Sequence[DeviceArray | None],
+    done: Launched,
+    where: tuple[int, int],
+) -> None:
+    """Let later calls of this kind take the short way, if the library of all the arrays has one."""
+    stream, device = where
+    given = [arg for arg, each in zip(args, arrays, strict=False) if each is not None]
+    source = cuda.source_of(given[0])
+    if source is None or any(type(each) is not source.kind for each in given) or source.stream(device) != stream:
+        return
+    views = [None if each is None else _view(each) for each in arrays]
+    written = [param.non_const or position >= kernel.nin for position, param in enumerate(kernel.params)]
+    ready = fast_path_device.Ready(
+        launcher=cuda.Launcher(done.module, done.space.size, device),
+        template=tuple(done.arguments.template),
+        pointers=done.arguments.pointers,
+        scalars=tuple(
+            (slot, argument, device_plans.encoder_of(dtype, half, kernel.params[argument].name, kernel.name))
+            for slot, argument, dtype, half in done.arguments.scalars
+        ),
+        makers=tuple(
+            source.maker(view.shape, layouts.order_in_memory(view), view.dtype, device)
+            for view in views[len(args) :]
+            if view is not None
+        ),
+        written=tuple(range(kernel.nin, len(args))),
+        pairs=device_plans.pairs_of(views, written, [param.raw for param in kernel.params], len(args)),
+        specialisation=done.spec,
+    )
+    kernel.repeat(args, device, source, ready)
+
+
+@lru_cache(maxsize=MODULES)
+def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
+    store = disk_cache.default_cache()
+    key = pipeline.digest("cuda", definition.texts, spec.key, arch, cuda.bindings_version())
+    packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
+    loaded = None if packed is None else disk_cache.unpack_kernel(packed)
+    if loaded is not None:
+        return cuda.Module.unpacked(*loaded)
+    module = cuda.compile(pipeline.generate(definition, spec, "cuda"), arch)
+    if store is not None:
+        store.put(
+            "kernel", key, disk_cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}"
+        )
+    return module
+
+
+def _module(definition: Source, spec: Specialisation, arch: str) -> Module:
+    """The compiled kernel; one thread compiles, the others wait."""
+    with locks.lock, usual():
+        return _generated(definition, spec, arch)

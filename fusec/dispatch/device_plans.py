@@ -1,0 +1,174 @@
+"""Repeated calls on a device: what the first call of a kind worked out, found again by a few attributes of its arrays.
+
+The first call goes through device_calls; it leaves a `Ready` here if all its arrays come from one library, were used
+on the stream that is current there, and nothing had to be copied, cleared or waited for.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusec.arguments.layouts import View, bounds
+from fusec.arguments.scalars import SCALAR_TYPES, encode
+from fusec.base import locks
+from fusec.base.dtypes import FLOAT32, FLOAT64, DType
+from fusec.base.recent import Recent
+from fusec.dispatch.fast_path_device import Encoder, Pair, Ready, entry_of
+from fusec.runtime import cuda
+
+if TYPE_CHECKING:
+    from fusec.dispatch.planned import Planned
+
+MAX_READY = 256  # kinds of call remembered by one kernel
+MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
+
+
+class Repeated:
+    """The calls of one object that have a `Ready`; all others go on to `fallback`.
+
+    An object may stand for several kernels, such as the variants of a function, if the number and the types of the
+    arguments tell them apart.
+    """
+
+    def __init__(self, fallback: Callable[..., object], install: Callable[[Callable[..., object]], None]) -> None:
+        """install: makes a function the first to be called."""
+        self.fallback = fallback
+        self._install = install
+        self._front: Callable[..., object] = self.call
+        self._entries: set[tuple[object, ...]] = set()
+        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
+        self._ready: Recent[tuple[object, ...], tuple[Planned, Ready, cuda.Source, int]] = Recent(MAX_READY)
+        install(self.call)
+
+    def call(self, *args: object, **kwargs: Any) -> object:
+        """Run, or go on."""
+        readers = self._readers
+        everything = args
+        if kwargs:
+            if len(kwargs) != 1 or "out" not in kwargs:
+                return self.fallback(*args, **kwargs)
+            everything = (*args, kwargs["out"])
+        values, marks = [], []
+        try:
+            for arg in everything:
+                value, mark = readers[type(arg)](arg)
+                values.append(value)
+                marks.append(mark)
+            key = tuple(marks)
+            kernel, ready, source, device = self._ready.get(key)  # type: ignore[misc]
+            is_meant = not kwargs or len(args) == kernel.nin
+            outputs = _enqueue(ready, values, source.stream(device)) if is_meant else None
+        except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
+            outputs = None
+        if outputs is None:
+            return self.fallback(*args, **kwargs)
+        kernel.remember(ready.specialisation)
+        if key not in self._entries and len(self._entries) < MAX_ENTRIES:
+            self._hasten(key, everything)
+        if kernel.no_return:
+            return None
+        results = outputs if ready.makers else everything[kernel.nin :]
+        return results[0] if len(results) == 1 and not kernel.return_tuple else tuple(results)
+
+    def add(self, kernel: Planned, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Remember a kind of call of a kernel by its arguments."""
+        numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
+        with locks.lock:
+            self._readers |= {**numbers, source.kind: source.read}
+            marks = tuple(self._readers[type(arg)](arg)[1] for arg in args)
+            self._ready[marks] = (kernel, ready, source, device)
+
+    def _hasten(self, key: tuple[object, ...], args: tuple[object, ...]) -> None:
+        """Put a function for this kind of call before all that are there."""
+        found = self._ready.get(key)
+        if found is None:  # forgotten meanwhile
+            return
+        kernel, ready, source, device = found
+        if not ready.launcher.only_device:  # which one is current must be looked at in every call
+            return
+        returns = "nothing" if kernel.no_return else "tuple" if kernel.return_tuple else "outputs"
+        with locks.lock:
+            if key in self._entries:
+                return
+            self._entries.add(key)
+            self._front = entry_of(ready, args, source, device, self._front, kernel.remember, kernel.nin, returns)
+            self._install(self._front)
+
+
+def _read_number(value: object) -> tuple[object, object]:
+    return value, type(value)
+
+
+def _enqueue(ready: Ready, values: list[Any], stream: int) -> list[Any] | None:
+    """The outputs made for a launch; None if the arrays meet or the new memory is oddly aligned: nothing was run."""
+    for first, second, below, above, may_coincide in ready.pairs:
+        distance = values[second] - values[first]
+        if below < distance < above and not (may_coincide and distance == 0):
+            return None
+    outputs = []
+    for make in ready.makers:
+        output, address = make()
+        if address % cuda.VECTOR_BYTES:
+            return None
+        outputs.append(output)
+        values.append(address)
+    words = list(ready.template)
+    for slot, argument, offset in ready.pointers:
+        words[slot] = values[argument] + offset
+    for slot, argument, encoder in ready.scalars:
+        words[slot] = encoder(values[argument])
+    ready.launcher(words, stream)
+    return outputs
+
+
+# --- making --------------------------------------------------------------------------------------------------------
+
+
+def pairs_of(
+    views: Sequence[View | None], written: Sequence[bool], raw: Sequence[bool], given: int
+) -> tuple[Pair, ...]:
+    """The pairs that every call must look at: one of them written, both given by the caller.
+
+    views, written, raw: of every parameter. given: how many parameters, from the first, the caller passes.
+    """
+    found = []
+    for second, output in enumerate(views[:given]):
+        for first, other in enumerate(views[:given]):
+            if output is None or other is None or not written[second] or first == second:
+                continue
+            if written[first] and first > second:  # the pair of two outputs was seen
+                continue
+            alike = (output.shape, output.strides, output.dtype.bits) == (other.shape, other.strides, other.dtype.bits)
+            may_coincide = alike and not (raw[first] or raw[second] or written[first])
+            (low, high), (other_low, other_high) = _reach(output), _reach(other)
+            found.append(Pair(first, second, other_low - high, other_high - low, may_coincide))
+    return tuple(found)
+
+
+def _reach(view: View) -> tuple[int, int]:
+    """Where the bytes of an array begin and end, from its address."""
+    low, high = bounds(view)
+    return low - view.pointer, high - view.pointer
+
+
+def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:
+    """Encodes numbers for one slot: Python's own numbers for float32 and float64 fast, all others as ever."""
+
+    def slow(value: Any) -> int:
+        return encode(value, dtype, param, kernel)[half]
+
+    if dtype not in (FLOAT32, FLOAT64):
+        return slow
+    pack = struct.Struct("<f4x" if dtype == FLOAT32 else "<d").pack
+
+    def fast(value: Any) -> int:
+        if type(value) is not float:
+            return slow(value)
+        try:
+            return int.from_bytes(pack(value), "little", signed=True)
+        except OverflowError:  # beyond the largest float32
+            return slow(value)
+
+    return fast

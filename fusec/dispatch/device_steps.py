@@ -1,0 +1,66 @@
+"""The kernels of a call on a device one after the other, and the memory between them: of reductions and of scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from fusec.arguments.layouts import Shape, View
+from fusec.base.dtypes import UINT8, DType
+from fusec.base.records import dataclass
+from fusec.kinds.reduction import Arguments
+from fusec.runtime import cuda
+from fusec.runtime.cuda import DeviceArray, Module
+
+ALIGNED = 256  # bytes, as the driver's own memory
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel, with its arguments.
+
+    threads: of its launch. between: where the arrays lie that it shares with other kernels: (name, offset in bytes) in
+    memory of the call.
+    """
+
+    module: Module
+    arguments: Arguments
+    launcher: cuda.Launcher
+    threads: int
+    between: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The kernels of a call in order. nbytes: of the memory between them."""
+
+    order: tuple[Step, ...]
+    nbytes: int
+
+    def run(
+        self, addresses: Mapping[str, int], values: Mapping[str, object], name: str, device: int, stream: int
+    ) -> None:
+        """Enqueue all kernels; memory between them comes from the device's pool and goes back after the last of them.
+
+        addresses: of arrays. values: numbers. name: of the kernel, for messages.
+        """
+        between = cuda.empty((self.nbytes,), UINT8, device=device, stream=stream) if self.nbytes else None
+        known = dict(addresses)
+        for step in self.order:
+            if between is not None:
+                known |= {array: between.pointer + offset for array, offset in step.between}
+            words = step.arguments.fill(known, values, name)
+            try:
+                step.launcher(words, stream)
+            except Exception:  # another device is current, or the driver refuses: the long way does it, or says why
+                cuda.launch(step.module, words, step.threads, stream, device=device)
+
+
+def room_of(shape: Shape, dtype: DType) -> int:
+    """Bytes that an array takes in memory between kernels."""
+    return -(-prod(shape) * dtype.nbytes // ALIGNED) * ALIGNED
+
+
+def view_of(array: DeviceArray) -> View:
+    """The array as memory."""
+    return View(array.pointer, array.shape, array.strides, array.dtype)

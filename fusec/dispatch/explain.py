@@ -1,0 +1,103 @@
+"""What fusec makes of a call, as a value that prints as a short report."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from fusec.base.kernel_abi import Fp, Kernel, Step
+from fusec.base.records import dataclass
+from fusec.dispatch import host
+from fusec.kinds.elementwise import Plan, Space
+
+if TYPE_CHECKING:
+    from fusec.dispatch.host import Call
+    from fusec.dispatch.planned import Planned
+
+_STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
+
+
+FP: dict[Fp, str] = {
+    "strict": "strict: every operation rounds once",
+    "contract": "contract: a product and a sum are one fma",
+    "fast": "fast: approximate, and a product and a sum are one fma",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The report of one call: (topic, text) lines in order; `bytes_moved` counts every element read or written once."""
+
+    kernel: str
+    lines: tuple[tuple[str, str], ...]
+    bytes_moved: int
+
+    def __str__(self) -> str:
+        width = max(len(topic) for topic, _ in self.lines)
+        return "\n".join([self.kernel, *(f"  {topic.ljust(width)}  {text}" for topic, text in self.lines)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{escape(topic)}</th><td>{escape(text)}</td></tr>" for topic, text in self.lines)
+        return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
+
+
+def explain(kernel: Planned, call: Call) -> Explanation:
+    """Describe the plan of a call; compiles it if that has not happened."""
+    plan = kernel.plan(call)
+    compiled = plan.executable.kernel
+    moved = sum(_bytes(kernel, plan))
+    lines = [
+        ("types", ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items())),
+        ("by value", ", ".join(sorted(call.numbers)) or "none"),
+        ("iteration space", _space(plan.space, compiled.block)),
+        *((f"'{param.name}'", _walk(plan.space, param.name)) for param, _ in plan.space.operands),
+        *((f"'{param.name}'", _raw(plan.space, param.name)) for param, _ in plan.space.raw),
+        ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
+        ("code", _code(compiled)),
+        ("fp", FP[compiled.fp]),
+        *(("note", note) for note in compiled.notes),
+    ]
+    reason = host.objection(kernel, plan, call.numbers, kernel.deciding(call))
+    if reason:
+        lines.append(("no native entry", reason))
+    return Explanation(str(kernel.signature), tuple(lines), moved)
+
+
+def _space(space: Space, block: int) -> str:
+    """block: positions of a block if each element is one, else 0."""
+    shape, merged = space.shape, space.nest.extents
+    if block:
+        return f"{shape}, {space.size:,} blocks of {block} positions"
+    if shape == merged:
+        return f"{shape}, {space.size:,} elements"
+    return f"{shape} walked as {merged}, {space.size:,} elements"
+
+
+def _walk(space: Space, name: str) -> str:
+    inner = space.layout.step(name)[-1]
+    return f"{_STEPS[inner]} along the innermost axis"
+
+
+def _raw(space: Space, name: str) -> str:
+    ndim, contiguous = dict(space.layout.raw)[name]
+    return f"raw, {ndim} axes, {'C-contiguous' if contiguous else 'strided'}"
+
+
+def _bytes(kernel: Planned, plan: Plan) -> list[int]:
+    """Bytes of every array, once; an output whose former content matters counts twice."""
+    counts = []
+    for param, view in (*plan.space.operands, *plan.space.raw):
+        twice = param in kernel.out_params and param.name in plan.executable.kernel.fills
+        counts.append(view.size * view.dtype.nbytes * (2 if twice else 1))
+    return counts
+
+
+def _per_element(moved: int, size: int) -> str:
+    return f"{moved / size:.3g} an element" if size else "no elements"
+
+
+def _code(kernel: Kernel) -> str:
+    streaming = ", outputs written around the cache" if kernel.layout.streaming else ""
+    return f"{kernel.lanes} elements a step, about {kernel.cost} operations each{streaming}"

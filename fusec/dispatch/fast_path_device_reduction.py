@@ -1,0 +1,189 @@
+"""Repeated reductions and scans on a device: what the first call of a kind worked out, found again by attributes of its
+arrays.
+
+Only for calls of arrays of one library and numbers, on the stream that is current there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fusec.arguments.layouts import Shape
+from fusec.arguments.scalars import SCALAR_TYPES
+from fusec.base import locks
+from fusec.base.dtypes import DType
+from fusec.base.recent import Recent
+from fusec.base.records import dataclass
+from fusec.dispatch.device_plans import encoder_of, pairs_of
+from fusec.dispatch.device_steps import Step, Steps, view_of
+from fusec.dispatch.fast_path_device import Encoder, Pair
+from fusec.runtime import cuda
+
+if TYPE_CHECKING:
+    from fusec.dispatch.device_reduction import Call
+    from fusec.kernels.reduction_kernel import Reducing
+
+Callee = Callable[..., object]
+MAX_READY = 256  # kinds of call remembered for a choice of axes
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel: its words, those that are addresses of arguments or in memory between, and numbers.
+
+    pointers: (slot, argument, offset in bytes), of `between` without the one in the middle; outputs follow the inputs.
+    """
+
+    launcher: cuda.Launcher
+    template: tuple[int, ...]
+    pointers: tuple[tuple[int, int, int], ...]
+    between: tuple[tuple[int, int], ...]
+    numbers: tuple[tuple[int, int, Encoder], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What calls of one kind come to.
+
+    choice: the key of `Reducing.quick`, of which the last part tells whether outputs are given. outputs: shapes and
+    dtypes of those that a call makes. note: tells the kernel what was called last. following: what answers all others.
+    """
+
+    choice: tuple[object, ...]
+    outputs: Sequence[tuple[Shape, DType]]
+    steps: Steps
+    note: Callable[[], None]
+    following: Callee
+
+
+class Ready:
+    """A kind of call whose arguments only need to be filled in.
+
+    makers: of the outputs that a call makes. pairs: arrays that must not meet.
+    """
+
+    def __init__(
+        self,
+        kernel: Reducing,
+        kind: Kind,
+        makers: Sequence[Callable[[], tuple[Any, int]]],
+        pairs: Sequence[Pair],
+        source: cuda.Source,
+        device: int,
+    ) -> None:
+        self.nin, self.note = kernel.nin, kind.note
+        self.makers, self.device, self.stream = tuple(makers), device, source.stream
+        self.pairs = tuple((each.first, each.second, each.below, each.above) for each in pairs)
+        self.nbytes = kind.steps.nbytes
+        self.allocators: dict[int, Callable[[], Any]] = {}  # by stream
+        self.launches = tuple(_launch(kernel, step) for step in kind.steps.order)
+
+    def run(self, args: tuple[object, ...], values: list[Any]) -> object:
+        """The output, or a tuple of several. values: addresses of arrays, and numbers. Raises if arrays meet."""
+        for first, second, below, above in self.pairs:
+            if below < values[second] - values[first] < above:
+                raise BufferError("an output lies where another array does")
+        stream, made = self.stream(self.device), args[self.nin :]
+        if self.makers:
+            found = [make() for make in self.makers]
+            made = tuple([array for array, _ in found])
+            values += [address for _, address in found]
+        held = self._between(stream) if self.nbytes else None
+        start = 0 if held is None else int(held.handle)
+        for launch in self.launches:
+            words = list(launch.template)
+            for slot, argument, offset in launch.pointers:
+                words[slot] = values[argument] + offset
+            for slot, offset in launch.between:
+                words[slot] = start + offset
+            for slot, argument, encoder in launch.numbers:
+                words[slot] = encoder(values[argument])
+            launch.launcher(words, stream)
+        self.note()
+        return made[0] if len(made) == 1 else made
+
+    def _between(self, stream: int) -> Any:
+        allocate = self.allocators.get(stream)
+        if allocate is None:
+            allocate = self.allocators[stream] = cuda.allocator(self.nbytes, self.device, stream)
+        return allocate()
+
+
+def _launch(kernel: Reducing, step: Step) -> Launch:
+    places = {param.name: number for number, param in enumerate(kernel.params)}
+    between = dict(step.between)
+    pointers = step.arguments.pointers
+    return Launch(
+        launcher=step.launcher,
+        template=tuple(step.arguments.template),
+        pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
+        between=tuple((slot, between[name] + offset) for slot, name, offset in pointers if name in between),
+        numbers=tuple(
+            (slot, places[name], encoder_of(dtype, half, name, kernel.name))
+            for slot, name, dtype, half in step.arguments.scalars
+        ),
+    )
+
+
+class Repeated:
+    """The calls of one choice that are ready; all others go on to `following`."""
+
+    def __init__(self, following: Callee) -> None:
+        self.following = following
+        self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
+        self._ready: Recent[object, Ready] = Recent(MAX_READY)
+
+    def __call__(self, *args: object) -> object:
+        """Run, or go on."""
+        values, marks = [], []
+        try:
+            for arg in args:
+                value, mark = self._readers[type(arg)](arg)
+                values.append(value)
+                marks.append(mark)
+            return self._ready.get(tuple(marks)).run(args, values)  # type: ignore[union-attr]
+        except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
+            return self.following(*args)
+
+    def add(self, args: Sequence[object], source: cuda.Source, ready: Ready) -> None:
+        """Remember a kind of call by its arguments."""
+        numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
+        self._readers |= {**numbers, source.kind: source.read}
+        self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready
+
+
+def _read_number(value: object) -> tuple[object, object]:
+    return value, type(value)
+
+
+def remember(kernel: Reducing, args: Sequence[object], call: Call, kind: Kind) -> None:
+    """Let later calls of this kind take the short way, if the library of all the arrays has one.
+
+    args: the inputs, and the outputs if they are given. Requires: nothing was copied, cleared or left out by a mask.
+    """
+    arrays = [arg for arg in args if not isinstance(arg, SCALAR_TYPES)]
+    source = cuda.source_of(arrays[0])
+    if source is None or any(type(each) is not source.kind for each in arrays):
+        return
+    if not kind.steps.order or source.stream(call.device) != call.stream:
+        return
+    makers = []
+    if call.outputs is None:
+        makers = [source.maker(shape, range(len(shape)), dtype, call.device) for shape, dtype in kind.outputs]
+    ready = Ready(kernel, kind, makers, _pairs(kernel, call), source, call.device)
+    with locks.lock:
+        found = kernel.repeated.get(kind.choice)
+        if found is None:
+            found = Repeated(kernel.quick.get(kind.choice) or kind.following)
+            kernel.repeated[kind.choice] = kernel.quick[kind.choice] = found
+        found.add(args, source, ready)
+
+
+def _pairs(kernel: Reducing, call: Call) -> tuple[Pair, ...]:
+    """Given outputs, each with whatever it must not meet: results are stored before all elements are read."""
+    arrays = dict(call.inputs)
+    arrays |= {param.name: each for param, each in zip(kernel.out_params, call.outputs or (), strict=False)}
+    views = [view_of(arrays[param.name]) if param.name in arrays else None for param in kernel.params]
+    written = [position >= kernel.nin for position in range(kernel.nargs)]
+    return pairs_of(views, written, [True] * kernel.nargs, kernel.nargs)

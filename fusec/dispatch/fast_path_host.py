@@ -1,0 +1,154 @@
+"""Short ways for repeated calls: the native entries of one kernel, one behind the other, and what precedes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fusec.base import locks
+from fusec.base.recent import Recent
+from fusec.base.rounding_mode import usual
+from fusec.dispatch import host
+from fusec.dispatch.host import Call
+from fusec.environment import debug
+from fusec.kinds.elementwise import Plan
+
+if TYPE_CHECKING:
+    from fusec.dispatch.device_plans import Repeated
+    from fusec.dispatch.fast_path_device import Ready
+    from fusec.dispatch.planned import Planned
+    from fusec.runtime import cuda
+
+Callee = Callable[..., object]
+
+MAX_ENTRIES = 12  # of one kernel, each a few ns for calls that are none of them
+MAX_SETTLED = 256
+PATIENCE = 32  # calls of a kind that wait for a place; to make an entry takes as long as some of them
+
+
+class Chain:
+    """Native entries, one behind the other, and what follows them. front: what to call.
+
+    Where all places are taken, a kind of call that keeps coming takes that of the oldest entry.
+    """
+
+    def __init__(self, last: Callee, limit: int) -> None:
+        self.front, self.last, self.limit = last, last, limit
+        self._entries: dict[object, Callable[[Callee], Callee]] = {}
+        self._waiting: Recent[object, list[int]] = Recent(MAX_SETTLED)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all places are taken."""
+        return len(self._entries) >= self.limit
+
+    def add(self, key: object, put_before: Callable[[Callee], Callee], name: str) -> bool:
+        """Put an entry before all others; False if it has to wait, or if `put_before` gives what it was given."""
+        if self.is_full:
+            if self._waits(key, name) or put_before(self.last) is self.last:
+                return False
+            self._entries.pop(next(iter(self._entries)))
+            self.front = self.last
+            for each in self._entries.values():
+                self.front = each(self.front)
+        entry = put_before(self.front)
+        if entry is self.front:
+            return False
+        self._entries[key], self.front = put_before, entry
+        return True
+
+    def _waits(self, key: object, name: str) -> bool:
+        count = self._waiting.get(key) or self._waiting.keep(key, [0])
+        if not count[0]:
+            kinds = f"{name} has {self.limit} native entries for other kinds of calls"
+            debug.show(2, f"{kinds}; this kind takes the place of the oldest after {PATIENCE} more calls")
+        count[0] = (count[0] + 1) % (PATIENCE + 1)
+        return count[0] != 0
+
+
+class Entries:
+    """Decides which entries a kernel gets: none at its first call, which shall be short; most are called only once.
+
+    Later calls that come to Python add one, for contiguous arrays of those dtypes, or else for arrays of those very
+    shapes and strides if they have come before.
+    """
+
+    def __init__(self, python: Callee) -> None:
+        self.chain = Chain(python, MAX_ENTRIES)
+        self._called: set[object] = set()
+        self._settled: Recent[object, bool] = Recent(MAX_SETTLED)  # keys of calls that get no entry
+
+    def after(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> Callee | None:
+        """What to call from now on, after a call that came to Python; None if that stays as it is.
+
+        again: there was a call with these shapes and strides before.
+        """
+        if self._settled.get(call.key):  # calls do not wait for another thread that compiles
+            return None
+        named = [param for param in kernel.in_params if param.name in call.numbers]
+        takes = tuple((each.name, kernel.takes(each), kernel.converts(each.name, plan.types)) for each in named)
+        types = (takes, *plan.types.items())
+        with locks.lock, usual():
+            if types not in self._called:
+                self._called.add(types)
+                return None
+            if types not in self.chain and host.takes_any_shape(kernel, plan, call.numbers):
+                key: object = types
+                put_before = partial(host.typed_entry, kernel, plan, call.numbers)
+            elif again and call.key not in self.chain:
+                places, deciding = host.places_of(kernel, plan, call), kernel.deciding(call)
+                key, put_before = call.key, partial(host.placed_entry, kernel, plan, call.numbers, places, deciding)
+            else:
+                if again:
+                    debug.show(2, f"{kernel.name}: a call like those of its native entry, but not for it; {WHY_NOT}")
+                    self._settled.keep(call.key, True)
+                return None
+            full = self.chain.is_full
+            if self.chain.add(key, put_before, kernel.name):
+                if full:
+                    self._settled.clear()  # one that had an entry may be among them
+                return self.chain.front
+            if not full:
+                self._settled.keep(call.key, True)
+            return None
+
+
+WHY_NOT = "entries take NumPy's own arrays, aligned, in memory that outputs share with none or element by element"
+
+
+class ShortWays:
+    """What an object's calls go to: at first Python, later whatever repeats calls on devices, then native entries, and
+    Python behind them all.
+    """
+
+    def take_no_short_way(self, python: Callee) -> None:
+        """Let calls go to Python, until some have been made."""
+        self._fast: Callee = python
+        self._entries = Entries(python)
+        self._repeated: Repeated | None = None
+
+    def hasten_calls(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        entry = self._entries.after(kernel, plan, call, again)
+        if entry is not None and self._repeated is not None:
+            self._repeated.fallback = entry
+        elif entry is not None:
+            self._fast = entry
+
+    def repeat_calls(
+        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.Source, ready: Ready
+    ) -> None:
+        """Put what repeats calls on devices before everything else."""
+        with locks.lock:
+            from fusec.dispatch.device_plans import Repeated
+
+            if self._repeated is None:
+                self._repeated = Repeated(self._fast, self._put_first)
+        self._repeated.add(kernel, args, device, source, ready)
+
+    def _put_first(self, entry: Callee) -> None:
+        self._fast = entry

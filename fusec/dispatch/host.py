@@ -1,0 +1,417 @@
+"""A call with host arrays: read the arguments, bind types, broadcast, protect overlapping memory, run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import Shape, View
+from fusec.arguments.operands import (
+    Array,
+    dtype_of,
+    host_array,
+    is_number,
+    is_same_memory,
+    may_overlap,
+    memory_order,
+    output_array,
+    shares_memory,
+    view_of,
+    wrapper_of,
+)
+from fusec.arguments.signature import Parameter
+from fusec.base import locks
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.compiler import pipeline
+from fusec.compiler.pipeline import Specialisation
+from fusec.environment import debug
+from fusec.errors.arguments import (
+    OutputOverlapsItself,
+    OutputSizeUndecided,
+    OutputsOverlap,
+    OutputTooLarge,
+    OutShapeMismatch,
+    ShapesDoNotBroadcast,
+    SizeNotAllowed,
+    SizeUndecided,
+)
+from fusec.errors.python import StencilShapes
+from fusec.kinds.elementwise import Plan, arrange, make_space
+
+if TYPE_CHECKING:
+    from fusec.dispatch.planned import Planned
+    from fusec.runtime.cpu.fastcall import ArgSpec, Place
+
+
+@dataclass
+class Call:
+    """The arguments of one call, read and checked for kind.
+
+    arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.
+    given: outputs were passed. size: the `size=` argument or -1, or the shape of the space. key: what the plan
+    depends on.
+    """
+
+    arrays: list[Array | None]
+    values: tuple[object, ...]
+    dtypes: tuple[DType | None, ...]
+    given: bool
+    size: int | Shape
+    numbers: frozenset[str]
+    key: object
+
+
+def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
+    """Sort the arguments into arrays and numbers; raises for anything else."""
+    arrays: list[Array | None] = []
+    found: list[DType | None] = []
+    key: list[object] = [size]
+    numbers = []
+    given = len(args) > kernel.nin
+    for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
+        if position < kernel.nin and is_number(arg):
+            arrays.append(None)
+            found.append(None)
+            numbers.append(param.name)
+            key.append(None)
+            continue
+        if position >= kernel.nin:
+            taken = "what follows the inputs is an output; " if is_number(arg) else ""
+            array = output_array(arg, param.name, kernel.name, taken)
+        else:
+            array = (output_array if param.non_const else host_array)(arg, param.name, kernel.name)
+        arrays.append(array)
+        found.append(dtype_of(array, param.name, kernel.name))
+        key.append((array.dtype, array.shape, array.strides, array.flags.aligned))
+    if not given:
+        arrays += [None] * kernel.nout
+        found += [None] * kernel.nout
+    return Call(arrays, args, tuple(found), given, size, frozenset(numbers), tuple(key))
+
+
+def run(
+    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, block_size: int | None = None
+) -> tuple[object, ...]:
+    """Run a kernel on host arguments and return all outputs; `stream` and `block_size` mean something on a GPU only."""
+    del stream, block_size
+    call = read(kernel, args, size)
+    if call.given or any(param.non_const for param in kernel.in_params):
+        protect(kernel, call)
+    plan = kernel.plan(call)
+    _allocate(kernel, call, plan)
+    if plan.space.size:
+        plan.launch(call.arrays, call.values, kernel.params, kernel.name)
+    outputs: Sequence[object]
+    if call.given:
+        outputs = args[kernel.nin :]
+    else:
+        wrap = wrapper_of(args)
+        outputs = [each if wrap is None or each is None else wrap(each) for each in call.arrays[kernel.nin :]]
+    return tuple(outputs)
+
+
+# --- shapes --------------------------------------------------------------------------------------------------------
+
+
+def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int | Shape) -> Shape:
+    """The shape of the iteration space: that of the non-raw arrays, or (size,) if there is none.
+
+    shapes: of the arguments, None for numbers and outputs not given. size: a shape is that of the space.
+    """
+    if isinstance(size, tuple):
+        return size
+    shape: Shape | None = None
+    for param, each in zip(kernel.params, shapes, strict=True):
+        if each is None or (param.raw and (param.non_const or not kernel.follows_raw)):
+            continue
+        if size != -1:
+            raise SizeNotAllowed(kernel.name, param.name).at()
+        joined = each if shape is None else layouts.common_shape(shape, each)
+        if isinstance(joined, int):
+            assert shape is not None
+            raise ShapesDoNotBroadcast(kernel.name, param.name, shape, each, joined).at()
+        shape = joined
+    if size != -1:
+        return (size,)
+    if shape is None:
+        if any(each is not None for each in shapes):
+            raise SizeUndecided(kernel.name, "every array argument", "pass size=, how often the operation runs").at()
+        raise SizeUndecided(
+            kernel.name, "no argument is an array", "pass an array, e.g. np.asarray(2.0), or size="
+        ).at()
+    return shape
+
+
+def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape, size: int | Shape) -> None:
+    """Given outputs have the shape of the space, and raw arrays that follow it; raw ones to allocate need `size=`."""
+    if kernel.follows_raw:
+        for param, each in zip(kernel.in_params, shapes, strict=False):
+            if param.raw and not param.non_const and each is not None and each != shape:
+                raise StencilShapes(kernel.name, param.name, each, shape).at()
+    for param, each in zip(kernel.out_params, shapes[kernel.nin :], strict=True):
+        if each is None:
+            if param.raw and size == -1:
+                raise OutputSizeUndecided(kernel.name, param.name).at()
+        elif not param.raw and each != shape:
+            raise OutShapeMismatch(kernel.name, param.name, each, shape).at()
+
+
+# --- plans ---------------------------------------------------------------------------------------------------------
+
+
+@locks.forks_wait
+def make_plan(kernel: Planned, call: Call) -> Plan:
+    """Bind types, lay out the space, compile."""
+    from fusec.runtime.cpu import engine
+
+    types = kernel.signature.bind(call.dtypes)
+    shapes = [None if each is None else each.shape for each in call.arrays]
+    shape = loop_shape(kernel, shapes, call.size)
+    check_outputs(kernel, shapes, shape, call.size)
+    views, orders = _views(kernel, call, types, shape)
+    space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims)
+    if _exceeds_cache(kernel, views):
+        space = make_space(shape, views, uses_index=kernel.uses_index, reduce_dims=kernel.reduce_dims, streaming=True)
+        debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
+    spec = Specialisation(tuple(types.items()), call.numbers, space.layout, kernel.fp)
+    executable = pipeline.executable(kernel.definition, spec)
+    executable = engine.with_rows(executable, space.nest.extents[-1], space.size)
+    return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
+
+
+def _views(
+    kernel: Planned, call: Call, types: dict[str, DType], shape: Shape
+) -> tuple[list[tuple[Parameter, View]], dict[str, tuple[int, ...]]]:
+    """All array arguments as memory; outputs to allocate lie in the order of the inputs."""
+    views: list[tuple[Parameter, View]] = []
+    orders: dict[str, tuple[int, ...]] = {}
+    for position, (param, each) in enumerate(zip(kernel.params, call.arrays, strict=True)):
+        dtype = types[param.name]
+        if each is not None:
+            views.append((param, view_of(each, dtype)))
+        elif position >= kernel.nin:
+            inputs = [layouts.broadcast_strides(view, shape) for known, view in views if not known.raw]
+            order = tuple(range(len(shape))) if param.raw else memory_order(shape, inputs)
+            orders[param.name] = order
+            views.append((param, View(0, shape, _strides_in_order(shape, order, dtype.nbytes), dtype)))
+    return views, orders
+
+
+def _strides_in_order(shape: Shape, order: tuple[int, ...], nbytes: int) -> Shape:
+    strides = [0] * len(shape)
+    for axis in reversed(order):
+        strides[axis] = nbytes
+        nbytes *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def _exceeds_cache(kernel: Planned, views: Sequence[tuple[Parameter, View]]) -> bool:
+    """True if the contiguous outputs are larger than the last-level cache, so that they should be written around it."""
+    from fusec.runtime.cpu import machine
+
+    outputs = [view for param, view in views if param in kernel.out_params and not param.raw]
+    return sum(view.size * view.dtype.nbytes for view in outputs) > machine.last_level_cache_bytes()
+
+
+def _allocate(kernel: Planned, call: Call, plan: Plan) -> None:
+    """Fill in the outputs that were not given; what an element may leave unassigned starts as zero."""
+    if call.given:
+        return
+    with locks.lock:
+        from fusec.runtime.cpu import memory
+
+    for position, param in enumerate(kernel.out_params, kernel.nin):
+        make = memory.zeros if param.raw or param.name in plan.executable.kernel.fills else memory.empty
+        order = plan.orders[param.name]
+        axes = None if order == tuple(range(len(order))) else order
+        shape, dtype = plan.space.shape, plan.types[param.name]
+        try:
+            call.arrays[position] = make(shape, dtype.numpy, axes)
+        except (MemoryError, OSError, ValueError) as problem:  # ValueError: beyond what an address can say
+            nbytes = plan.space.size * dtype.nbytes
+            raise OutputTooLarge(kernel.name, param.name, shape, nbytes).at() from problem
+
+
+# --- memory that overlaps --------------------------------------------------------------------------------------------
+
+
+def protect(kernel: Planned, call: Call) -> None:
+    """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
+    outputs = [
+        (param, array, view_of(array, dtype))
+        for position, (param, array, dtype) in enumerate(zip(kernel.params, call.arrays, call.dtypes, strict=True))
+        if array is not None and dtype is not None and (position >= kernel.nin or param.non_const)
+    ]
+    for position, (param, _, view) in enumerate(outputs):
+        if not param.raw and layouts.has_internal_overlap(view):
+            raise OutputOverlapsItself(kernel.name, param.name).at()
+        for other, array, seen in outputs[:position]:
+            if may_overlap(view, seen) and shares_memory(outputs[position][1], array):
+                raise OutputsOverlap(kernel.name, other.name, param.name).at()
+    for position, given in enumerate(call.arrays[: kernel.nin]):
+        dtype = call.dtypes[position]
+        if given is None or dtype is None or kernel.params[position].non_const:
+            continue
+        if any(_disturbs(kernel.params[position], given, view_of(given, dtype), output) for output in outputs):
+            call.arrays[position] = np.array(given, order="K")  # not the copy() of a subclass
+            call.key = None  # strides changed: make the key anew
+    if call.key is None:
+        call.key = _key(call)
+
+
+def _key(call: Call) -> object:
+    arrays = [
+        None if each is None else (each.dtype, each.shape, each.strides, each.flags.aligned) for each in call.arrays
+    ]
+    return (call.size, *arrays)
+
+
+def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Parameter, Array, View]) -> bool:
+    """True if writing the output may change an element of the input before it is read."""
+    out_param, out_array, out_view = output
+    if not may_overlap(view, out_view):
+        return False
+    if (
+        not param.raw
+        and not out_param.raw
+        and is_same_memory(view, out_view)
+        and view.dtype.bits == out_view.dtype.bits
+    ):
+        return False
+    return shares_memory(array, out_array)
+
+
+# --- the native entries --------------------------------------------------------------------------------------------
+
+
+def takes_any_shape(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> bool:
+    """True if an entry may take contiguous arrays of any shape; outputs beyond the cache have their own code."""
+    from fusec.runtime.cpu import fastcall
+
+    return (
+        bool(kernel.out_params)
+        and fastcall.is_contiguous(plan.space.layout)
+        and not plan.space.layout.streaming
+        and not any(param.raw for param in kernel.out_params)
+        and not fastcall.objection(plan.executable, _specs(kernel, plan, numbers, {}), None)
+    )
+
+
+def typed_entry(
+    kernel: Planned, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
+) -> Callable[..., object]:
+    """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
+    from fusec.runtime.cpu import fastcall, machine
+
+    arguments = _specs(kernel, plan, numbers, {})
+    return fastcall.make(
+        plan.executable,
+        arguments,
+        fallback,
+        kernel.name,
+        limit=machine.last_level_cache_bytes() // sum(arg.dtype.nbytes for arg in arguments if arg.output),
+        allocates=kernel.binds_outputs(plan.types, numbers),
+        given=kernel.takes_outputs,
+        keyword=kernel.names_output,
+        ndim=0 if kernel.reduce_dims or not kernel.uses_index else len(plan.space.shape),
+        returns=_returns(kernel),
+        zeroed=plan.executable.kernel.fills,
+    )
+
+
+def placed_entry(
+    kernel: Planned,
+    plan: Plan,
+    numbers: frozenset[str],
+    places: tuple[Place | None, ...],
+    deciding: Mapping[str, object],
+    fallback: Callable[..., object],
+) -> Callable[..., object]:
+    """A native function in front of `fallback` for calls on arrays of the shapes and strides of a plan.
+
+    deciding: numbers that must be these.
+    """
+    from fusec.runtime.cpu import fastcall
+
+    reason = objection(kernel, plan, numbers, deciding)
+    if reason:
+        debug.show(2, f"{kernel.name} has no native entry: {reason}")
+        return fallback
+    known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
+    return fastcall.make(
+        plan.executable,
+        _specs(kernel, plan, numbers, deciding),
+        fallback,
+        kernel.name,
+        returns=_returns(kernel),
+        known=known,
+        allocates=not any(param.raw for param in kernel.out_params),
+        given=kernel.takes_outputs,
+        keyword=kernel.names_output,
+        zeroed=plan.executable.kernel.fills,
+    )
+
+
+def objection(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> str:
+    """Why calls like one with this plan cannot have a native entry; empty if they can."""
+    from fusec.runtime.cpu import fastcall
+
+    if not plan.space.size:
+        return "no elements"
+    for name, value in deciding.items():
+        if _exact(value) is None:
+            return f"'{name}' is no int and says how many elements there are"
+    blank = fastcall.Known(plan.arguments.template, 0, (), (), {})
+    return fastcall.objection(plan.executable, _specs(kernel, plan, numbers, deciding), blank)
+
+
+def _exact(value: object) -> int | None:
+    """An integer that decides on the number of elements; None for any other number."""
+    return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
+
+
+def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> list[ArgSpec]:
+    from fusec.runtime.cpu.fastcall import ArgSpec
+
+    return [
+        ArgSpec(
+            param.name,
+            plan.types[param.name],
+            param in kernel.out_params,
+            param.name in numbers,
+            converts=kernel.converts(param.name, plan.types),
+            takes=kernel.takes(param),
+            changes=param.non_const,
+            exactly=_exact(deciding.get(param.name)),
+        )
+        for param in kernel.params
+    ]
+
+
+def _returns(kernel: Planned) -> Literal["outputs", "tuple", "nothing"]:
+    if kernel.no_return:
+        return "nothing"
+    return "tuple" if kernel.return_tuple else "outputs"
+
+
+def places_of(kernel: Planned, plan: Plan, call: Call) -> tuple[Place | None, ...]:
+    """How the arrays of a call lie, outputs that are to be allocated included."""
+    from fusec.runtime.cpu.fastcall import Place
+
+    space = plan.space
+    offsets = {param.name: offset for (param, _), offset in zip(space.operands, space.nest.offsets, strict=True)}
+    views = {param.name: view for param, view in (*space.operands, *space.raw)}
+    places: list[Place | None] = []
+    for param, given in zip(kernel.params, call.arrays, strict=True):
+        view = views.get(param.name)
+        if view is None:
+            places.append(None)
+            continue
+        low, high = (bound - view.pointer for bound in layouts.bounds(view))
+        aligned = given is None or given.flags.aligned
+        places.append(Place(view.shape, view.strides, aligned, offsets.get(param.name, 0), low, high))
+    return tuple(places)

@@ -1,0 +1,162 @@
+"""Reductions in the interpreter: the phases of a call in NumPy, chunk by chunk, with the bits of every target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.arguments.operands import dtype_of, view_of
+from fusec.base.dtypes import INT64
+from fusec.base.records import replace
+from fusec.base.rounding_mode import usual
+from fusec.compiler import reduction_pipeline
+from fusec.compiler.reduction_pipeline import MASK
+from fusec.dispatch import host_reduction
+from fusec.dispatch.bind import Axis, Bound, Given, bind
+from fusec.dispatch.host_reduction import Call
+from fusec.errors.arguments import CannotSimulate
+from fusec.ir.expr import Const, Expr, Pointer, const
+from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.ir.loops import ArrayParam, Element, Load, Query
+from fusec.ir.reductions import Reduction, Stage, chunk_of
+from fusec.ir.walk import map_expressions, rewriter
+from fusec.kernels.reduction_kernel import is_on_device
+from fusec.kinds.reduction import Phase
+
+if TYPE_CHECKING:
+    from fusec.kernels.reduction_kernel import Reducing
+
+Array = NDArray[Any]
+PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
+
+
+@usual()
+def interpreted(
+    kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
+) -> tuple[object, ...]:
+    """Run a call in the interpreter; all outputs. Raises what `fusec.dispatch.host_reduction.run` raises."""
+    given = (*args, *(out if isinstance(out, (tuple, list)) else (out,)), where)
+    if is_on_device(given, None, True):
+        raise CannotSimulate("arrays of a device", "copy them to the host first").at()
+    call = host_reduction.read(kernel, args, out, axis, keepdims, where)
+    bound = bind(kernel, _given(kernel, call))
+    made = [
+        np.zeros(shape, bound.types[param.name].numpy)
+        for param, shape in zip(kernel.out_params, bound.shapes, strict=True)
+    ]
+    for target, source in zip(made, call.outputs or (), strict=False):
+        target[...] = source
+    flat = [each.reshape(bound.kept) for each in made]
+    if bound.is_empty:
+        held = flat if bound.read else None
+        for each, value in zip(flat, host_reduction.empty_totals(kernel, bound, call.values, held), strict=True):
+            each[...] = value
+    else:
+        _run(kernel, bound, call, flat)
+    if call.outputs is None:
+        return tuple(made)
+    for asked, source in zip(call.outputs, made, strict=True):
+        asked[...] = source
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,) if out is not None else args[kernel.nin :]
+
+
+def _given(kernel: Reducing, call: Call) -> Given:
+    """The arguments as memory."""
+    views = {name: view_of(each, dtype_of(each, name, kernel.name)) for name, each in call.inputs.items()}
+    outputs = None
+    if call.outputs is not None:
+        named = zip(kernel.out_params, call.outputs, strict=True)
+        outputs = tuple(view_of(each, dtype_of(each, param.name, kernel.name)) for param, each in named)
+    mask = None if call.mask is None else view_of(call.mask, dtype_of(call.mask, MASK, kernel.name))
+    return Given(views, frozenset(call.values), outputs, mask, call.axis, call.keepdims)
+
+
+def _run(kernel: Reducing, bound: Bound, call: Call, outputs: Sequence[Array]) -> None:
+    """The phases in order; the results of chunks of one are the inputs of the next."""
+    memory: dict[str, Array] = {**call.inputs, **({} if call.mask is None else {MASK: call.mask})}
+    memory |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
+    for phase in bound.phases:
+        made: dict[str, Array] = {}
+        if phase.role in ("first", "next"):
+            for stored, given, dtype in bound.partials:
+                memory[stored] = made[given] = np.zeros(phase.space, dtype.numpy)
+        reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
+        scalars = {**call.values, **bound.sizes}
+        _run_phase(_placed(reduction, phase.extents), phase, memory, scalars)
+        memory |= made
+
+
+def _run_phase(reduction: Reduction, phase: Phase, memory: Mapping[str, Array], scalars: Mapping[str, object]) -> None:
+    """One phase, chunk by chunk."""
+    axis, extents = phase.axis, phase.extents
+    length = extents[axis] if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)
+    stored = {param.name for param in reduction.arrays if param.written}
+    raw = {param.name: memory[param.name] for param in reduction.arrays if param.raw}
+    for number in range(phase.chunks):
+        low = number * length
+        high = min(low + length, extents[axis])
+        here, kept = (*extents[:axis], high - low, *extents[axis + 1 :]), extents[:axis] + extents[axis + 1 :]
+        given = {**raw, **_coordinates(here, kept, axis, low)}
+        for name, strides, offset in phase.operands:
+            if name in stored:
+                steps = strides[:axis] + strides[axis + 1 :]
+                given[name] = _window(memory[name], offset + number * strides[axis], kept, steps)
+            else:
+                given[name] = _window(memory[name], offset + low * strides[axis], here, strides)
+        interpret_reduction(reduction, given, scalars, here, axis, is_last=phase.is_last)
+
+
+def _window(array: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Memory of an array, from so many bytes after its first element on, with other extents and strides."""
+    interface = array.__array_interface__
+    start = {"data": (interface["data"][0] + offset, False), "shape": shape, "strides": strides}
+    return np.asarray(_At({**interface, **start}, array)).view(array.dtype)  # which bfloat16 loses on the way
+
+
+class _At:
+    """An address for NumPy; owner: what keeps the memory."""
+
+    def __init__(self, interface: Mapping[str, object], owner: Array) -> None:
+        self.__array_interface__, self.owner = dict(interface), owner
+
+
+# --- positions -----------------------------------------------------------------------------------------------------
+
+
+def _placed(reduction: Reduction, extents: tuple[int, ...]) -> Reduction:
+    """The reduction with coordinates read from arrays, and extents known: chunks are run one by one."""
+
+    def changed(name: str, expr: Expr) -> Expr:
+        match expr:
+            case Query("", "coordinate", Const() as axis):
+                return Load(Element(f"{name}{axis.value}", Pointer(INT64, "global", const=True)), INT64)
+            case Query("", "shape", Const() as axis):
+                return const(extents[int(axis.value)], INT64)
+            case Query("", "size"):
+                return const(prod(extents), INT64)
+            case _:
+                return expr
+
+    walk, total = rewriter(lambda expr: changed(PLACE, expr)), rewriter(lambda expr: changed(TOTALS_PLACE, expr))
+    stages = []
+    for stage in reduction.stages:
+        running = stage.accumulator
+        running = None if running is None else replace(running, value=walk(running.value))
+        stages.append(Stage(map_expressions(stage.body, walk), running, stage.then))
+    names = [f"{name}{axis}" for name in (PLACE, TOTALS_PLACE) for axis in range(len(extents))]
+    params = (*reduction.params, *(ArrayParam(name, INT64) for name in names))
+    return replace(reduction, params=params, stages=tuple(stages), finish=map_expressions(reduction.finish, total))
+
+
+def _coordinates(here: tuple[int, ...], kept: tuple[int, ...], axis: int, low: int) -> dict[str, Array]:
+    """The coordinates of elements of a chunk that begins at `low`, and of totals."""
+    grid = np.indices(here, sparse=True)
+    found = {f"{PLACE}{at}": index + (low if at == axis else 0) for at, index in enumerate(grid)}
+    for at, index in enumerate(grid):
+        place = np.zeros((), np.int64) if at == axis else np.squeeze(index, axis)
+        found[f"{TOTALS_PLACE}{at}"] = np.broadcast_to(place, kept)
+    return found

@@ -1,0 +1,244 @@
+"""A kernel as calls see it: what it was made of, its signature, and the plans of the calls so far."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from fusec.arguments.layouts import Shape
+from fusec.arguments.operands import is_foreign
+from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.base import locks
+from fusec.base.diagnostics import shown_number
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp
+from fusec.base.recent import Recent
+from fusec.compiler import pipeline
+from fusec.compiler.pipeline import Definition, Source, Specialisation
+from fusec.dispatch import host
+from fusec.dispatch.host import Call
+from fusec.environment import debug
+from fusec.errors import FusecError
+from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
+from fusec.errors.interpreter import explained
+from fusec.kinds.elementwise import Plan
+
+if TYPE_CHECKING:
+    from fusec.dispatch.explain import Explanation
+    from fusec.dispatch.fast_path_device import Ready
+    from fusec.runtime import cuda
+
+MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def kernel_name(name: object, own: str) -> str:
+    """The name of a kernel made of functions: what was asked for, or "" and their own. Raises InvalidKernelName."""
+    if not isinstance(name, str):
+        raise InvalidKernelName(repr(name)).at()
+    found = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in own)
+    if not re.fullmatch(r"[a-zA-Z_]\w*", found, re.ASCII):
+        raise InvalidKernelName(found).at()
+    return found
+
+
+def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Raise errors from here: the frames of fusec below would hide the user's own (FUSEC_DEBUG=1 shows them)."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except (FusecError, ImportError) as error:
+            raise brief(error) from error.__cause__
+
+    return call
+
+
+def brief(error: FusecError | ImportError) -> FusecError | ImportError:
+    """The error without the frames that it has come through, unless FUSEC_DEBUG shows them; of an import that the
+    interpreter prevents, what that means.
+    """
+    if isinstance(error, ImportError):
+        return explained(error) or error
+    return error if debug.level() else error.with_traceback(None)
+
+
+def block_size_of(given: object) -> int:
+    """Threads of a block, the same limits on every device; raises BadBlockSize."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 < given <= 1024:
+        raise BadBlockSize(shown_number(given)).at()
+    return int(given)
+
+
+class Run(Protocol):
+    """What runs a call: `fusec.dispatch.host.run` on the host, `fusec.dispatch.device.run` on a device."""
+
+    def __call__(
+        self,
+        kernel: Planned,
+        args: tuple[object, ...],
+        size: int | Shape,
+        stream: object = None,
+        block_size: int | None = None,
+        /,
+    ) -> tuple[object, ...]:
+        """Run a kernel and return all outputs; size: -1 where the arrays say it."""
+
+
+def runner(args: tuple[object, ...]) -> Run:
+    """What runs a call with arrays of other libraries: on their device if one of them is on one."""
+    with locks.lock:
+        from fusec.runtime import cuda
+
+    if not any(cuda.is_device_array(arg) for arg in args if is_foreign(arg)):
+        return host.run
+    with locks.lock:
+        from fusec.dispatch import device as device_calls
+
+    return device_calls.run
+
+
+class Planned:
+    """A definition and a signature, with a plan for every kind of call; what all kernels of users are made on.
+
+    reduce_dims: merge axes that all operands walk evenly. no_return: calls return None. return_tuple: calls return a
+    tuple even of one output. uses_index: the texts may ask for the position of the element. takes_outputs:
+    calls may give the outputs after the inputs. names_output: they may give the only one as out=. follows_raw: raw
+    arrays have the shape of the iteration space. fp: the floating-point mode.
+    """
+
+    takes_outputs = True
+    names_output = False
+    follows_raw = False
+
+    def __init__(
+        self,
+        definition: Source,
+        signature: Signature,
+        *,
+        reduce_dims: bool = True,
+        no_return: bool = False,
+        return_tuple: bool = False,
+        uses_index: bool = False,
+        fp: Fp = "strict",
+    ) -> None:
+        self.definition, self.signature = definition, signature
+        self.name = signature.name
+        self.in_params, self.out_params = signature.inputs, signature.outputs
+        self.params = signature.params
+        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
+        self.uses_index, self.fp = uses_index, fp
+        self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
+        self._last: Specialisation | None = None
+
+    def plan(self, call: Call) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        found = self._plans.get(call.key)
+        again = found is not None
+        if found is None:
+            found = self._plans.keep(call.key, host.make_plan(self, call))
+        self.hasten(found, call, again)
+        self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout, self.fp))
+        return found
+
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Make later calls of this kind faster; again: there was one with these shapes and strides before."""
+
+    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Take the short way in later calls on a device with arguments like these."""
+
+    def remember(self, spec: Specialisation) -> None:
+        """Note what was called last: source() without types shows it."""
+        self._last = spec
+
+    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
+        """True if the parameter takes any number that converts, False if the type of the number counts."""
+        del name, types
+        return True
+
+    def takes(self, param: Parameter) -> Takes:
+        """Whose numbers a call like this one may have for a parameter."""
+        del param
+        return "any"
+
+    def deciding(self, call: Call) -> Mapping[str, object]:
+        """The numbers of a call without which one could not tell how many elements it has."""
+        del call
+        return {}
+
+    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
+        """True if input arrays alone fix the dtypes of all outputs; types: of a call; numbers: passed by value."""
+        del types
+        fixed = {param.type_name for param in self.in_params if param.name not in numbers}
+        return all(param.dtype is not None or param.type_name in fixed for param in self.out_params)
+
+    @staticmethod
+    def copier() -> Planned:
+        """A kernel that copies an array."""
+        source, target = Parameter("x", "T", None), Parameter("y", "T", None)
+        return Planned(Definition("T x", "T y", "y = x", "copy"), Signature("copy", (source,), (target,)))
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def source(
+        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
+
+        types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
+        shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
+        """
+        pipeline.check_target(target)
+        return pipeline.text_of(*self.shown_as(types, scalars), target)
+
+    def shown_as(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
+    ) -> tuple[Source, Specialisation]:
+        """What source() shows: the definition, and for which types and memory."""
+        return self.definition, self.specialisation(types, scalars)
+
+    def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
+        """What source() shows: the types given, or those of the last call."""
+        if types is None and self._last is not None:
+            return self._last
+        inputs = [param.name for param in self.in_params]
+        for name in scalars:
+            if name not in inputs:
+                raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
+        bound = self.signature.bind_names(types or {})
+        return pipeline.by_value(inputs, scalars, partial(self._canonical, bound))
+
+    def _canonical(self, bound: Mapping[str, DType], scalars: Sequence[str]) -> Specialisation:
+        """What source() shows for these types and inputs passed by value."""
+        arrays = [param for param in self.params if param.name not in scalars]
+        layout = pipeline.canonical_layout(
+            self.definition,
+            bound,
+            [param.name for param in arrays if not param.raw],
+            [param.name for param in arrays if param.raw],
+        )
+        return Specialisation(tuple(bound.items()), frozenset(scalars), layout, self.fp)
+
+    def explained(self, args: tuple[object, ...], size: int | tuple[int, ...] = -1) -> Explanation:
+        """What fusec makes of these arguments; nothing is run."""
+        with locks.lock:
+            from fusec.dispatch import explain
+
+        return explain.explain(self, host.read(self, args, size))
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination called so far (CuPy's property of that name)."""
+        return {
+            ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items()): plan.executable.kernel.source
+            for plan in self._plans.values()
+        }

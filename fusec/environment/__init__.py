@@ -1,0 +1,1 @@
+"""What environment variables say: the table of them all, and what FUSEC_DEBUG shows."""

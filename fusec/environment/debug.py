@@ -1,0 +1,58 @@
+"""Debug output, asked for by environment variables.
+
+FUSEC_DEBUG: 0 silent; 1 a line for each kernel: name, hash, layout, bytes, time; 2 decisions with their reasons; 3 the
+program after each pass; 4 the loops that code is generated for; 5 the source; 6 the assembly.
+FUSEC_DUMP: a folder; all of these are written there, texts as numbered files and lines to `log.txt`, at any level.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from functools import cache
+from pathlib import Path
+
+from fusec.base.folders import Folder
+from fusec.environment import settings
+
+_numbers = itertools.count()
+
+
+def level() -> int:
+    """The level in force. Raises SettingNotUnderstood if FUSEC_DEBUG is not a number of 0 to 6."""
+    return settings.number_of("FUSEC_DEBUG") or 0
+
+
+def is_wanted(at: int) -> bool:
+    """Whether `show` would do something with a text of this level, which may take time to make."""
+    return bool(settings.text_of("FUSEC_DUMP")) or level() >= at
+
+
+def show(at: int, title: str, text: str = "") -> None:
+    """Print a titled text, or a line, to standard error when the level reaches `at`; also write it under FUSEC_DUMP."""
+    if level() >= at:
+        print(f"fusec: {title}\n{text}" if text else f"fusec: {title}", file=sys.stderr)
+    folder = settings.text_of("FUSEC_DUMP")
+    if folder:
+        try:
+            _dump(Path(folder), title, text)
+        except OSError as error:
+            _warn(f"FUSEC_DUMP: nothing is written, {error}")
+
+
+def _dump(path: Path, title: str, text: str) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    with Folder(path, for_code=False) as folder:
+        if not text:
+            with folder.write("log.txt", append=True) as log:
+                log.write(f"{title}\n".encode())
+            return
+        name = "".join(char if char.isalnum() or char in "._-" else "_" for char in title)
+        with folder.write(f"{next(_numbers):04d}_{name[:100]}.txt") as file:
+            file.write(text.encode())
+
+
+@cache
+def _warn(text: str) -> None:
+    """Say something once in a process."""
+    print(f"fusec: {text}", file=sys.stderr)

@@ -1,0 +1,128 @@
+"""The environment variables that fusec reads: what each may hold, and what it means.
+
+One rule for all: a value that means nothing is refused (F300) before a kernel is compiled, whether or not that kernel
+needs it, and so is it where it is read. A variable whose name is nearly one of these is warned of, once.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache
+
+from fusec.base.records import dataclass
+from fusec.errors.base import FusecWarning
+
+PREFIX = "FUSEC_"
+LEVELS = 6  # of FUSEC_DEBUG
+ON, OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
+KINDS = ("bounds", "wrap")  # of what FUSEC_CHECK looks for
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable. read: its value from a text, None for a text that means nothing. expected: what it may hold."""
+
+    name: str
+    read: Callable[[str], object]
+    expected: str
+    meaning: str
+
+
+def _number(least: int, most: int | None = None) -> Callable[[str], int | None]:
+    def read(text: str) -> int | None:
+        found = int(text) if text.isdecimal() and text.isascii() and len(text) < 20 else -1
+        return found if least <= found <= (found if most is None else most) else None
+
+    return read
+
+
+def _switch(text: str) -> bool | None:
+    return text.lower() in ON if text.lower() in (*ON, *OFF) else None
+
+
+def _checks(text: str) -> str | None:
+    names = set() if text == "0" else {each.strip() for each in text.split(",")} - {""}
+    return ",".join(sorted(names)) if names <= set(KINDS) else None
+
+
+BYTES = "a number of bytes, as in 536870912"
+
+SETTINGS = (
+    Setting(
+        "FUSEC_NUM_THREADS", _number(1), "a positive number",
+        "threads of the CPU target; usually the cores the process may use",
+    ),
+    Setting(
+        "FUSEC_CPU", str.lower, "a processor that this machine can run",
+        "`native`, `generic`, `avx2` or `sse2`: what to compile for",
+    ),
+    Setting("FUSEC_CACHE", _switch, "0 (off) or 1 (on)", "`0`, `off`, `no` or `false` turns the cache off"),
+    Setting(
+        "FUSEC_CACHE_DIR", str, "a folder",
+        "where the cache is. Folders and entries that others own or may write to are not used",
+    ),
+    Setting("FUSEC_CACHE_BYTES", _number(0), BYTES, "how large the cache may grow"),
+    Setting("FUSEC_POOL_BYTES", _number(0), BYTES, "how much memory of former outputs is kept for new ones"),
+    Setting(
+        "FUSEC_CHECK", _checks, "'bounds', 'wrap' or 'bounds,wrap', or 0 for no checks",
+        "`bounds` checks indices and assertions of all kernels as they run, `wrap` integers that wrap;"
+        " see [docs/kernels.md](docs/kernels.md)",
+    ),
+    Setting(
+        "FUSEC_DEBUG", _number(0, LEVELS), f"a number from 0 to {LEVELS}",
+        "how much to say about compilation",
+    ),
+    Setting("FUSEC_DUMP", str, "a folder", "a folder for all that FUSEC_DEBUG can show, as files"),
+)  # fmt: skip
+BY_NAME = {each.name: each for each in SETTINGS}
+OF_TESTS = frozenset(("FUSEC_CUPY", "FUSEC_NUMEXPR", "FUSEC_CLANG"))  # names that fusec's own tests read
+
+
+def text_of(name: str) -> str:
+    """What a variable holds, without spaces around it; "" if it is not set."""
+    return os.environ.get(name, "").strip()
+
+
+def value_of(name: str) -> object:
+    """The value of a variable, None if it is not set. Raises SettingNotUnderstood."""
+    text = text_of(name)
+    if not text:
+        return None
+    found = BY_NAME[name].read(text)
+    if found is None:
+        raise refusal(name, BY_NAME[name].expected)
+    return found
+
+
+def number_of(name: str) -> int | None:
+    """The value of a variable that holds a number. Raises SettingNotUnderstood."""
+    found = value_of(name)
+    assert found is None or isinstance(found, int), f"{name} is no number"
+    return found
+
+
+def refusal(name: str, expected: str) -> Exception:
+    """The error for what a variable holds."""
+    from fusec.errors.targets import SettingNotUnderstood  # the catalogue takes long to import
+
+    return SettingNotUnderstood(name, text_of(name), expected).at()
+
+
+def check() -> None:
+    """Look at all variables. Raises SettingNotUnderstood; warns of names that are nearly one of theirs."""
+    for each in SETTINGS:
+        value_of(each.name)
+    for name in os.environ:
+        if name.startswith(PREFIX) and name not in BY_NAME and name not in OF_TESTS:
+            _warn(name)
+
+
+@cache
+def _warn(name: str) -> None:
+    from difflib import get_close_matches  # hardly ever needed
+
+    near = get_close_matches(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in BY_NAME], 1, 0.7)
+    if near:
+        warnings.warn(f"{name} means nothing to fusec; did you mean {PREFIX}{near[0]}?", FusecWarning, stacklevel=2)

@@ -1,0 +1,1 @@
+"""Kernel strings: tokens, macros, the grammar, types, and the lowering to IR."""

@@ -1,0 +1,378 @@
+# ruff: noqa: D102 - the methods are the rules of the grammar, which kernel.lark explains
+"""Grammar rules to syntax tree: one method for every rule or alias of kernel.lark, called as the parser reduces it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from fusec.base.records import replace
+from fusec.base.source import SourceFile, Span
+from fusec.frontends.c import syntax as s
+from fusec.frontends.c.tokens import Token
+
+Children = list[Any]
+
+
+class Builder:
+    """Builds the tree of one text; `file` is the text that spans point into."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.addressed: Counter[str] = Counter()  # how often ``&name`` stands where the address may be kept
+
+    def _at(self, token: Token) -> Span:
+        return Span(self.file, token.start, token.end)
+
+    def _join(self, first: s.Node | Token | Span, last: s.Node | Token | Span) -> Span:
+        start, _ = _ends(first)
+        _, end = _ends(last)
+        return Span(self.file, start, max(end, _ends(first)[1]))
+
+    # --- texts and preambles ---
+
+    def body(self, children: Children) -> tuple[s.Statement, ...]:
+        return tuple(children)
+
+    preamble = body
+
+    def condition(self, children: Children) -> s.Expression:
+        return children[0]  # type: ignore[no-any-return]
+
+    def template(self, children: Children) -> s.FunctionDef | s.StructDef:
+        params, item = children
+        found: s.FunctionDef | s.StructDef = replace(item, templates=params)
+        return found
+
+    def template_head(self, children: Children) -> tuple[s.TemplateParam, ...]:
+        return tuple(child for child in children if child is not None)
+
+    def type_param(self, children: Children) -> s.TemplateParam:
+        name, default = children[-2:]
+        return s.TemplateParam(self._at(name), name.text, None, default)
+
+    def value_param(self, children: Children) -> s.TemplateParam:
+        kind, name, default = children
+        return s.TemplateParam(self._at(name), name.text, kind, default)
+
+    def function(self, children: Children) -> s.FunctionDef:
+        kind, rest = children[0], children[1:]
+        at = next(i for i, child in enumerate(rest) if isinstance(child, Token))
+        name, tail = rest[at], rest[at + 1 :]
+        block = tail.pop() if tail and isinstance(tail[-1], s.Block) else None
+        params = tuple(child for child in tail if child is not None)
+        return s.FunctionDef(self._at(name), name.text, _marked(kind, rest[:at]), params, block)
+
+    def param(self, children: Children) -> s.Parameter:
+        at = next(i for i, child in enumerate(children) if isinstance(child, Token))
+        arrays = ["*"] * bool(children[at + 1 :])
+        kind = _marked(children[0], [*children[1:at], *arrays])
+        return s.Parameter(self._at(children[at]), children[at].text, kind)
+
+    def unnamed_param(self, children: Children) -> s.Parameter:
+        return s.Parameter(children[0].span, "", _marked(children[0], children[1:]))
+
+    def struct(self, children: Children) -> s.StructDef:
+        return self._struct(children[1], children[2:])
+
+    def typedef_struct(self, children: Children) -> s.StructDef:
+        return self._struct(children[-1], children[2:-1])
+
+    def _struct(self, name: Token, members: Children) -> s.StructDef:
+        return s.StructDef(self._at(name), name.text, tuple(each for each in members if each is not None))
+
+    def fields(self, children: Children) -> s.Fields:
+        return s.Fields(self._join(children[0], children[-1]), children[0], tuple(children[1:]))
+
+    def struct_fields(self, children: Children) -> s.Fields:
+        word, name, *rest = children
+        at = next(i for i in range(len(rest), 0, -1) if not isinstance(rest[i - 1], s.Declarator))
+        members, declarators = rest[:at], rest[at:]
+        name = name or Token("TYPE", f"{declarators[0].name}_type", word.start, word.end)
+        struct = self._struct(name, members)
+        kind = s.Qualified(struct.span, s.TypeName(struct.span, struct.name), frozenset())
+        return s.Fields(self._join(word, declarators[-1]), kind, tuple(declarators), struct)
+
+    def field(self, children: Children) -> s.Declarator:
+        return self.declarator(children)
+
+    def empty_member(self, _: Children) -> None:
+        return None
+
+    def method(self, children: Children) -> s.FunctionDef:
+        last = len(children) - 1 if isinstance(children[-1], s.Block) else len(children)
+        start = last
+        while isinstance(children[start - 1], Token) and children[start - 1].type == "QUALIFIER":
+            start -= 1
+        found = self.function([*children[:start], *children[last:]])
+        is_const = any(child.text == "const" for child in children[start:last])
+        return replace(found, const=True) if is_const else found
+
+    def constructor(self, children: Children) -> s.FunctionDef:
+        kind, rest = children[0], children[1:]
+        block = rest.pop() if isinstance(rest[-1], s.Block) else None
+        params = tuple(child for child in rest if isinstance(child, s.Parameter))
+        initials = tuple(child for child in rest if isinstance(child, s.Initial))
+        return s.FunctionDef(kind.span, "", kind, params, block, None, initials)
+
+    def default_constructor(self, children: Children) -> s.FunctionDef:
+        return self.constructor([*(c for c in children if not isinstance(c, Token)), self.block([])])
+
+    def initial(self, children: Children) -> s.Initial:
+        name, args = children
+        given = args.elements if isinstance(args, s.Braced) else args or ()
+        return s.Initial(self._at(name), name.text, given)
+
+    def enum(self, children: Children) -> s.EnumDef:
+        word, scope, name, base, values = children
+        span = self._at(name or word)
+        return s.EnumDef(span, name.text if name else "", values, base, scope is not None)
+
+    def typedef_enum(self, children: Children) -> s.EnumDef:
+        _, _, base, values, name = children
+        return s.EnumDef(self._at(name), name.text, values, base, scoped=False)
+
+    def enumerators(self, children: Children) -> tuple[tuple[str, Span, s.Expression | None], ...]:
+        return tuple(child for child in children if child is not None)
+
+    def enumerator(self, children: Children) -> tuple[str, Span, s.Expression | None]:
+        return children[0].text, self._at(children[0]), children[1]
+
+    def typedef(self, children: Children) -> s.Alias:
+        name = children[-1]
+        return s.Alias(self._at(name), name.text, _marked(children[0], children[1:-1]))
+
+    def using(self, children: Children) -> s.Alias:
+        name, kind = children
+        return s.Alias(self._at(name), name.text, kind)
+
+    # --- statements ---
+
+    def empty(self, _: Children) -> s.Empty:
+        return s.Empty(Span(self.file, 0, 0))
+
+    def block(self, children: Children) -> s.Block:
+        span = self._join(children[0], children[-1]) if children else Span(self.file, 0, 0)
+        return s.Block(span, tuple(children))
+
+    def evaluate(self, children: Children) -> s.Evaluate:
+        return s.Evaluate(children[0].span, children[0])
+
+    def declaration(self, children: Children) -> s.Declaration:
+        return s.Declaration(self._join(children[0], children[-1]), children[0], tuple(children[1:]))
+
+    def declarator(self, children: Children) -> s.Declarator:
+        at = next(i for i, child in enumerate(children) if isinstance(child, Token))
+        arrays = tuple(child[0] for child in children[at + 1 : -1])
+        value, args = children[-1], None
+        if isinstance(value, tuple):
+            value, args = None, value
+        name: Token = children[at]
+        return s.Declarator(self._at(name), name.text, _marks(children[:at]), arrays, value, args)
+
+    constant = declarator
+
+    def constructed(self, children: Children) -> tuple[s.Expression, ...]:
+        return children[0] or ()
+
+    def array(self, children: Children) -> list[s.Expression | None]:
+        return children
+
+    def braced(self, children: Children) -> s.Braced:
+        elements = tuple(child for child in children[:-1] if child is not None)
+        end = self._at(children[-1])
+        return s.Braced(self._join(elements[0] if elements else end, end), elements)
+
+    def if_then(self, children: Children) -> s.If:
+        word, condition, then = children
+        return s.If(self._join(word, condition), condition, then, None)
+
+    def if_else(self, children: Children) -> s.If:
+        word, condition, then, orelse = children
+        return s.If(self._join(word, condition), condition, then, orelse)
+
+    def for_loop(self, children: Children) -> s.Loop:
+        word, init, condition, step, body = children
+        return s.Loop(self._at(word), init, condition, step, body)
+
+    def range_loop(self, children: Children) -> s.RangeLoop:
+        _, kind, *pointers, name, values, body = children
+        return s.RangeLoop(self._at(name), _marked(kind, pointers), name.text, values, body)
+
+    def while_loop(self, children: Children) -> s.Loop:
+        word, condition, body = children
+        return s.Loop(self._join(word, condition), None, condition, None, body)
+
+    def do_loop(self, children: Children) -> s.Loop:
+        word, body, _, condition = children
+        return s.Loop(self._at(word), None, condition, None, body, test_first=False)
+
+    def switch(self, children: Children) -> s.Switch:
+        return s.Switch(self._join(children[0], children[1]), children[1], tuple(children[2:-1]))
+
+    def case(self, children: Children) -> s.Case:
+        return s.Case(children[0].span, children[0])
+
+    def default(self, children: Children) -> s.Case:
+        return s.Case(self._at(children[0]), None)
+
+    def break_(self, children: Children) -> s.Jump:
+        return s.Jump(self._at(children[0]), children[0].text)
+
+    continue_ = break_
+
+    def return_(self, children: Children) -> s.Return:
+        word, value = children
+        return s.Return(self._join(word, value or word), value)
+
+    # --- types ---
+
+    def type(self, children: Children) -> s.Qualified:
+        qualifiers = frozenset(child.text for child in children if isinstance(child, Token))
+        base = next(child for child in children if isinstance(child, (s.TypeName, s.Decltype)))
+        return s.Qualified(self._join(children[0], children[-1]), base, qualifiers)
+
+    def builtin(self, children: Children) -> s.TypeName:
+        return s.TypeName(self._join(children[0], children[-1]), " ".join(child.text for child in children))
+
+    def named(self, children: Children) -> s.TypeName:
+        return s.TypeName(self._at(children[0]), children[0].text)
+
+    def tagged(self, children: Children) -> s.TypeName:
+        return s.TypeName(self._at(children[1]), children[1].text)
+
+    def named_of(self, children: Children) -> s.TypeName:
+        return s.TypeName(self._at(children[0]), children[0].text, children[1])
+
+    def trait_type(self, children: Children) -> s.TypeName:
+        name, args, member = children
+        return s.TypeName(self._at(name), name.text, args, member.text if member else "")
+
+    def decltype(self, children: Children) -> s.Decltype:
+        word, value, member = children
+        return s.Decltype(self._join(word, value), value, member.text if member else "")
+
+    def pointer(self, children: Children) -> str:
+        text: str = children[0].text
+        return "&" if text == "bitand" else text
+
+    def type_name(self, children: Children) -> s.Qualified:
+        return _marked(children[0], children[1:])
+
+    def type_args(self, children: Children) -> tuple[s.TypeArg, ...]:
+        return tuple(children)
+
+    # --- expressions ---
+
+    def comma(self, children: Children) -> s.Comma:
+        first, second = children
+        return s.Comma(self._join(first, second), first, second)
+
+    def assign(self, children: Children) -> s.Assignment:
+        target, op, value = children
+        text = ALTERNATIVES.get(op.text, op.text)
+        return s.Assignment(self._join(target, value), text[:-1], target, value)
+
+    def choose(self, children: Children) -> s.Choice:
+        condition, then, orelse = children
+        return s.Choice(self._join(condition, orelse), condition, then, orelse)
+
+    def binary(self, children: Children) -> s.Binary:
+        left, op, right = children
+        text = ALTERNATIVES.get(op.text, op.text)
+        return s.Binary(self._join(left, right), text, left, right, self._at(op))
+
+    def prefix(self, children: Children) -> s.Prefix:
+        op, operand = children
+        if op.type == "AMP" and isinstance(operand, s.Name):
+            self.addressed[operand.name] += 1
+        return s.Prefix(self._join(op, operand), ALTERNATIVES.get(op.text, op.text), operand)
+
+    def postfix(self, children: Children) -> s.Postfix:
+        operand, op = children
+        return s.Postfix(self._join(operand, op), op.text, operand)
+
+    def cast(self, children: Children) -> s.Cast:
+        opener, kind, value = children
+        return s.Cast(self._join(opener, value), kind, value)
+
+    def named_cast(self, children: Children) -> s.Cast:
+        word, kind, value, closer = children
+        return s.Cast(self._join(word, closer), kind, value)
+
+    def sizeof(self, children: Children) -> s.Sizeof:
+        return s.Sizeof(self._join(children[0], children[-1]), children[1])
+
+    def index(self, children: Children) -> s.Index:
+        value, index, closer = children
+        return s.Index(self._join(value, closer), value, index)
+
+    def call(self, children: Children) -> s.Call:
+        callee, args, closer = children
+        for arg in args or ():
+            if isinstance(arg, s.Prefix) and arg.op == "&" and isinstance(arg.operand, s.Name):
+                self.addressed[arg.operand.name] -= 1  # a call cannot keep it
+        return s.Call(self._join(callee, closer), callee, args or ())
+
+    def attribute(self, children: Children) -> s.Attribute:
+        value, op, name = children
+        return s.Attribute(self._join(value, name), value, name.text, op.text == "->")
+
+    def name(self, children: Children) -> s.Name:
+        return s.Name(self._at(children[0]), children[0].text)
+
+    def instance(self, children: Children) -> s.Instance:
+        name, args, closer = children
+        return s.Instance(self._join(name, closer), name.text, args)
+
+    def trait_value(self, children: Children) -> s.Trait:
+        name, args, member = children
+        return s.Trait(self._join(name, member), name.text, args, member.text)
+
+    def number(self, children: Children) -> s.Number:
+        return s.Number(self._at(children[0]), children[0].text)
+
+    def character(self, children: Children) -> s.Character:
+        return s.Character(self._at(children[0]), children[0].text)
+
+    def string(self, children: Children) -> s.String:
+        return s.String(self._at(children[0]), children[0].text)
+
+    def constant_word(self, children: Children) -> s.Word:
+        return s.Word(self._at(children[0]), children[0].text)
+
+    def grouped(self, children: Children) -> s.Expression:
+        opener, value, closer = children
+        found: s.Expression = replace(value, span=self._join(opener, closer))
+        return found
+
+    def construct(self, children: Children) -> s.Construct:
+        kind, args, closer = children
+        return s.Construct(self._join(kind, closer), kind, args or ())
+
+    def construct_braced(self, children: Children) -> s.Construct:
+        kind, braced = children
+        return s.Construct(self._join(kind, braced), kind, braced.elements)
+
+    def arguments(self, children: Children) -> tuple[s.Expression, ...]:
+        return tuple(children)
+
+
+ALTERNATIVES = {
+    "or": "||", "and": "&&", "bitor": "|", "xor": "^", "bitand": "&", "not_eq": "!=", "not": "!", "compl": "~",
+    "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+}  # fmt: skip
+
+
+def _ends(part: s.Node | Token | Span) -> tuple[int, int]:
+    if isinstance(part, s.Node):
+        return part.span.start, part.span.end
+    return part.start, part.end
+
+
+def _marks(pointers: Children) -> str:
+    return "".join(pointers)
+
+
+def _marked(kind: s.Qualified, pointers: Children) -> s.Qualified:
+    return replace(kind, marks=kind.marks + _marks(pointers)) if pointers else kind

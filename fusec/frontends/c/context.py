@@ -1,0 +1,101 @@
+"""One kernel being lowered: what all its functions share."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
+from fusec.base.source import SourceFile
+from fusec.errors.base import FusecError
+from fusec.frontends.c import syntax as s
+from fusec.frontends.c.c_types import CType
+from fusec.frontends.c.symbols import Symbol
+from fusec.ir.expr import Const, Struct
+from fusec.ir.loops import Function
+
+MAX_FUNCTIONS = 500  # instantiations in one kernel
+
+
+@dataclass(frozen=True)
+class Member:
+    """A field as the text has it: its type, the fields of the IR that hold it, and the value it has from the start."""
+
+    name: str
+    type: DType | Struct
+    parts: tuple[str, ...] = ()
+    default: s.Expression | s.Braced | None = None
+
+
+@dataclass(eq=False)
+class Record:
+    """A struct as the text has it.
+
+    types, values: what is declared inside, the struct's own name among it. methods: with the struct as first parameter.
+    template, args: what it was made of, "" if it is no template's. bindings: of the template's parameters.
+    """
+
+    struct: Struct
+    members: dict[str, Member]
+    types: dict[str, CType] = field(default_factory=dict)
+    values: dict[str, Const] = field(default_factory=dict)
+    constructors: list[s.FunctionDef] = field(default_factory=list)
+    methods: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
+    statics: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
+    template: str = ""
+    args: tuple[CType | Const, ...] = ()
+    bindings: dict[str, CType | Const] = field(default_factory=dict)
+
+
+@dataclass
+class Template:
+    """An instantiated function: its IR, and whether calling it changes memory."""
+
+    function: Function
+    impure: bool
+
+
+@dataclass
+class Unit:
+    """The declarations of a preamble and the functions instantiated so far.
+
+    source: the text that statement lines refer to. single: float literals without suffix are float32.
+    names: taken by functions. active: functions being lowered, outermost first. addressed: variables whose address
+    may be kept in a pointer, which therefore live in memory. templates: of structs; structs: made of them, by name and
+    arguments. refused_structs: what is wrong with them. owners: the structs that functions are members of, by identity.
+    """
+
+    source: SourceFile
+    single: bool
+    types: dict[str, CType]
+    globals: dict[str, Symbol] = field(default_factory=dict)
+    functions: dict[str, list[s.FunctionDef]] = field(default_factory=dict)
+    templates: dict[str, s.StructDef] = field(default_factory=dict)
+    structs: dict[tuple[object, ...], Struct] = field(default_factory=dict)
+    records: dict[Struct, Record] = field(default_factory=dict)
+    owners: dict[int, Record] = field(default_factory=dict)
+    refused_structs: dict[str, FusecError] = field(default_factory=dict)
+    instances: dict[tuple[object, ...], Template] = field(default_factory=dict)
+    active: list[tuple[object, ...]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    addressed: frozenset[str] = frozenset()
+    nesting: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def emitted(self) -> tuple[Function, ...]:
+        """The instantiated functions, callees before callers."""
+        return tuple(instance.function for instance in self.instances.values())
+
+    def fresh(self, name: str) -> str:
+        """A function name not yet taken."""
+        found, count = name, 0
+        while found in self.names:  # at most MAX_FUNCTIONS times
+            count += 1
+            found = f"{name}_{count}"
+        self.names.add(found)
+        return found
+
+    def declare_function(self, function: s.FunctionDef) -> None:
+        """Add a function to the overloads of its name; a mere declaration adds nothing."""
+        if function.body is not None:
+            self.functions.setdefault(function.name, []).append(function)

@@ -1,0 +1,285 @@
+"""Declarations: variables, arrays, pointers, references and constants, in functions and in preambles."""
+
+from __future__ import annotations
+
+from fusec.base.dtypes import DType
+from fusec.errors.language import BadDeclaration, NotSupported
+from fusec.frontends.c import syntax as s
+from fusec.frontends.c.c_types import Auto, CType, PointerTo, RawOf, Void, show
+from fusec.frontends.c.expressions import Elements, Expressions
+from fusec.frontends.c.folding import fold
+from fusec.frontends.c.symbols import (
+    Address,
+    GlobalArray,
+    LocalArrayOf,
+    PointerVariable,
+    StructAddress,
+    Symbol,
+    Value,
+    Variable,
+)
+from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
+from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
+
+MAX_ARRAY = 1 << 14  # elements of a local array; they live on the stack of every thread
+
+
+class Declarations(Expressions):
+    """Lowers declarations."""
+
+    def declaration(self, node: s.Declaration) -> None:
+        """A declaration statement. Raises BadDeclaration, Redeclared or NotSupported."""
+        qualifiers = node.type.qualifiers
+        for word in ("extern", "static"):
+            if word in qualifiers and not node.type.const:
+                raise NotSupported(f"a '{word}' variable is", "elements share nothing; use a raw argument").at(
+                    node.span
+                )
+        for each in node.declarators:
+            self._declare(node, each)
+
+    def _declare(self, node: s.Declaration, each: s.Declarator) -> None:
+        kind = self.resolve(s.Qualified(node.type.span, node.type.base, node.type.qualifiers, each.marks))
+        const_reason = f"constant '{each.name}'" if node.type.const else ""
+        if each.arrays:
+            self.bind(each.name, self._array(node, each, kind, const_reason), each.span)
+            return
+        match kind:
+            case PointerTo(reference=True):
+                self.bind(each.name, self._reference(each, kind), each.span)
+            case PointerTo(element=Struct(name=name)):
+                cure = "use the struct itself; a function may take its address"
+                raise NotSupported(f"a variable that points to struct {name} is", cure).at(each.span)
+            case PointerTo(element=DType() as element):
+                self._pointer_variable(each, element, "the target of a const pointer" if kind.const else "")
+            case Auto():
+                self._auto(each, const_reason)
+            case Void() | RawOf() | PointerTo():
+                shown = f"'{each.name}' cannot be {show(kind)}"
+                raise BadDeclaration(shown, "name a type with values").at(node.type.span)
+            case _:
+                self._variable(each, kind, self._initial(each, kind), const_reason)
+
+    def _initial(self, each: s.Declarator, kind: DType | Struct) -> Expr | None:
+        """The initial value, converted; None if the declaration gives none."""
+        if each.args is not None:
+            return self.made(kind, each.args, each.span)
+        match each.value:
+            case None:
+                return self.initially(kind, each.span)
+            case s.Braced() as braced:
+                return self.braced(braced, kind)
+            case value:
+                return self.converted(self.value(value), kind, value.span)
+
+    def _variable(self, each: s.Declarator, kind: DType | Struct, value: Expr | None, reason: str) -> None:
+        name = self.fresh(each.name)
+        if each.name in self.unit.addressed and isinstance(kind, DType):
+            self.bind(each.name, self.in_memory(name, kind, value, reason), each.span)
+            return
+        if reason and value is not None and (known := fold(value, self.known)) is not None:
+            self.known[name] = known
+        self.bind(each.name, Variable(name, kind, reason), each.span)
+        self.emit(Declare(name, kind, value, line=self.line))
+
+    def in_memory(self, name: str, kind: DType, value: Expr | None, reason: str) -> Address:
+        """A variable whose address is taken: an array of one element."""
+        self.emit(DeclareArray(name, kind, 1, () if value is None else (value,), line=self.line))
+        return Address(LocalArray(name, Pointer(kind, "local")), kind, reason)
+
+    def _auto(self, each: s.Declarator, reason: str) -> None:
+        if each.value is None or isinstance(each.value, s.Braced):
+            raise BadDeclaration(f"'auto {each.name}' needs a value", "write auto x = value, or name the type").at(
+                each.span
+            )
+        names_place = isinstance(each.value, (s.Name, s.Index)) or not reason
+        if "&" in each.marks and names_place:
+            found = self.frozen(self.place(each.value, "a reference"), each.name)
+            self.bind(each.name, _constant(found) if reason else found, each.span)
+        elif self.is_pointer(each.value):
+            address = self.address(each.value)
+            self._pointer_variable(each, address.element, address.const)
+        else:
+            value = self.value(each.value)
+            kind = type_of(value)
+            assert isinstance(kind, (DType, Struct)), "values are scalars or structs"
+            self._variable(each, kind, value, reason)
+
+    def _reference(self, each: s.Declarator, kind: PointerTo) -> Symbol:
+        if each.value is None or isinstance(each.value, s.Braced):
+            raise BadDeclaration(f"reference '{each.name}' needs a target", "write T& x = y[i]").at(each.span)
+        if kind.const and not isinstance(each.value, (s.Name, s.Index)):  # a constant reference keeps a value alive
+            value = self.converted(self.value(each.value), kind.element, each.value.span)
+            return Variable(self.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
+        place = self.place(each.value, "a reference")
+        element = place.element if isinstance(place, Address) else place.type
+        if element != kind.element:
+            shown = f"reference '{each.name}' to {kind.element.name} cannot refer to {show(element)}"
+            raise BadDeclaration(shown, "declare it with the type of its target").at(each.span)
+        found = self.frozen(place, each.name)
+        return _constant(found) if kind.const else found
+
+    def _pointer_variable(self, each: s.Declarator, element: DType, reason: str) -> None:
+        variable = PointerVariable(self.fresh(each.name), element, reason)
+        if each.value is None or _is_null(each.value):
+            self.emit(Declare(variable.name, Pointer(element, "global", bool(reason)), line=self.line))
+            variable.declared = (self.blocks[-1], len(self.blocks[-1]) - 1)
+        elif isinstance(each.value, s.Braced):
+            raise BadDeclaration(f"pointer '{each.name}' needs an address", "write T* p = &x[0]").at(each.value.span)
+        else:
+            address = self.address(each.value)
+            with self.block() as assigned:
+                self.point(variable, address, each.value.span)
+            *before, last = assigned
+            assert isinstance(last, Assign), "pointing somewhere is an assignment"
+            assert variable.type is not None, "pointing somewhere settles the type"
+            self.blocks[-1].extend(before)
+            self.emit(Declare(variable.name, variable.type, last.value, line=self.line))
+        self.bind(each.name, variable, each.span)
+
+    # --- arrays ---
+
+    def _array(self, node: s.Declaration, each: s.Declarator, kind: CType, reason: str) -> LocalArrayOf:
+        if not isinstance(kind, DType):
+            cure = "declare one array for every field" if isinstance(kind, Struct) else "arrays hold scalars"
+            raise NotSupported(f"an array of {show(kind)} is", cure).at(node.type.span)
+        lengths = self._lengths(each)
+        values = Elements()
+        if isinstance(each.value, s.Braced):
+            self._flatten(each.value, lengths, kind, values)
+        elif each.value is not None or each.args is not None:
+            raise BadDeclaration(f"array '{each.name}' needs its values in braces", "write T x[] = {a, b}").at(
+                each.span
+            )
+        total = 1
+        for length in lengths:
+            total *= length
+        if total > MAX_ARRAY:
+            shown = f"array '{each.name}' has {total} elements, more than {MAX_ARRAY}"
+            raise BadDeclaration(shown, "pass a raw array for scratch memory").at(each.span)
+        name = self.fresh(each.name)
+        self.emit(DeclareArray(name, kind, total, tuple(values), line=self.line))
+        return LocalArrayOf(name, kind, lengths, reason)
+
+    def _lengths(self, each: s.Declarator) -> tuple[int, ...]:
+        lengths: list[int] = []
+        for at, length in enumerate(each.arrays):
+            if length is not None:
+                value = int(self.constant(length, f"the length of '{each.name}'").value)
+            elif at == 0 and isinstance(each.value, s.Braced) and each.value.elements:
+                value = len(each.value.elements)
+            else:
+                raise BadDeclaration(f"the length of '{each.name}' is missing", "write T x[4] or T x[] = {a, b}").at(
+                    each.span
+                )
+            if value < 1:
+                raise BadDeclaration(f"'{each.name}' would have {value} elements", "arrays have one or more").at(
+                    each.span
+                )
+            lengths.append(value)
+        return tuple(lengths)
+
+    def _flatten(self, node: s.Braced, lengths: tuple[int, ...], kind: DType, values: Elements) -> None:
+        """The elements row by row, short rows filled with zeros. Raises BadDeclaration if there are too many."""
+        nested = any(isinstance(element, s.Braced) for element in node.elements)
+        total = 1
+        for length in lengths if not nested else lengths[:1]:
+            total *= length
+        if len(node.elements) > total:
+            shown = f"{len(node.elements)} values for {total} element(s)"
+            raise BadDeclaration(shown, "make the array longer, or leave its length out").at(node.span)
+        row = 1
+        for length in lengths[1:]:
+            row *= length
+        for element in node.elements:
+            start = len(values)
+            if isinstance(element, s.Braced) and len(lengths) > 1:
+                self._flatten(element, lengths[1:], kind, values)
+                values += [const(0, kind)] * (start + row - len(values))
+            else:
+                self.append(values, element, kind)
+
+    def array_of(self, node: s.Name) -> Symbol:
+        """What a name stands for; a constant array of the preamble is declared in this function when first used."""
+        found = self.lookup(node)
+        if not isinstance(found, GlobalArray):
+            return found
+        line, self.line = self.line, 0
+        with self.block() as declared:
+            kind = self.resolve(found.declaration.type)
+            array = self._array(found.declaration, found.declarator, kind, f"array '{node.name}' of the preamble")
+        self.prologue += declared
+        self.line = line
+        self.symbols[0][node.name] = array
+        return array
+
+    # --- preambles ---
+
+    def preamble(self, items: tuple[s.External, ...]) -> None:
+        """Take the declarations of a preamble into the unit."""
+        for item in items:
+            match item:
+                case s.FunctionDef():
+                    self.unit.declare_function(item)
+                case s.StructDef():
+                    self.declare_struct(item)
+                case s.EnumDef():
+                    self._global_enumeration(item)
+                case s.Alias(name=name, type=kind):
+                    self.unit.types[name] = self.resolve(kind)
+                case s.Declaration():
+                    self._global(item)
+                case s.Empty():
+                    pass
+
+    def _global_enumeration(self, item: s.EnumDef) -> None:
+        frame = self.within({})
+        self.unit.globals.update({name: Value(value) for name, value in frame.enumeration(item).items()})
+        self.unit.types.update(frame.types[0])
+
+    def _global(self, item: s.Declaration) -> None:
+        for each in item.declarators:
+            if not item.type.const:
+                cure = "declare it const or constexpr; elements share memory through raw arguments alone"
+                raise NotSupported(f"the variable '{each.name}' of the preamble is", cure).at(each.span)
+            if each.arrays:
+                self.unit.globals[each.name] = GlobalArray(item, each)
+                continue
+            kind = self.resolve(s.Qualified(item.type.span, item.type.base, item.type.qualifiers, each.marks))
+            self.unit.globals[each.name] = Value(self._global_value(each, kind))
+
+    def _global_value(self, each: s.Declarator, kind: CType) -> Expr:
+        with self.block() as effects:
+            if isinstance(kind, Auto) and each.value is not None and not isinstance(each.value, s.Braced):
+                value: Expr | None = self.value(each.value)
+            elif isinstance(kind, (DType, Struct)):
+                value = self._initial(each, kind)
+            else:
+                raise NotSupported(f"a constant of type {show(kind)} is", "constants are scalars or structs").at(
+                    each.span
+                )
+        if value is None or effects:
+            raise BadDeclaration(f"constant '{each.name}' needs a plain value", "write const T x = value;").at(
+                each.span
+            )
+        return value
+
+
+def _constant(place: Symbol) -> Symbol:
+    """The same place, to be read only."""
+    match place:
+        case Address(pointer=pointer, element=element):
+            return Address(pointer, element, "a constant reference")
+        case Variable(name=name, type=type_):
+            return Variable(name, type_, "a constant reference")
+        case StructAddress(pointers=pointers, type=type_):
+            return StructAddress(pointers, type_, "a constant reference")
+        case _:
+            return place
+
+
+def _is_null(node: s.Expression | s.Braced) -> bool:
+    match node:
+        case s.Word(word="nullptr") | s.Name(name="NULL") | s.Number(text="0") | s.Braced(elements=()):
+            return True
+    return False

@@ -1,0 +1,367 @@
+"""The pure built-in functions: what each C and CUDA name means in ops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from fusec.base import ops
+from fusec.base.dtypes import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    UINT16,
+    UINT32,
+    UINT64,
+    DType,
+    c_common,
+    c_promote,
+    complex_type,
+    real_type,
+)  # fmt: skip
+from fusec.base.records import dataclass
+from fusec.base.source import Span
+from fusec.errors.language import BadArgument
+from fusec.frontends.c.arithmetic import dtype_of, to
+from fusec.ir.expr import Expr, apply, const, scalar_type
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call: the name as written, and where."""
+
+    name: str
+    span: Span
+
+    def refuse(self, given: object, cure: str) -> Exception:
+        """The error for an argument of the wrong kind."""
+        return BadArgument(self.name, str(given), cure).at(self.span)
+
+
+Make = Callable[[Site, list[Expr]], Expr]
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A built-in function of `arity` arguments."""
+
+    arity: int
+    make: Make
+
+
+def floating(site: Site, args: list[Expr], complex_too: bool = False, single: bool = False) -> list[Expr]:
+    """The arguments in their common floating type: C++'s double for integers, float32 for narrow floats."""
+    given = [dtype_of(arg, site.span, site.name) for arg in args]
+    if any(each.is_complex for each in given) and not complex_too:
+        raise site.refuse("complex values", "take x.real(), x.imag() or abs(x)")
+    parts = [real_type(each) for each in given]
+    wide = any(part == FLOAT64 or not part.is_float for part in parts) and not single
+    part = FLOAT64 if wide else FLOAT32
+    common = complex_type(part) if any(each.is_complex for each in given) else part
+    return [to(arg, common) for arg in args]
+
+
+def _math(op: str, single: bool = False, complex_op: str = "") -> Builtin:
+    row = ops.TABLE[op]
+    complex_too = bool(complex_op) or "complex" in row.accepts
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        values = floating(site, args, complex_too, single)
+        return apply(complex_op if complex_op and scalar_type(values[0]).is_complex else op, *values)
+
+    return Builtin(row.arity, make)
+
+
+def _integer(op: str, *types: DType, result: DType | None = None) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        value = apply(op, *(to(_real(site, arg), dtype) for arg, dtype in zip(args, types, strict=True)))
+        return to(value, result) if result else value
+
+    return Builtin(len(types), make)
+
+
+def _real(site: Site, value: Expr) -> Expr:
+    if dtype_of(value, site.span, site.name).is_complex:
+        raise site.refuse("complex values", "take x.real(), x.imag() or abs(x)")
+    return value
+
+
+def _absolute(site: Site, args: list[Expr]) -> Expr:
+    given = dtype_of(args[0], site.span, site.name)
+    if given.is_complex:
+        return apply("abs_complex", args[0])
+    return apply("absolute", to(args[0], c_promote(given)))
+
+
+def _extreme(integer: str, float_: str) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        a, b = (_real(site, arg) for arg in args)
+        common = c_common(scalar_type(a), scalar_type(b))
+        return apply(float_ if common.is_float else integer, to(a, common), to(b, common))
+
+    return Builtin(2, make)
+
+
+def _part(which: str) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        given = dtype_of(args[0], site.span, site.name)
+        if given.is_complex:
+            return apply(which, args[0])
+        value = to(args[0], c_promote(given))
+        return value if which in ("real", "conj") else const(0, scalar_type(value))
+
+    return Builtin(1, make)
+
+
+def _complex_only(op: str) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        given = dtype_of(args[0], site.span, site.name)
+        return apply(op, to(args[0], complex_type(given if given.is_float or given.is_complex else FLOAT64)))
+
+    return Builtin(1, make)
+
+
+def _polar(site: Site, args: list[Expr]) -> Expr:
+    radius, angle = floating(site, args)
+    return apply(
+        "complex", apply("multiply", radius, apply("cos", angle)), apply("multiply", radius, apply("sin", angle))
+    )
+
+
+def _rounded(op: str, target: DType, source: DType | None = None) -> Builtin:
+    """A float rounded by `op` ("" for none) and converted to an integer or another float."""
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        value = to(_real(site, args[0]), source) if source else floating(site, args)[0]
+        return to(apply(op, value) if op else value, target)
+
+    return Builtin(1, make)
+
+
+def _scale(site: Site, args: list[Expr]) -> Expr:
+    (value,) = floating(site, args[:1])
+    if scalar_type(_real(site, args[1])).is_float:
+        raise site.refuse("a float as the exponent", "the second argument is an int")
+    return apply("ldexp", value, to(args[1], INT32))
+
+
+def _first_set(dtype: DType) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        value = to(_real(site, args[0]), dtype)
+        lowest = apply("bitwise_and", value, apply("negative", value))
+        return apply("subtract", const(dtype.bits, INT32), apply("count_leading_zeros", lowest))
+
+    return Builtin(1, make)
+
+
+def _reverse(dtype: DType) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        value = to(_real(site, args[0]), dtype)
+        step = 1
+        while step < dtype.bits:  # exchange neighbours of 1, 2, 4, ... bits
+            mask = const(sum(1 << bit for bit in range(dtype.bits) if bit // step % 2 == 0), dtype)
+            up = apply("left_shift", apply("bitwise_and", value, mask), const(step, dtype))
+            down = apply("bitwise_and", apply("right_shift", value, const(step, dtype)), mask)
+            value = apply("bitwise_or", up, down)
+            step *= 2
+        return value
+
+    return Builtin(1, make)
+
+
+def _bits(source: DType, target: DType) -> Builtin:
+    return Builtin(1, lambda site, args: apply("bitcast", to(_real(site, args[0]), source), target=target))
+
+
+def _converted(source: DType, target: DType) -> Builtin:
+    return Builtin(1, lambda site, args: to(to(_real(site, args[0]), source), target))
+
+
+def _fixed(op: str, dtype: DType) -> Builtin:
+    """An op on arguments of one given dtype."""
+    arity = ops.TABLE[op].arity
+    return Builtin(arity, lambda site, args: apply(op, *(to(_real(site, arg), dtype) for arg in args)))
+
+
+def _reciprocal(op: str, dtype: DType | None = None) -> Builtin:
+    def make(site: Site, args: list[Expr]) -> Expr:
+        value = to(_real(site, args[0]), dtype) if dtype else floating(site, args, complex_too=not op)[0]
+        return apply("divide", const(1, scalar_type(value)), apply(op, value) if op else value)
+
+    return Builtin(1, make)
+
+
+def _positive_difference(site: Site, args: list[Expr]) -> Expr:
+    x, y = floating(site, args)
+    return apply("where", apply("less_equal", x, y), const(0, scalar_type(x)), apply("subtract", x, y))
+
+
+def _floor_divide(site: Site, args: list[Expr]) -> Expr:
+    a, b = (_real(site, arg) for arg in args)
+    common = c_common(scalar_type(a), scalar_type(b))
+    return apply("floor_divide", to(a, common), to(b, common))
+
+
+def _saturate(site: Site, args: list[Expr]) -> Expr:
+    value = to(_real(site, args[0]), FLOAT32)
+    zero, one = const(0, FLOAT32), const(1, FLOAT32)
+    return apply("fmin", apply("fmax", value, zero), one)
+
+
+def _common(op: str, reals: bool = True) -> Builtin:
+    """An op of the Array API on arguments in their common type; integers alone where the op takes nothing else."""
+    accepted = ops.TABLE[op].accepts
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        kinds = [dtype_of(_real(site, arg) if reals else arg, site.span, site.name) for arg in args]
+        common = c_promote(kinds[0])
+        for kind in kinds[1:]:
+            common = c_common(common, kind)
+        if common.kind not in accepted:
+            raise site.refuse(f"{common} values", "pass integers")
+        return apply(op, *(to(arg, common) for arg in args))
+
+    return Builtin(ops.TABLE[op].arity, make)
+
+
+def _neighbour(op: str) -> Builtin:
+    """An op that asks for neighbours: those of a narrow float are narrow floats."""
+    plain = _math(op)
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        given = {dtype_of(arg, site.span, site.name) for arg in args}
+        return apply(op, *args) if given in ({FLOAT16}, {BFLOAT16}) else plain.make(site, args)
+
+    return Builtin(plain.arity, make)
+
+
+def _bit_count(op: str) -> Builtin:
+    """An op on the bits of an integer of any width, which is not promoted."""
+
+    def make(site: Site, args: list[Expr]) -> Expr:
+        given = dtype_of(_real(site, args[0]), site.span, site.name)
+        if given.is_float:
+            raise site.refuse(f"{given} values", "pass an integer")
+        return apply(op, args[0] if given.is_integer else to(args[0], INT32))
+
+    return Builtin(1, make)
+
+
+_SAME = (
+    "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan"
+    " sinh cosh tanh asinh acosh atanh erf erfc erfcx erfinv erfcinv lgamma normcdf normcdfinv"
+    " j0 j1 y0 y1 floor ceil trunc rint round"
+    " pow atan2 hypot copysign nextafter fmod fmin fmax fma".split()
+)
+_RENAMED = {
+    "fabs": "absolute", "tgamma": "gamma", "cyl_bessel_i0": "i0", "cyl_bessel_i1": "i1", "nearbyint": "rint",
+    "remainder": "ieee_remainder", "logb": "logb",
+}  # fmt: skip
+# What C has no function for goes by the name of the Array API, or the one that NumPy and SciPy's users know.
+_NAMED = "sigmoid softplus logaddexp logaddexp2 sinc gamma i0 i1 heaviside deg2rad rad2deg reciprocal".split()
+_FAST = "sin cos tan exp exp10 log log2 log10 pow".split()
+
+
+def _mathematics() -> dict[str, Builtin]:
+    table: dict[str, Builtin] = {}
+    for name, op in {**{name: name for name in _SAME}, **_RENAMED}.items():
+        table[name], table[f"{name}f"] = _math(op), _math(op, single=True)
+    table["sqrt"], table["sqrtf"] = _math("sqrt", complex_op="sqrt_complex"), _math("sqrt", single=True)
+    for name in _NAMED:
+        table[name] = _math(name)
+    for name in ("minimum", "maximum", "clip", "gcd", "lcm"):
+        table[name] = _common(name)
+    table["absolute"] = Builtin(1, _absolute)
+    table["sign"], table["square"] = _common("sign", reals=False), _common("square", reals=False)
+    for name in _FAST:
+        table[f"__{name}f"] = table[f"{name}f"]
+    for name, op in (("lrint", "rint"), ("lround", "round")):
+        for spelled in (name, f"l{name}", f"{name}f", f"l{name}f"):
+            table[spelled] = _rounded(op, INT64)
+    for name in ("ldexp", "scalbn", "scalbln"):
+        table[name] = table[f"{name}f"] = Builtin(2, _scale)
+    table["fdim"] = table["fdimf"] = Builtin(2, _positive_difference)
+    table["nextafter"], table["spacing"] = _neighbour("nextafter"), _neighbour("spacing")
+    table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", FLOAT32)
+    table["ilogb"], table["ilogbf"] = _math("ilogb"), _math("ilogb", single=True)
+    return table
+
+
+def _intrinsics() -> dict[str, Builtin]:
+    table: dict[str, Builtin] = {}
+    for letter, dtype in (("f", FLOAT32), ("d", FLOAT64)):
+        for name, op in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("sqrt", "sqrt")):
+            table[f"__{letter}{name}_rn"] = _fixed(op, dtype)
+        table[f"__{letter}rcp_rn"] = _reciprocal("", dtype)
+    table["__fmaf_rn"], table["__fma_rn"] = _fixed("fma", FLOAT32), _fixed("fma", FLOAT64)
+    table["__fdividef"], table["fdividef"] = _fixed("divide", FLOAT32), _fixed("divide", FLOAT32)
+    table["__saturatef"] = table["saturatef"] = Builtin(1, _saturate)
+    integers = {"int": INT32, "uint": UINT32, "ll": INT64, "ull": UINT64}
+    roundings = {"rn": "rint", "rz": "", "rd": "floor", "ru": "ceil"}
+    for source, dtype in (("float", FLOAT32), ("double", FLOAT64)):
+        for name, integer in integers.items():
+            for mode, op in roundings.items():
+                table[f"__{source}2{name}_{mode}"] = _rounded(op, integer, dtype)
+            table[f"__{name}2{source}_rn"] = _converted(integer, dtype)
+    table["__double2float_rn"] = _converted(FLOAT64, FLOAT32)
+    table["__half2float"] = _converted(FLOAT16, FLOAT32)
+    table["__float2half"] = table["__float2half_rn"] = _converted(FLOAT32, FLOAT16)
+    for first, second, a, b in (
+        ("float", "int", FLOAT32, INT32), ("float", "uint", FLOAT32, UINT32), ("double", "longlong", FLOAT64, INT64),
+        ("half", "short", FLOAT16, INT16), ("half", "ushort", FLOAT16, UINT16),
+    ):  # fmt: skip
+        table[f"__{first}_as_{second}"], table[f"__{second}_as_{first}"] = _bits(a, b), _bits(b, a)
+    return table
+
+
+def _integers() -> dict[str, Builtin]:
+    table: dict[str, Builtin] = {}
+    for suffix, unsigned in (("", UINT32), ("ll", UINT64)):
+        table[f"__popc{suffix}"] = _integer("count_ones", unsigned)
+        table[f"__clz{suffix}"] = _integer("count_leading_zeros", unsigned)
+        table[f"__ffs{suffix}"] = _first_set(unsigned)
+        table[f"__brev{suffix}"] = _reverse(unsigned)
+    table["__mulhi"], table["__umulhi"] = _fixed("multiply_high", INT32), _fixed("multiply_high", UINT32)
+    table["__mul64hi"], table["__umul64hi"] = _fixed("multiply_high", INT64), _fixed("multiply_high", UINT64)
+    table["popcount"], table["clz"] = _bit_count("count_ones"), _bit_count("count_leading_zeros")
+    table["_floor_divide"] = table["floor_divide"] = Builtin(2, _floor_divide)
+    return table
+
+
+BUILTINS: dict[str, Builtin] = {
+    **_mathematics(), **_intrinsics(), **_integers(),
+    **dict.fromkeys(("abs", "labs", "llabs"), Builtin(1, _absolute)),
+    "min": _extreme("minimum", "fmin"), "max": _extreme("maximum", "fmax"),
+    **{name: _math(name) for name in ("isnan", "isinf", "isfinite", "signbit")},
+    "real": _part("real"), "imag": _part("imag"), "conj": _part("conj"),
+    "arg": _complex_only("arg"), "norm": _complex_only("norm"), "proj": _complex_only("proj"),
+    "polar": Builtin(2, _polar),
+}  # fmt: skip
+
+_THREADS = "this kernel is one element's work; elements share nothing but atomics on raw arguments"
+_NOT_ELEMENTWISE = (
+    (
+        r"__syncthreads\w*|__syncwarp|__threadfence\w*|__(shfl|any|all|ballot|match|reduce|activemask)\w*|cooperative_groups",
+        _THREADS,
+    ),
+    (r"threadIdx|blockIdx|blockDim|gridDim|warpSize", "use i, the flat index, _ind.size() and _ind.get()[axis]"),
+    (
+        r"tex[123]D\w*|tex2DLayered|texCubemap|surf[123]D\w*",
+        "textures exist on GPUs alone; pass the array and interpolate",
+    ),
+    (r"printf|puts|assert|__trap|__nanosleep|clock(64)?", "portable kernels cannot print, stop or tell the time"),
+    (r"curand\w*|malloc|free|memcpy|memset", "portable kernels have no library calls; pass arrays instead"),
+    (r"atomic(Inc|Dec)\w*", "use atomicAdd, or a loop over atomicCAS"),
+)
+
+
+def refusal(name: str) -> str | None:
+    """Why a CUDA name cannot be used in an elementwise kernel; None if it is not one of those."""
+    for pattern, cure in _NOT_ELEMENTWISE:
+        if re.fullmatch(pattern, name):
+            return cure
+    return None

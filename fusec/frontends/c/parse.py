@@ -1,0 +1,62 @@
+"""Text to syntax tree: scanning, macros, classification and the LALR parser, with errors in the user's words."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fusec.base.source import SourceFile
+from fusec.frontends.c import constants, tables
+from fusec.frontends.c import syntax as s
+from fusec.frontends.c.build import Builder
+from fusec.frontends.c.classify import TYPES, Classifier
+from fusec.frontends.c.preprocess import Preprocessor
+from fusec.frontends.c.syntax_errors import Misparse
+from fusec.frontends.c.tables import STARTS, Callback, Tables, UnexpectedSymbolError
+from fusec.frontends.c.tokens import Token
+
+
+class Reader:
+    """Reads the texts of one kernel in turn; macros, type names and templates carry over from one to the next."""
+
+    def __init__(self, placeholders: frozenset[str], names: frozenset[str], options: tuple[str, ...]) -> None:
+        self.tables: Tables = tables.load("kernel", STARTS)
+        self.preprocessor = Preprocessor(self._condition)
+        self.values = names
+        self.classifier = Classifier(self.tables.words, set((TYPES | placeholders) - names))
+        self.addressed: set[str] = set()
+        self.single = self.preprocessor.define_options(options)
+
+    def preamble(self, file: SourceFile) -> tuple[s.External, ...]:
+        """The functions, structs, aliases and constants of a preamble."""
+        tokens = self.classifier.classify(self.preprocessor.read(file), file, preamble=True)
+        return self._parse(tokens, file, "preamble")  # type: ignore[no-any-return]
+
+    def body(self, file: SourceFile) -> tuple[s.Statement, ...]:
+        """The statements of a text; the last semicolon may be missing."""
+        tokens = self.classifier.classify(self.preprocessor.read(file), file)
+        if not tokens:
+            return ()
+        end = len(file.text.rstrip())
+        tokens.append(Token("SEMICOLON", "", end, end))
+        return self._parse(tokens, file, "body")  # type: ignore[no-any-return]
+
+    def _condition(self, tokens: list[Token], file: SourceFile) -> int:
+        tree: s.Expression = self._parse(self.classifier.classify(tokens, file), file, "condition")
+        return constants.evaluate(tree)
+
+    def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> Any:
+        builder = Builder(file)
+        try:
+            found = self.tables.parse(tokens, start, _callbacks(), builder)
+            self.addressed |= {name for name, count in builder.addressed.items() if count > 0}
+            return found
+        except UnexpectedSymbolError as error:
+            values = self.values | {"i", "n"}
+            wrong = Misparse(file, tokens, values, self.classifier.types, self.tables.words)
+            raise wrong.explain(error) from None
+
+
+@cache
+def _callbacks() -> tuple[Callback, ...]:
+    return tables.load("kernel", STARTS).bind(Builder)

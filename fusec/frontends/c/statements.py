@@ -1,0 +1,426 @@
+"""Statements and functions: control flow made structured."""
+
+from __future__ import annotations
+
+from fusec.base.dtypes import BOOL, INT64, DType
+from fusec.base.records import replace
+from fusec.errors.language import (
+    BadDeclaration,
+    BadReturn,
+    Fallthrough,
+    Misplaced,
+    NotSupported,
+)
+from fusec.frontends.c import syntax as s
+from fusec.frontends.c.arithmetic import binary
+from fusec.frontends.c.bodies import FALSE, TRUE, Bodies, Context
+from fusec.frontends.c.c_types import Auto, PointerTo, Void, show
+from fusec.frontends.c.frame import MAX_STATEMENTS
+from fusec.frontends.c.symbols import LocalArrayOf
+from fusec.frontends.c.warnings import check_effect
+from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, scalar_type, type_of
+from fusec.ir.loops import (
+    Assign,
+    Break,
+    Continue,
+    Declare,
+    If,
+    Local,
+    Return,
+    Stmt,
+    While,
+)
+
+MAX_LADDER = 8  # sections of a switch that become nested ifs
+MAX_CHAIN, CHAIN_PIECE = 40, 16  # links of ``else if`` that become nested ifs; else pieces of so many do
+
+Lowered = tuple[list[s.Case], tuple[Stmt, ...]]
+
+
+class Statements(Bodies):
+    """Lowers statements."""
+
+    exits: tuple[Stmt, ...] = ()  # the kernel's stores at the end of an element's work
+    resumes = False  # an `after_loop` follows, to which `continue` goes
+    left_early = False  # such a `continue` was met
+
+    def statements(self, body: tuple[s.Statement, ...]) -> None:
+        """Lower statements in the current scope."""
+        for node in body:
+            self.statement(node)
+
+    def statement(self, node: s.Statement) -> None:
+        """Lower one statement."""
+        if not isinstance(node, (s.Empty, s.Block)):
+            self.line, self.span = self.at(node), node.span
+        with self.nested(node.span, "statements", MAX_STATEMENTS):
+            match node:
+                case s.Evaluate(value=value):
+                    check_effect(value, self.unit.functions)
+                    self.effect(value)
+                case s.Declaration():
+                    self.declaration(node)
+                case s.Block(body=body):
+                    with self.scope():
+                        self.statements(body)
+                case s.If():
+                    self._if(node)
+                case s.Loop():
+                    with self.scope():
+                        self._loop(node)
+                case s.RangeLoop():
+                    with self.scope():
+                        self._range_loop(node)
+                case s.Switch():
+                    self._switch(node)
+                case s.Jump(word=word):
+                    self._jump(word, node)
+                case s.Return():
+                    self._return(node)
+                case s.Alias(name=name, type=kind):
+                    self.types[-1][name] = self.resolve(kind)
+                case s.StructDef() if node.templates is None:
+                    self.types[-1][node.name] = self.define(node, {}, node.name)
+                case s.EnumDef():
+                    self.enumeration(node)
+                case s.Empty():
+                    pass
+
+    def _branch(self, node: s.Statement | None) -> tuple[Stmt, ...]:
+        with self.block() as body, self.scope():
+            if node is not None:
+                self.statement(node)
+        return tuple(body)
+
+    def _if(self, node: s.If) -> None:
+        links, orelse = _chain(node)
+        if len(links) > MAX_CHAIN:
+            self._long_chain(links, orelse)
+            return
+        line = self.line
+        condition = self.condition(node.condition)
+        then, rest = self._branch(node.then), self._branch(node.orelse)
+        self.emit(If(condition, then, rest, line=line))
+
+    def _long_chain(self, links: list[s.If], orelse: s.Statement | None) -> None:
+        """Many ``else if`` in pieces, each of which runs if the ones before found nothing, so that none nests deep."""
+        pieces = [links[at : at + CHAIN_PIECE] for at in range(0, len(links), CHAIN_PIECE)]
+        flags = [self.temporary(FALSE, "_else") for _ in pieces[1:]]
+        for at, piece in enumerate(pieces):
+            with self.block() as body:
+                self._links(piece, orelse if at == len(flags) else flags[at])
+            self.emit(If(flags[at - 1], tuple(body), line=self.line)) if at else self.blocks[-1].extend(body)
+
+    def _links(self, links: list[s.If], last: s.Statement | Local | None) -> None:
+        """A chain that ends in a statement, or in setting a flag."""
+        node, line = links[0], self.at(links[0])
+        self.line, self.span = line, node.span
+        condition = self.condition(node.condition)
+        then = self._branch(node.then)
+        with self.block() as rest, self.scope():
+            if len(links) > 1:
+                self._links(links[1:], last)
+            elif isinstance(last, Local):
+                self.emit(Assign(last.name, TRUE, line=line))
+            elif last is not None:
+                self.statement(last)
+        self.emit(If(condition, then, tuple(rest), line=line))
+
+    # --- loops ---
+
+    def _loop(self, node: s.Loop) -> None:
+        if isinstance(node.init, s.Evaluate):
+            self.line = self.at(node)
+            self.effect(node.init.value)
+        elif node.init is not None:
+            self.statement(node.init)
+        self.line = line = self.at(node)
+        with self.block() as effects:
+            condition = self.condition(node.condition) if node.condition is not None else TRUE
+        self.contexts.append(Context())
+        body = self._branch(node.body)
+        self.contexts.pop()
+        self.line = line
+        with self.block() as step:
+            if node.step is not None:
+                self.effect(node.step)
+        if not effects:
+            self.repeat(While(condition, body, tuple(step), node.test_first, line=line))
+        elif node.test_first:
+            leave = If(apply("logical_not", condition), (Break(line=line),), line=line)
+            self.repeat(While(TRUE, (*effects, leave, *body), tuple(step), line=line))
+        else:
+            again = self.variable(BOOL, "_again")
+            test = (*effects, Assign(again.name, condition, line=line))
+            self.repeat(While(again, body, test, test_first=False, line=line))
+
+    def _range_loop(self, node: s.RangeLoop) -> None:
+        """``for (T x : array)``; a reference is another name for the element, all else a copy."""
+        array, at = self._range(node), self.variable(INT64, "_at")
+        (length, *inner), line = array.lengths, self.at(node)
+        if inner:
+            cure = "loop over its rows by an index"
+            raise NotSupported(f"a loop over the rows of '{array.name}' is", cure).at(node.values.span)
+        kind = self.resolve(node.type)
+        self.contexts.append(Context())
+        with self.block() as body, self.scope():
+            place = self._local_at(array, at)
+            reason = array.const or (f"constant '{node.name}'" if node.type.const else "")
+            if "&" in node.type.marks and (not node.type.const or isinstance(kind, Auto)):
+                self.bind(node.name, replace(place, const=reason), node.span)
+            else:
+                element = array.element if isinstance(kind, Auto) else kind
+                element = element.element if isinstance(element, PointerTo) else element
+                if not isinstance(element, (DType, Struct)):
+                    raise BadDeclaration(f"'{node.name}' cannot be {show(kind)}", "name a scalar").at(node.type.span)
+                value = self.converted(self.load(place), element, node.span)
+                self._variable(s.Declarator(node.span, node.name, "", ()), element, value, reason)
+            self.statement(node.body)
+        self.contexts.pop()
+        step = Assign(at.name, apply("add", at, const(1, INT64)), line=line)
+        self.repeat(While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
+
+    def _range(self, node: s.RangeLoop) -> LocalArrayOf:
+        """The array that a loop goes over. Raises BadDeclaration."""
+        match node.values:
+            case s.Name() as name if isinstance(found := self.array_of(name), LocalArrayOf):
+                return found
+            case s.Braced(elements=(_, *_) as elements) as braced:
+                kind = self.resolve(replace(node.type, marks=""))
+                if isinstance(kind, Auto):
+                    with self.block():
+                        kind = self.type_of_node(elements[0]) if not isinstance(elements[0], s.Braced) else kind
+                declared = s.Declarator(braced.span, "_values", "", (None,), braced)
+                return self._array(s.Declaration(braced.span, node.type, (declared,)), declared, kind, "")
+        cure = "loop over a local array, or over values: for (int k : {1, 2, 3})"
+        raise BadDeclaration("a loop over what is no array", cure).at(node.values.span)
+
+    def _jump(self, word: str, node: s.Jump) -> None:
+        if word == "break":
+            if not self.contexts:
+                cure = "to end this element's work, use return or continue" if self.result is None else "use return"
+                raise Misplaced("break", "a loop or switch", cure).at(node.span)
+            self.emit(Break(line=self.line))
+            return
+        if not self.contexts:
+            if self.result is not None:
+                raise Misplaced("continue", "a loop", "use return").at(node.span)
+            if self.resumes:
+                self.left_early = True
+                self.emit(Break(line=self.line))
+            else:
+                self.leave()
+        elif self.contexts[-1].is_switch:
+            if all(context.is_switch for context in self.contexts) and not self.resumes:
+                self.leave()
+                return
+            context = self.contexts[-1]
+            context.flag = context.flag or Local(self.fresh("_continue"), BOOL)
+            self.emit(Assign(context.flag.name, TRUE, line=self.line))
+            self.emit(Break(line=self.line))
+        else:
+            self.emit(Continue(line=self.line))
+
+    def leave(self) -> None:
+        """End this element's work."""
+        self.blocks[-1].extend(self.exits)
+        self.emit(Return(line=self.line))
+
+    # --- switch ---
+
+    def _switch(self, node: s.Switch) -> None:
+        line = self.line
+        value = self.value(node.value)
+        if not isinstance(value, Const):
+            value = self.temporary(value, "_case")
+        sections = _sections(node)
+        self._check_labels(value, sections)
+        wraps = any(_has_break(each) for _, body in sections for each in body)
+        if wraps:
+            self.contexts.append(Context(is_switch=True))
+        flat = len(sections) > MAX_LADDER
+        levels = wraps + (1 if flat else len(sections))
+        self.extra += levels
+        lowered = [(labels, self._branch(s.Block(node.span, body))) for labels, body in sections]
+        self.extra -= levels
+        chain = self._flat(value, lowered, line) if flat else self._ladder(value, lowered, line)
+        if not wraps:
+            self.blocks[-1].extend(chain)
+            return
+        context = self.contexts.pop()
+        if context.flag is not None:
+            self.emit(Declare(context.flag.name, BOOL, line=line))
+        self.repeat(While(TRUE, (*chain, Break(line=line)), line=line))
+        if context.flag is not None:
+            with self.block() as resumed:
+                self._jump("continue", s.Jump(node.span, "continue"))
+            self.emit(If(context.flag, tuple(resumed), line=line))
+
+    def _ladder(self, value: Expr, sections: list[Lowered], line: int) -> tuple[Stmt, ...]:
+        """The sections as if, else if, ..., else."""
+        chain: tuple[Stmt, ...] = ()
+        for labels, body in sections:
+            if any(label.value is None for label in labels):
+                chain = body
+        for labels, body in reversed(sections):
+            if not any(label.value is None for label in labels):
+                chain = (If(self._matches(value, labels), body, chain, line=line),)
+        return chain
+
+    def _flat(self, value: Expr, sections: list[Lowered], line: int) -> tuple[Stmt, ...]:
+        """Many sections as one if after another, since they exclude each other; ``default`` is what no other took."""
+        with self.block() as chain:
+            other = self.temporary(TRUE, "_other")
+            rest: tuple[Stmt, ...] = ()
+            for labels, body in sections:
+                if any(label.value is None for label in labels):
+                    rest = body
+                else:
+                    taken = Assign(other.name, FALSE, line=line)
+                    self.emit(If(self._matches(value, labels), (taken, *body), line=line))
+            self.emit(If(other, rest, line=line))
+        return tuple(chain)
+
+    def _matches(self, value: Expr, labels: list[s.Case]) -> Expr:
+        """Whether a value is one of the labels."""
+        tests: list[Expr] = []
+        for label in labels:
+            assert label.value is not None, "default matches what no label does"
+            tests.append(binary("==", value, self._label(value, label), label.span))
+        found = tests[0]
+        for test in tests[1:]:
+            found = self.bounded(apply("logical_or", found, test))
+        return found
+
+    def _label(self, value: Expr, label: s.Case) -> Const:
+        """A case label in the promoted type of the switch."""
+        assert label.value is not None, "default has no value"
+        known = self.constant(label.value, "a case label")
+        return const(int(known.value), scalar_type(binary("+", value, value, label.span)))
+
+    def _check_labels(self, value: Expr, sections: list[Section]) -> None:
+        """Raises BadDeclaration if two labels are the same."""
+        seen: set[Const | None] = set()
+        for label in (label for labels, _ in sections for label in labels):
+            known = None if label.value is None else self._label(value, label)
+            if known in seen:
+                shown = "default" if known is None else f"case {known.value}"
+                raise BadDeclaration(f"'{shown}' stands twice in this switch", "remove one").at(label.span)
+            seen.add(known)
+
+    # --- functions ---
+
+    def _return(self, node: s.Return) -> None:
+        if self.result is None:
+            if node.value is not None:
+                raise BadReturn("the operation returns no value", "assign to an output parameter").at(node.span)
+            self.leave()
+            return
+        if self.made_here is not None and node.value is None:
+            self.emit(Return(self.load(self.made_here), line=self.line))
+            return
+        if isinstance(self.result, Void):
+            if node.value is not None:
+                raise BadReturn("this function returns void", "declare a result type").at(node.span)
+            self.give(None)
+            return
+        if node.value is None:
+            raise BadReturn(f"a value of type {show(self.result)} must be returned", "write return value;").at(
+                node.span
+            )
+        self.give(self._result(node.value))
+
+    def give(self, value: Expr | None) -> None:
+        """Return from the function."""
+        if self.inline is not None:
+            self.hand_back(value)
+        else:
+            self.emit(Return(value, line=self.line))
+
+    def _result(self, node: s.Expression | s.Braced) -> Expr:
+        match self.result:
+            case DType() | Struct() as kind:
+                return (
+                    self.braced(node, kind)
+                    if isinstance(node, s.Braced)
+                    else self.converted(self.value(node), kind, node.span)
+                )
+            case PointerTo() if not isinstance(node, s.Braced):
+                found = self.address(node)
+                pointer = type_of(found.pointer)
+                assert isinstance(pointer, Pointer), "addresses are pointers"
+                if pointer.space == "local":
+                    raise BadReturn("a local array ends with its function", "pass the array as an argument").at(
+                        node.span
+                    )
+                return found.pointer
+            case _:
+                raise BadReturn(f"{show(self.result or Void())} cannot be returned", "name a scalar or struct").at(
+                    node.span
+                )
+
+
+def _chain(node: s.If) -> tuple[list[s.If], s.Statement | None]:
+    """All of ``if``, ``else if``, ... and what the last ``else`` does."""
+    links = [node]
+    while isinstance(following := links[-1].orelse, s.If):
+        links.append(following)
+    return links, links[-1].orelse
+
+
+Section = tuple[list[s.Case], tuple[s.Statement, ...]]
+
+
+def _sections(node: s.Switch) -> list[Section]:
+    """The labels and statements of each section, without the ``break`` at its end. Raises Fallthrough."""
+    found: list[tuple[list[s.Case], list[s.Statement]]] = []
+    for item in node.items:
+        if isinstance(item, s.Case):
+            if not found or found[-1][1]:
+                found.append(([], []))
+            found[-1][0].append(item)
+        elif found:
+            found[-1][1].append(item)
+        else:
+            raise Misplaced("this statement", "a case", "a switch starts with case or default").at(item.span)
+    sections: list[Section] = []
+    for at, (labels, body) in enumerate(found):
+        trimmed = _without_break(tuple(body))
+        if at + 1 < len(found) and trimmed == tuple(body) and not _leaves(trimmed):
+            raise Fallthrough().at(labels[-1].span)
+        sections.append((labels, trimmed))
+    return sections
+
+
+def _without_break(body: tuple[s.Statement, ...]) -> tuple[s.Statement, ...]:
+    body = tuple(each for each in body if not isinstance(each, s.Empty))
+    match body[-1:]:
+        case (s.Jump(word="break"),):
+            return body[:-1]
+        case (s.Block(span=span, body=inner),):
+            return (*body[:-1], s.Block(span, _without_break(inner)))
+    return body
+
+
+def _leaves(body: tuple[s.Statement, ...]) -> bool:
+    match body[-1:]:
+        case (s.Return() | s.Jump(),):
+            return True
+        case (s.Block(body=inner),):
+            return _leaves(inner)
+        case (s.If(then=then, orelse=orelse),) if orelse is not None:
+            return _leaves((then,)) and _leaves((orelse,))
+    return False
+
+
+def _has_break(node: s.Statement | None) -> bool:
+    """True if a ``break`` inside belongs to the switch around it."""
+    match node:
+        case s.Jump(word=word):
+            return word == "break"
+        case s.Block(body=body):
+            return any(_has_break(each) for each in body)
+        case s.If(then=then, orelse=orelse):
+            return _has_break(then) or _has_break(orelse)
+        case _:
+            return False

@@ -1,0 +1,498 @@
+"""From Python functions to texts and constants: where the source stands, and what its free names stand for.
+
+No function is run: names are looked up where Python would find them, in its closure and its module.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import operator
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import CodeType, FunctionType, MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from fusec.base import dtypes
+from fusec.base.records import dataclass, replace
+from fusec.base.source import SourceFile
+from fusec.errors.python import NoSource, NotAFunction
+from fusec.frontends.capture.namespace import Opaque, Outside, closure_of
+from fusec.frontends.capture.snapshot import MAX_TABLE, NUMBERS, ROOTS, frozen
+from fusec.frontends.python import name_usage
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.build import LAMBDA
+from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
+from fusec.frontends.python.definition import Capture, FunctionText, number
+from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
+from fusec.frontends.python.names import INTRINSICS
+from fusec.frontends.python.parse import parse
+
+PYTHON_TYPES = (bool, int, float, complex)
+TOO_LARGE = f"a table has at most {MAX_TABLE} elements: pass it to a kernel of fusec.kernel, which indexes its arrays"
+NOTHING: Mapping[str, object] = MappingProxyType({})
+MAX_BITS = 4096  # of a captured integer; Python itself refuses to print much more
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text of one or several functions, or of one lambda; names: what its free names stand for.
+
+    meant: which of the functions, the last of that name; "" for the last of all.
+    """
+
+    text: str
+    names: Mapping[str, object]
+    file: str = "<text>"
+    meant: str = ""
+
+    @property
+    def functions(self) -> tuple[FunctionText, ...]:
+        """Its functions, the one meant last. Raises syntax errors."""
+        bare = self.text.strip()
+        if re.match(r"lambda\b", bare):
+            start = self.text.index(bare)
+            return (FunctionText("", LAMBDA, self.file, 1, self.text, part=(start, start + len(bare))),)
+        names = [tree.name for tree in parse(SourceFile(self.file, self.text))]
+        meant = self.meant or names[-1]
+        others = [name for name in dict.fromkeys(names) if name != meant]
+        return tuple(FunctionText("", name, self.file, 1, self.text) for name in (*others, meant))
+
+
+Missing = tuple[tuple[FunctionType, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """Functions by themselves: the last is meant, the others are what it calls. missing: names nothing defines yet."""
+
+    functions: tuple[FunctionText, ...]
+    missing: Missing = ()
+
+    @property
+    def tree(self) -> s.Function:
+        """The syntax tree of the function itself."""
+        return self.functions[-1].tree
+
+
+@dataclass(frozen=True, eq=False)
+class FileFunction(Opaque):
+    """A function of a file that is not run: its lines from `line` on, and what the names of the file stand for.
+
+    part: see `FunctionText`.
+    """
+
+    name: str
+    file: str
+    line: int
+    text: str
+    names: Mapping[str, object]
+    part: tuple[int, int] | None = None
+
+    @property
+    def alone(self) -> FunctionText:
+        """The text without what its names stand for."""
+        return FunctionText(self.name, self.name, self.file, self.line, self.text, part=self.part)
+
+
+@dataclass(frozen=True)
+class Unusable(Opaque):
+    """What a name of a file that is not run stands for, if a kernel cannot use it."""
+
+    given: str
+    cure: str
+
+
+Origin = FunctionType | Text | Captured | FileFunction
+
+
+def capture(origin: Origin, kept: Mapping[str, object]) -> Captured:
+    """The texts of a function and of all it calls. kept: values that names had when the function was decorated.
+
+    Raises NoSource, and the syntax errors of fusec.errors.python.
+    """
+    found = _Capturing()
+    found.key_of(origin, kept)
+    return Captured(tuple(found.done), tuple(found.missing))
+
+
+def capture_roles(
+    origins: Mapping[str, Origin], kept: Mapping[str, Mapping[str, object]]
+) -> tuple[Captured, dict[str, str]]:
+    """The texts of several functions that make one kernel, of all that they call, and the key of each by its role.
+
+    kept: by role, as for `capture`. Raises as that does.
+    """
+    found = _Capturing()
+    keys = {role: found.key_of(origin, kept.get(role, NOTHING)) for role, origin in origins.items()}
+    return Captured(tuple(found.done), tuple(found.missing)), keys
+
+
+def read(origin: Origin) -> s.Function:
+    """The syntax tree of a function. Raises NoSource and syntax errors."""
+    match origin:
+        case Captured():
+            return origin.tree
+        case Text():
+            return origin.functions[-1].tree
+        case FileFunction():
+            return _tree(origin.alone)
+        case _:
+            return _tree(_text_of(origin))
+
+
+def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
+    """The numbers and tables that attributes of objects from outside stand for now, as in ``config.scale``."""
+    if not isinstance(origin, FunctionType):
+        return {}
+    places = Outside(closure_of(origin), origin.__globals__)
+    found = {name: places.find(name) for name in name_usage.free(tree) if "." in name}
+    return {
+        name: frozen(value[0]) for name, value in found.items() if value is not None and isinstance(value[0], NUMBERS)
+    }
+
+
+def constant_of(value: object) -> Capture:
+    """What a number or a tuple of numbers is to a kernel."""
+    return ("other", _described(value), "write a tuple") if isinstance(value, list) else _Capturing().of(value)
+
+
+def _tree(text: FunctionText) -> s.Function:
+    found = text.tree
+    if found.name != text.name:
+        raise NotAFunction(
+            f"the source of '{text.name}' has changed", "define the function again, or reload its module"
+        ).at()
+    return found
+
+
+def _text_of(function: FunctionType) -> FunctionText:
+    """The source of a function as it stands in its file. Raises NoSource."""
+    name = function.__name__
+    is_lambda = name == "<lambda>"
+    try:
+        lines, line = inspect.findsource(function) if is_lambda else inspect.getsourcelines(function)
+        if is_lambda:
+            return _lambda_of(function, "".join(lines))
+    except (OSError, TypeError, IndexError, SyntaxError) as problem:
+        reason = "it was typed at a prompt, or its file is gone" if isinstance(problem, OSError) else str(problem)
+        raise NoSource("a lambda" if is_lambda else f"'{name}'", reason, "f" if is_lambda else name).at() from None
+    return FunctionText(name, name, _shown(function.__code__.co_filename), max(line, 1), "".join(lines))
+
+
+def _lambda_of(function: FunctionType, file: str) -> FunctionText:
+    """A lambda in the text of its file, told from others by the places in it. Raises NotAFunction."""
+    code = function.__code__
+    found = [each for each in _lambdas(file) if each.lineno == code.co_firstlineno]
+    if len(found) > 1:
+        found = _meant(found, code)
+    if len(found) != 1:
+        cure = "put each lambda on a line of its own, or define the function with def"
+        raise NotAFunction("which lambda of its line is meant cannot be told", cure).at()
+    return lambda_text(found[0], file, _shown(code.co_filename))
+
+
+def _meant(lambdas: Sequence[ast.Lambda], code: CodeType) -> list[ast.Lambda]:
+    """Those that a code object may come from: the innermost one around all that it names a place of.
+
+    Python 3.12 knows no places in a lambda that returns a constant: these are told by parameters and constant.
+    """
+    places = [
+        ((line, start), (end_line, end))
+        for line, end_line, start, end in code.co_positions()
+        if line is not None and end_line is not None and start is not None and end is not None and start != end
+    ]
+    if not places:
+        names = code.co_varnames[: code.co_argcount]
+        return [
+            each
+            for each in lambdas
+            if isinstance(each.body, ast.Constant)
+            and repr(each.body.value) in map(repr, code.co_consts)
+            and tuple(arg.arg for arg in each.args.args) == names
+        ]
+    around = []
+    for each in lambdas:
+        begin, end = (
+            (each.body.lineno, each.body.col_offset),
+            (each.body.end_lineno or 0, each.body.end_col_offset or 0),
+        )
+        if all(begin <= first and last <= end for first, last in places):
+            around.append((begin, each))
+    return [max(around, key=operator.itemgetter(0))[1]] if around else []
+
+
+def lambda_text(node: ast.Lambda, file: str, name: str) -> FunctionText:
+    """A lambda of a file's text as a function's; `name` is the file's."""
+    lines = file.split("\n")[node.lineno - 1 : node.end_lineno]
+    assert node.end_col_offset is not None, "nodes of a text know where they end"
+    start = len(lines[0].encode()[: node.col_offset].decode())
+    end = sum(len(line) + 1 for line in lines[:-1]) + len(lines[-1].encode()[: node.end_col_offset].decode())
+    return FunctionText(LAMBDA, LAMBDA, name, node.lineno, "\n".join(lines) + "\n", part=(start, end))
+
+
+@lru_cache(maxsize=8)
+def _lambdas(file: str) -> tuple[ast.Lambda, ...]:
+    """All lambdas of a file."""
+    return tuple(node for node in ast.walk(ast.parse(file)) if isinstance(node, ast.Lambda))
+
+
+def _shown(file: str) -> str:
+    """A path as the user would write it: relative if it lies below the working directory."""
+    here = os.getcwd() + os.sep
+    return file[len(here) :] if file.startswith(here) else file
+
+
+class _Capturing:
+    """Walks from a function to what it calls; callees before callers in `done`."""
+
+    def __init__(self) -> None:
+        self.keys: dict[tuple[int, int], str] = {}
+        self.origins: list[object] = []  # kept alive, since `keys` goes by identity
+        self.done: list[FunctionText] = []
+        self.missing: list[tuple[FunctionType, str]] = []
+
+    def key_of(self, origin: Origin, kept: Mapping[str, object] = NOTHING) -> str:
+        """The key of a function, which is captured if it has not been; kept: as for `capture`."""
+        if not isinstance(origin, FunctionType):
+            kept = NOTHING
+        known = self.keys.get((id(origin), id(kept)))
+        if known is not None:
+            return known
+        match origin:
+            case Captured():
+                return self._known(origin)
+            case Text():
+                return self._of_text(origin)
+            case FileFunction():
+                return self._of_file(origin)
+        text = _text_of(origin)
+        key = self._new_key(origin, text.name, kept)
+        namespace = Outside(kept, closure_of(origin), origin.__globals__)
+        tree = _tree(text)
+        self.missing += [(origin, name) for name in name_usage.free(tree) if _is_missing(name, namespace)]
+        params = [param.name for param in tree.params]
+        given = origin.__defaults__ or ()
+        defaults = zip(params[len(params) - len(given) :], given, strict=True)
+        self.done.append(
+            replace(
+                text,
+                key=key,
+                names=self._names(tree, namespace),
+                defaults=tuple((name, self.of(value)) for name, value in defaults),
+            )
+        )
+        return key
+
+    def _new_key(self, origin: object, name: str, kept: Mapping[str, object] = NOTHING) -> str:
+        key = f"{name}@{len(self.keys)}"
+        self.keys[id(origin), id(kept)] = key
+        self.origins.append((origin, kept))
+        return key
+
+    def _known(self, origin: Captured) -> str:
+        """Functions captured before, under new keys."""
+        new = {each.key: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(origin.functions)}
+        for each in origin.functions:
+            names = tuple((name, _renamed(value, new)) for name, value in each.names)
+            self.done.append(replace(each, key=new[each.key], names=names))
+        key = new[origin.functions[-1].key]
+        self.keys[id(origin), id(NOTHING)] = key
+        self.origins.append(origin)
+        return key
+
+    def _of_file(self, origin: FileFunction) -> str:
+        text = replace(origin.alone, key=self._new_key(origin, origin.name))
+        tree = _tree(text)
+        namespace = Outside({}, {}, origin.names)
+        defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
+        self.done.append(replace(text, names=self._names(tree, namespace), defaults=defaults))
+        return text.key
+
+    def _of_text(self, origin: Text) -> str:
+        functions = origin.functions
+        keys = {each.name: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(functions)}
+        key = keys[functions[-1].name]
+        self.keys[id(origin), id(NOTHING)] = key
+        self.origins.append(origin)
+        namespace = Outside({}, {}, origin.names)
+
+        for each in functions:
+            tree = each.tree
+            defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
+            names = tuple((name, ("function", keys[name])) for name in name_usage.free(tree) if name in keys)
+            others = tuple(pair for pair in self._names(tree, namespace) if pair[0] not in keys)
+            self.done.append(replace(each, key=keys[each.name], names=(*names, *others), defaults=defaults))
+        return key
+
+    def _names(self, tree: s.Function, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
+        """What the free names of a function stand for; for those that nothing defines, one that is alike."""
+        found: list[tuple[str, Capture]] = []
+        find, known = namespace.find, [name for place in namespace.places for name in place if name[:1] != "_"]
+        known += [param.name for param in tree.params]
+        for name in name_usage.free(tree):
+            value = find(name)
+            if value is not None:
+                captured = self.of(value[0])
+                if captured[0] != "other" or "." not in name or self._is_object(name, namespace):
+                    found.append((name, captured))
+            elif "." in name:
+                guess = namespace.like(name) if self._is_object(name, namespace) else ""
+                found += [(name, ("missing", guess))] if guess else []
+            elif name not in FUNCTIONS and name not in COMPOUND and not hasattr(builtins, name):
+                guess = namespace.closest(name, known, self._is_usable)
+                found += [(name, ("missing", guess))] if guess else []
+        return tuple(found)
+
+    def _is_usable(self, value: object) -> bool:
+        return isinstance(value, FunctionType) or self.of(value)[0] != "other"
+
+    def _is_object(self, dotted: str, namespace: Outside) -> bool:
+        """Whether the owner of an attribute is an object that kernels know nothing about."""
+        owner = namespace.find(dotted.rpartition(".")[0])
+        return owner is not None and not isinstance(owner[0], Opaque) and self.of(owner[0])[0] == "other"
+
+    def of(self, value: object) -> Capture:
+        """What a value is to a kernel."""
+        if value is None:
+            return ("none",)
+        if isinstance(value, FileFunction):
+            return ("function", self.key_of(value))
+        if isinstance(value, Unusable):
+            return ("other", value.given, value.cure)
+        if isinstance(value, complex) and not isinstance(value, np.generic):
+            return number(value)
+        if isinstance(value, (bool, int, float)) and type(value) in PYTHON_TYPES:
+            if isinstance(value, int) and value.bit_length() > MAX_BITS:
+                return ("other", f"an integer of {value.bit_length()} bits", "kernels compute with 64 of them")
+            return number(value)
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            return _number(value)
+        if isinstance(value, (tuple, list)):
+            if len(value) > MAX_TABLE:
+                return ("other", f"{_described(value)} of {len(value)}", TOO_LARGE)
+            items = tuple(self.of(item) for item in value)
+            wrong = next((each for each in items if each[0] == "other"), None)
+            return ("tuple", items) if wrong is None else ("other", f"{_described(value)} with {wrong[1]}", wrong[2])
+        if isinstance(value, np.ndarray):
+            return _table(value)
+        if isinstance(value, ModuleType):
+            return ("module", _module(value))
+        return self._type_or_function(value)
+
+    def _type_or_function(self, value: object) -> Capture:
+        if isinstance(value, type) and value in PYTHON_TYPES:
+            return ("type", value.__name__)
+        if isinstance(value, (np.dtype, type)) and not (isinstance(value, type) and not issubclass(value, np.generic)):
+            found = _dtype(value)
+            if found is not None:
+                return ("numpy type", found)
+        if isinstance(value, dtypes.DType):
+            return ("numpy type", value.name)
+        if value is np.dtype:
+            return ("builtin", "dtype", False)
+        origin = getattr(value, "__fusec_origin__", None)
+        if isinstance(origin, (FunctionType, Text, Captured)):
+            return ("function", self.key_of(origin, getattr(value, "kept", NOTHING)))
+        name, root = _named(value)
+        if name in INTRINSICS and getattr(value, "__module__", "") == "fusec.language.intrinsics":
+            return ("intrinsic", name)
+        own = {"math": {*MATH, *COMPOUND_MATH}, "builtins": {*PLAIN, *COMPOUND_PLAIN}}.get(root, set())
+        if name in own or (root in ROOTS and (name in FUNCTIONS or name in COMPOUND)):
+            return ("builtin", name, name in own)
+        if isinstance(value, FunctionType) and (root not in ROOTS or value.__module__ == "fusec.random"):
+            return ("function", self.key_of(value))
+        return (
+            "other",
+            _described(value),
+            "numbers, dtypes, functions, tuples and lists of them, and arrays can be used from outside",
+        )
+
+
+def _is_missing(name: str, namespace: Outside) -> bool:
+    """Whether nothing defines a name yet, or the attribute of one."""
+    first = name.partition(".")[0]
+    if namespace.find(first) is None:
+        return first not in FUNCTIONS and first not in COMPOUND and not hasattr(builtins, first)
+    return "." in name and namespace.find(name) is None
+
+
+def _number(value: object) -> Capture:
+    array = np.asarray(value)
+    dtype = dtypes.from_numpy(array.dtype)
+    if dtype is None:
+        return ("other", f"a value of dtype {array.dtype}", "convert it, e.g. to np.float64")
+    return ("numpy", dtype.name, int.from_bytes(array.tobytes(), "little"))
+
+
+def _table(value: np.ndarray[Any, Any]) -> Capture:
+    """An array of numbers as it is now."""
+    shown = f"an array of shape {value.shape}"
+    if value.size > MAX_TABLE:
+        return ("other", shown, TOO_LARGE)
+    if type(value) not in (np.ndarray, np.memmap):
+        return ("other", _described(value), "convert it: x.filled() of a masked array, np.asarray(x) of others")
+    dtype = dtypes.from_numpy(value.dtype.newbyteorder("="))
+    if dtype is None:
+        return ("other", f"an array of dtype {value.dtype}", "convert it, e.g. x.astype(np.float64)")
+    return ("array", dtype.name, value.shape, np.ascontiguousarray(value, dtype.numpy).tobytes().hex())
+
+
+def _module(value: ModuleType) -> str:
+    name = value.__name__
+    return "math" if name in ("math", "cmath") else "special" if name.endswith(".special") else name
+
+
+def _dtype(value: object) -> str | None:
+    try:
+        found = dtypes.from_numpy(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return None if found is None else found.name
+
+
+def _named(value: object) -> tuple[str, str]:
+    """A function's name and the library it is from."""
+    name = getattr(value, "__name__", None) or getattr(value, "name", "")
+    module = "numpy" if isinstance(value, np.ufunc) else getattr(value, "__module__", None) or type(value).__module__
+    return str(name), str(module).partition(".")[0]
+
+
+def _described(value: object) -> str:
+    kind = type(value)
+    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+
+
+def _renamed(value: Capture, new: Mapping[str, str]) -> Capture:
+    match value:
+        case ("function", key):
+            return ("function", new.get(key, key))
+        case ("tuple", items):
+            return ("tuple", tuple(_renamed(item, new) for item in items))
+    return value
+
+
+def _default(param: s.Parameter) -> Capture:
+    """A default in a text that is not run: a number, True, False, None, or a tuple of them."""
+    return _constant(param.default) or ("other", "an expression", "write a number")
+
+
+def _constant(node: s.Expression | None) -> Capture | None:
+    match node:
+        case s.Number(value=value):
+            return number(value)
+        case s.Constant(value=None):
+            return ("none",)
+        case s.Constant(value=bool() as truth):
+            return number(truth)
+        case s.Prefix(op="-", operand=s.Number(value=int() | float() as value)):
+            return number(-value)
+        case s.Tuple(items=items):
+            found = [_constant(item) for item in items]
+            return None if None in found else ("tuple", tuple(found))
+    return None

@@ -1,0 +1,344 @@
+"""Text of an expression to syntax trees: one for each reduction in it, innermost first, and one for the rest.
+
+Nothing of a text is ever run: what the grammar has and this module does not know is refused, at its place.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import assert_never
+
+from fusec.base.diagnostics import did_you_mean
+from fusec.base.records import dataclass, replace
+from fusec.base.rounding_mode import usual
+from fusec.base.source import SourceFile, Span
+from fusec.errors.base import FusecError
+from fusec.errors.evaluate import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
+from fusec.errors.language import ArgumentCount, StrayCharacter, TooLarge, Unterminated
+from fusec.errors.python import BadIndentation
+from fusec.frontends.c import tables
+from fusec.frontends.c.tables import Callback, Tables, UnexpectedSymbolError
+from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.build import Builder
+from fusec.frontends.python.tokens import Token, scan
+
+MAX_CHARACTERS = 1 << 16
+MAX_TOKENS = 1 << 12  # some seconds of compilation
+MAX_WORD = 400  # characters of a name or number: more digits than any float has
+MAX_NESTING = 64  # of expressions; the IR bears twice as much
+MAX_CALLS = 200  # of functions, each some 20 ms of compilation
+MAX_REDUCTIONS = 64  # kernels that run one after the other
+STATEMENTS = frozenset("KEYWORD DEF LAMBDA IF FOR WHILE RETURN PASS ASSERT BREAK CONTINUE".split())
+LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
+PARTS = ("real", "imag")
+FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
+ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
+ELEMENTS = "the whole arrays take part; take the slice before the call, and pass it by a name of its own"
+Axes = tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kernel of an expression.
+
+    tree: what is computed for an element. inputs: names of the caller and of parts before, sorted. op: how elements are
+    combined along `axes` (None: all of them), "" if they are not. name: what later parts call the result. span: of all.
+    """
+
+    tree: s.Expression
+    inputs: tuple[str, ...]
+    span: Span
+    name: str = ""
+    op: str = ""
+    axes: Axes = None
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """An expression. names: what the caller has to give, sorted. places: where each stands first. numbers: those in the
+    text, without repetition.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[Span, ...]
+    parts: tuple[Part, ...]
+    numbers: tuple[bool | int | float | complex, ...]
+
+
+@lru_cache(maxsize=256)
+@usual()
+def parse(file: SourceFile) -> Parsed:
+    """The parts of a text. Raises NotAnExpression, ExpressionTooLarge, NoTruth, BadAxis and NotANumber."""
+    if len(file.text) > MAX_CHARACTERS:
+        raise ExpressionTooLarge(MAX_CHARACTERS, "characters").at()
+    if any("\ud800" <= char <= "\udfff" for char in file.text):
+        raise NotAnExpression("the text is not Unicode: it has half of a character", "decode it first").at()
+    grammar = _tables()
+    tokens = _tokens(file, grammar)
+    try:
+        tree: s.Expression = grammar.parse(tokens, "expressions", _callbacks(), Builder(file))
+    except UnexpectedSymbolError as error:
+        raise _refused(file, error.token) from None
+    return _Splitter(file).parsed(tree)
+
+
+# --- tokens and their errors ---------------------------------------------------------------------------------------
+
+
+def _tokens(file: SourceFile, grammar: Tables) -> list[Token]:
+    """The tokens of a text in which line breaks are spaces. Raises NotAnExpression and ExpressionTooLarge."""
+    blank = re.sub(r"[\r\n]|\\(?=\r?\n)", " ", re.sub(r"#[^\n]*", lambda found: " " * len(found.group()), file.text))
+    try:
+        found = [token for token in scan(SourceFile(file.name, blank), grammar.words) if token.type not in LAYOUT]
+    except FusecError as problem:
+        raise _illegible(file, problem) from None
+    if len(found) > MAX_TOKENS:
+        raise ExpressionTooLarge(MAX_TOKENS, "tokens").at(_span(file, found[MAX_TOKENS]))
+    if not found:
+        raise NotAnExpression("the expression is empty", "write one, e.g. 'a + b'").at()
+    depth = 0
+    for token in found:
+        if len(token.text) > MAX_WORD:
+            raise ExpressionTooLarge(MAX_WORD, "characters in a name or number").at()
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth > MAX_NESTING:
+            raise ExpressionTooLarge(MAX_NESTING, "brackets one in another").at(_span(file, token))
+    return found
+
+
+def _illegible(file: SourceFile, problem: FusecError) -> FusecError:
+    """The error for characters that make no token."""
+    span = None if problem.span is None else Span(file, problem.span.start, problem.span.end)
+    match problem.error:
+        case Unterminated():
+            return NotANumber("a string that does not end", "remove it").at(span)
+        case StrayCharacter(char=char):
+            shown = repr(char) if char.isprintable() else f"character {ord(char):#x}"
+            return NotAnExpression(f"{shown} has no meaning in an expression", "remove it").at(span)
+        case TooLarge(limit=limit, what=what):
+            return ExpressionTooLarge(limit, what).at(span)
+        case BadIndentation():
+            raise AssertionError("the text is one line")
+    return problem
+
+
+def _span(file: SourceFile, token: Token) -> Span:
+    return Span(file, token.start, max(token.end, token.start + 1))
+
+
+def _refused(file: SourceFile, token: Token | None) -> FusecError:
+    """The error for a token that the grammar does not allow where it stands (None: the end)."""
+    if token is None:
+        last = len(file.text.rstrip()) or 1
+        return NotAnExpression("the expression ends too early", "write what is missing").at(Span(file, last - 1, last))
+    if token.type == "OPERATOR" and token.text[-1] in "'\"":
+        return _string(_span(file, token))
+    cure = "an expression has operators, brackets, names, numbers and calls of known functions"
+    if token.text in (":", "[", "]"):
+        cure = ELEMENTS
+    if token.text == "=":
+        cure = "write == to compare; to keep the result, assign what evaluate returns"
+    if token.type in STATEMENTS:
+        cure = f"'{token.text}' is a word of Python's statements, and no name"
+    return NotAnExpression(f"unexpected '{token.text}'", cure).at(_span(file, token))
+
+
+def _string(span: Span) -> FusecError:
+    return NotANumber("a string", "compare strings with NumPy, and pass the bools").at(span)
+
+
+def _tables() -> Tables:
+    return tables.load("python", tables.GRAMMARS["python"])
+
+
+@cache
+def _callbacks() -> tuple[Callback, ...]:
+    return _tables().bind(Builder)
+
+
+# --- trees -----------------------------------------------------------------------------------------------------------
+
+
+class _Splitter:
+    """Checks a tree and takes it apart."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.text = unicodedata.normalize("NFKC", file.text)
+        self.parts: list[Part] = []
+        self.scopes: list[set[str]] = [set()]  # names that each part reads, the innermost last
+        self.numbers: dict[str, bool | int | float | complex] = {}  # by how they are written: 1 is not 1.0
+        self.places: dict[str, Span] = {}
+        self.depth = self.calls = 0
+
+    def parsed(self, tree: s.Expression) -> Parsed:
+        """All parts. Raises what is wrong with them."""
+        rest = self.walk(tree)
+        if not (self.parts and isinstance(rest, s.Name) and rest.name == self.parts[-1].name):
+            self.parts.append(Part(rest, tuple(sorted(self.scopes[0])), tree.span))
+        made = {part.name for part in self.parts}
+        names = tuple(sorted({name for part in self.parts for name in part.inputs} - made))
+        places = tuple(self.places[name] for name in names)
+        return Parsed(names, places, tuple(self.parts), tuple(self.numbers.values()))
+
+    def walk(self, node: s.Expression) -> s.Expression:
+        """The tree with names in place of reductions."""
+        if isinstance(node, s.Binary):
+            return self._chain(node)
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise ExpressionTooLarge(MAX_NESTING, "expressions one in another").at(node.span)
+        found = self._walk(node)
+        self.depth -= 1
+        return found
+
+    def _chain(self, node: s.Binary) -> s.Expression:
+        """Operators side by side, however many: they are no nesting."""
+        chain: list[s.Binary] = []
+        left: s.Expression = node
+        while isinstance(left, s.Binary):
+            chain.append(left)
+            left = left.left
+        left = self.walk(left)
+        for each in reversed(chain):
+            self.depth += 1
+            left = replace(each, left=left, right=self.walk(each.right))
+            self.depth -= 1
+        return left
+
+    def _walk(self, node: s.Expression) -> s.Expression:
+        match node:
+            case s.Name(name=name):
+                return self._name(unicodedata.normalize("NFKC", name), node.span)
+            case s.Number(value=value):
+                self.numbers[repr(value)] = value
+                return node
+            case s.Constant(value=bool() as truth):
+                self.numbers[repr(truth)] = truth
+                return node
+            case s.Prefix(op="not"):
+                raise NoTruth("'not'", "write ~(x)").at(node.span)
+            case s.Prefix(operand=operand):
+                return replace(node, operand=self.walk(operand))
+            case s.Compare():
+                return self._comparison(node)
+            case s.Call():
+                return self._call(node)
+            case s.Attribute():
+                return self._part_of(node)
+            case s.Binary():
+                return self._chain(node)
+            case _:
+                raise _not_known(node)
+
+    def _name(self, name: str, span: Span) -> s.Name:
+        if name.startswith("__"):
+            raise NotAnExpression(f"'{name}' is not for expressions", "names begin with at most one underscore").at(
+                span
+            )
+        self.scopes[-1].add(name)
+        self.places.setdefault(name, span)
+        return s.Name(span, name)
+
+    def _comparison(self, node: s.Compare) -> s.Compare:
+        if len(node.rest) > 1:
+            raise NoTruth("a chain of comparisons", "write (a < b) & (b < c)").at(node.span)
+        ((op, other),) = node.rest
+        return replace(node, first=self.walk(node.first), rest=((op, self.walk(other)),))
+
+    def _part_of(self, node: s.Attribute) -> s.Attribute:
+        if unicodedata.normalize("NFKC", node.name) not in PARTS:
+            what = f"attribute '{node.name}': an expression reaches nothing behind a name"
+            raise NotAnExpression(what, "only .real and .imag are there").at(node.span)
+        return replace(node, value=self.walk(node.value), name=unicodedata.normalize("NFKC", node.name))
+
+    # --- calls ---
+
+    def _call(self, node: s.Call) -> s.Expression:
+        if not isinstance(node.callee, s.Name):
+            raise NotAnExpression("only functions that fusec knows are called, by name", "e.g. sin(x)").at(node.span)
+        name = unicodedata.normalize("NFKC", node.callee.name)
+        if name in REDUCTIONS:
+            return self._reduction(name, node)
+        if name == "contains":
+            raise NotANumber("contains() is for strings", "compare strings with NumPy, and pass the bools").at(
+                node.span
+            )
+        if name not in KNOWN and name not in CONVERSIONS:
+            near = f"did you mean '{ALSO[name]}'?" if name in ALSO else did_you_mean(name, FUNCTION_NAMES)
+            cure = near or "docs/python.md lists the functions"
+            raise NotAnExpression(f"unknown function '{name}'", cure).at(node.callee.span)
+        self.calls += 1
+        if self.calls > MAX_CALLS:
+            raise ExpressionTooLarge(MAX_CALLS, "functions").at(node.span)
+        for keyword in node.keywords:
+            raise NotAnExpression(f"{name}() takes no '{keyword.name}='", "pass arguments by position").at(keyword.span)
+        return replace(node, callee=s.Name(node.callee.span, name), args=tuple(map(self.walk, node.args)))
+
+    def _reduction(self, name: str, node: s.Call) -> s.Name:
+        """The name of what a reduction gives, which becomes a part of its own."""
+        axes = self._axes(name, node)
+        self.scopes.append(set())
+        tree = self.walk(node.args[0])
+        inputs = tuple(sorted(self.scopes.pop()))
+        if len(self.parts) == MAX_REDUCTIONS:
+            raise ExpressionTooLarge(MAX_REDUCTIONS, "reductions").at(node.span)
+        made = f"{name}{len(self.parts) + 1}"
+        while made in self.text:
+            made += "_"
+        self.parts.append(Part(tree, inputs, node.span, made, name, axes))
+        self.scopes[-1].add(made)
+        return s.Name(node.span, made)
+
+    def _axes(self, name: str, node: s.Call) -> Axes:
+        """What ``axis=`` says. Raises BadAxis and NotAnExpression."""
+        given = [*node.args[1:], *(each.value for each in node.keywords if each.name == "axis")]
+        for keyword in node.keywords:
+            if keyword.name != "axis":
+                raise NotAnExpression(f"{name}() takes no '{keyword.name}='", "it takes axis=").at(keyword.span)
+        if not node.args or len(given) > 1:
+            raise ArgumentCount(name, "1 and axis=", len(node.args) + len(node.keywords), f"{name}(x, axis=0)").at(
+                node.span
+            )
+        if not given or (isinstance(given[0], s.Constant) and given[0].value is None):
+            return None
+        items = given[0].items if isinstance(given[0], s.Tuple) else (given[0],)
+        axes = tuple(_axis(item) for item in items)
+        if len(set(axes)) < len(axes):
+            raise BadAxis("an axis stands twice", "write each once").at(given[0].span)
+        return axes
+
+
+def _axis(node: s.Expression) -> int:
+    match node:
+        case s.Number(value=int() as axis):
+            return axis
+        case s.Prefix(op="-", operand=s.Number(value=int() as axis)):
+            raise BadAxis(f"axis -{axis} counts from the end", "negative axes are not supported: count from 0").at(
+                node.span
+            )
+    raise BadAxis("an axis is a number in the text", "write axis=0, axis=(0, 1) or axis=None").at(node.span)
+
+
+def _not_known(node: s.Expression) -> FusecError:
+    """The error for what Python has and expressions have not."""
+    match node:
+        case s.Junction(op=op):
+            sign = {"and": "&", "or": "|"}[op]
+            return NoTruth(f"'{op}'", f"write (x) {sign} (y)").at(node.span)
+        case s.Choose():
+            return NoTruth("'if ... else'", "write where(condition, x, y)").at(node.span)
+        case s.String():
+            return _string(node.span)
+        case s.Index():
+            return NotAnExpression("an index", ELEMENTS).at(node.span)
+        case s.Tuple():
+            return NotAnExpression("a tuple is no value", "evaluate one expression at a time").at(node.span)
+        case s.Constant():
+            return NotAnExpression("None is no value", "it stands for all axes alone: sum(x, axis=None)").at(node.span)
+        case s.Name() | s.Number() | s.Prefix() | s.Binary() | s.Compare() | s.Call() | s.Attribute():
+            raise AssertionError("these are known")
+    assert_never(node)

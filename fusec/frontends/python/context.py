@@ -1,0 +1,159 @@
+"""One kernel being lowered: what all its functions share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from fusec.base.dtypes import BY_NAME as DTYPES
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
+from fusec.base.source import SourceFile, Span
+from fusec.errors.language import TooDeep
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.frontends.python.types import BY_NAME, Kind, carrier
+from fusec.frontends.python.values import (
+    Absent,
+    Builtin,
+    Intrinsic,
+    Items,
+    Module,
+    Scalar,
+    Table,
+    Type,
+    UserFunction,
+    Value,
+    converted,
+    literal,
+)
+from fusec.ir.expr import Const
+from fusec.ir.loops import Function
+
+MAX_FUNCTIONS = 500  # instances in one kernel
+MAX_NESTING = 64  # of expressions, and of calls inside calls
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A device function for certain arguments: its IR, and what it returns; a tuple goes through a struct."""
+
+    function: Function
+    result: tuple[Kind, ...]
+    is_tuple: bool
+
+
+@dataclass(frozen=True)
+class Other:
+    """What a free name stands for if a kernel cannot use it; given: "" if it stands for nothing."""
+
+    given: str
+    cure: str
+
+
+@dataclass
+class Unit:
+    """The functions of a definition, and the instances made so far.
+
+    active: functions being lowered, outermost first. names: taken by functions. reduces: they are a reduction's, whose
+    check looks at its elements before anything else runs.
+    """
+
+    definition: PythonDefinition
+    texts: dict[str, FunctionText] = field(default_factory=dict)
+    instances: dict[tuple[object, ...], Instance] = field(default_factory=dict)
+    active: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    nesting: Counter[str] = field(default_factory=Counter)
+    reduces: bool = False
+    known: dict[tuple[str, str], Value | Other | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.texts.update({each.key: each for each in self.definition.functions})
+
+    @property
+    def source(self) -> SourceFile:
+        """The text of the kernel itself, which the lines of the program refer to."""
+        return self.definition.functions[-1].source
+
+    def tree(self, key: str) -> s.Function:
+        """The syntax tree of a function."""
+        return self.texts[key].tree
+
+    def captured(self, key: str, name: str) -> Value | Other | None:
+        """What a free name of a function stands for; None if nothing was found."""
+        if (key, name) not in self.known:
+            captures = dict(self.texts[key].names)
+            self.known[key, name] = value_of(captures[name], name) if name in captures else None
+        return self.known[key, name]
+
+    def fresh(self, name: str) -> str:
+        """A function name not yet taken."""
+        found, count = name, 0
+        while found in self.names:  # at most MAX_FUNCTIONS times
+            count += 1
+            found = f"{name}_{count}"
+        self.names.add(found)
+        return found
+
+    @contextmanager
+    def nested(self, what: str, span: Span) -> Iterator[None]:
+        """Count one level of nesting. Raises TooDeep."""
+        self.nesting[what] += 1
+        if self.nesting[what] > MAX_NESTING:
+            raise TooDeep(MAX_NESTING, what).at(span)
+        try:
+            yield
+        finally:
+            self.nesting[what] -= 1
+
+
+def value_of(capture: Capture, name: str = "") -> Value | Other:
+    """The value of a captured constant, type, module or function."""
+    match capture:
+        case ("python", value, *_):
+            return literal(value)
+        case ("complex", float() as real, float() as imag, *_):
+            return literal(complex(real, imag))
+        case ("numpy", str() as dtype, int() as bits):
+            return _numpy(DTYPES[dtype], bits)
+        case ("type", str() as kind):
+            return Type(DTYPES[kind] if kind in DTYPES and kind not in BY_NAME else BY_NAME[kind])
+        case ("numpy type", str() as kind):
+            return Type(DTYPES[kind])
+        case ("module", str() as module):
+            return Module(module)
+        case ("builtin", str() as function, bool() as python):
+            return Builtin(function, python)
+        case ("intrinsic", str() as function):
+            return Intrinsic(function)
+        case ("function", str() as key):
+            return UserFunction(name, key)
+        case ("tuple", items):
+            values = [value_of(tuple(item), name) for item in items]
+            wrong = next((each for each in values if isinstance(each, Other)), None)
+            return wrong or Items(tuple(each for each in values if not isinstance(each, Other)))
+        case ("array", str() as dtype, shape, str() as text):
+            return _array(DTYPES[dtype], tuple(shape), bytes.fromhex(text))
+        case ("none",):
+            return Absent()
+        case ("other", str() as given, str() as cure):
+            return Other(given, cure)
+        case ("missing", str() as cure):
+            return Other("", cure)
+    raise AssertionError(f"unknown capture {capture}")
+
+
+def _numpy(dtype: DType, bits: int) -> Scalar:
+    return Scalar(dtype, converted(Const(bits, dtype), carrier(dtype)))
+
+
+def _array(dtype: DType, shape: tuple[int, ...], data: bytes) -> Table:
+    """The constants of an array; narrow floats as the floats that they are computed in."""
+    wide = carrier(dtype)
+    numbers = np.frombuffer(data, dtype.numpy).astype(wide.numpy)
+    bits = (int.from_bytes(number.tobytes(), "little") for number in numbers)
+    return Table(dtype, tuple(Const(each, wide) for each in bits), shape)

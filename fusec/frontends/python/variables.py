@@ -1,0 +1,343 @@
+"""Variables while a function is lowered: what they hold on the way so far, and how ways meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from fusec.base.dtypes import INT64
+from fusec.base.records import dataclass, field, replace
+from fusec.base.source import Span
+from fusec.errors.language import TooDeep
+from fusec.errors.python import NotInSubset, TypeChanges
+from fusec.frontends.python.context import Unit
+from fusec.frontends.python.types import Kind, PythonType, carrier, join, storage
+from fusec.frontends.python.values import Items, Scalar, Table, Value, adapt, show
+from fusec.ir.expr import Expr, Type
+from fusec.ir.loops import Assign, Declare, Local, Stmt
+from fusec.ir.walk import expressions as walk
+
+MAX_STATEMENTS = 60  # of nested statements in the IR, whose bound is 64
+MAX_EXPRESSION = 120  # of nested nodes in the IR, whose bound is 200; a deeper one is named
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a variable holds, and where it was assigned; missing: "" or the statement on one way of which it was not."""
+
+    value: Value
+    span: Span
+    missing: str = ""
+
+
+Variables = dict[str, Binding]
+
+
+@dataclass
+class Loop:
+    """A loop being lowered on an assumption, and what is found on the way.
+
+    carried: variables that it changes, in the locals that hold them from round to round. left: variables that every
+    way out by break has, likewise. kinds, exits: the types that these turn out to need.
+    """
+
+    carried: dict[str, Scalar]
+    left: dict[str, Scalar]
+    kinds: dict[str, Kind]
+    spans: dict[str, Span]
+    breaks: list[Variables] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a function's lowering before a trial."""
+
+    length: int
+    taken: frozenset[str]
+    counts: dict[str, int]
+    variables: Variables
+    mutable: frozenset[str]
+
+
+class Flow:
+    """State of one function: variables, statements so far, whether control gets here."""
+
+    def __init__(self, unit: Unit, taken: Iterable[str]) -> None:
+        self.unit = unit
+        self.variables: Variables = {}
+        self.blocks: list[list[Stmt]] = [[]]
+        self.reachable = True
+        self.loops: list[Loop] = []
+        self.line = 0
+        self._taken = set(taken)
+        self._counts: dict[str, int] = {}
+        self._mutable: set[str] = set()
+        self._twins: list[dict[str, Scalar]] = []  # what the arm of an if before this one declared
+        self._shared: set[str] = set()  # locals that both arms of an if assign
+        self._depths: dict[Expr, int] = {}
+
+    # --- statements ---
+
+    def emit(self, statement: Stmt) -> None:
+        """Append to the innermost block."""
+        self.blocks[-1].append(statement)
+
+    @contextmanager
+    def block(self, span: Span) -> Iterator[list[Stmt]]:
+        """Collect statements apart. Raises TooDeep."""
+        self.blocks.append([])
+        try:
+            yield self.blocks[-1]
+        finally:
+            self.blocks.pop()
+        if len(self.blocks) > MAX_STATEMENTS:
+            raise TooDeep(MAX_STATEMENTS, "statements").at(span)
+
+    def fresh(self, name: str) -> str:
+        """A name for a local that nothing else in this function has."""
+        found, count = name, self._counts.get(name, 0)
+        while found in self._taken:
+            count += 1
+            found = f"{name}_{count}"
+        self._counts[name] = count
+        self._taken.add(found)
+        return found
+
+    def declare(self, name: str, kind: Type, value: Expr | None = None, mutable: bool = True) -> Local:
+        """A new local."""
+        local = Local(self.fresh(name), kind)
+        self.emit(Declare(local.name, kind, value, line=self.line))
+        if mutable:
+            self._mutable.add(local.name)
+        return local
+
+    def bounded(self, value: Expr) -> Expr:
+        """The value, named if its expression has grown too deep for the IR."""
+        if self._depth(value) <= MAX_EXPRESSION:
+            return value
+        return self.declare("part", value.type, value, mutable=False)  # type: ignore[attr-defined]
+
+    def _depth(self, value: Expr) -> int:
+        found = self._depths.get(value)
+        if found is None:
+            found = 1 + max((self._depth(child) for child in value.children), default=0)
+            self._depths[value] = found
+        return found
+
+    # --- variables ---
+
+    def bind(self, name: str, value: Value, span: Span) -> None:
+        """Give a variable a value; the old one may have had another type."""
+        self.variables[name] = Binding(self._held(name, value), span)
+
+    def _held(self, name: str, value: Value) -> Value:
+        match value:
+            case Scalar() if value.literal is not None or value.uses is not None:
+                return value  # neither can change
+            case Scalar():
+                return self._in_local(name, value)
+            case Items() | Table():
+                return self.copied(name, value)
+        return value
+
+    def copied(self, name: str, value: Value) -> Value:
+        """The value in a local of its own, so that later assignments do not change it."""
+        match value:
+            case Scalar() if value.literal is None and value.uses is None:
+                return Scalar(value.type, self.declare(name, carrier(value.type), value.expr))
+            case Items(items=items):
+                return Items(tuple(self.copied(name, item) for item in items))
+            case Table(start=Expr() as start):
+                return replace(value, start=self.declare(f"{name}_start", INT64, start))
+        return value
+
+    def settled(self, name: str, value: Value) -> Value:
+        """The value, copied as far as later assignments might change it."""
+        match value:
+            case Scalar() if any(
+                isinstance(each, Local) and each.name in self._mutable for each in walk((value.expr,))
+            ):
+                return self.copied(name, value)
+            case Items(items=items):
+                return Items(tuple(self.settled(name, item) for item in items))
+        return value
+
+    def _in_local(self, name: str, value: Scalar) -> Scalar:
+        binding = self.variables.get(name)
+        held = None if binding is None or binding.missing else self._own_local(binding.value)
+        if held is None or held.type != value.type:
+            held = next((twins[name] for twins in self._twins[-1:] if name in twins), None)
+            if held is None or held.type != value.type:
+                return Scalar(value.type, self.declare(name, carrier(value.type), value.read()))
+            self._shared.add(_name(held))
+        self.emit(Assign(_name(held), value.read(), line=self.line))
+        return held
+
+    def _own_local(self, value: Value) -> Scalar | None:
+        """The value itself if it is a local that may be assigned to."""
+        if isinstance(value, Scalar) and isinstance(value.expr, Local) and value.expr.name in self._mutable:
+            return value
+        return None
+
+    # --- two ways that meet ---
+
+    @contextmanager
+    def arm(self, start: Variables, twins: Mapping[str, Scalar]) -> Iterator[None]:
+        """Lower one way through an if, from the variables before it; twins: locals that the other way declared."""
+        self.variables, self.reachable = dict(start), True
+        self._twins.append(dict(twins))
+        try:
+            yield
+        finally:
+            self._twins.pop()
+
+    def declared_since(self, start: Variables) -> dict[str, Scalar]:
+        """The locals that variables got since `start`."""
+        found = {}
+        for name, binding in self.variables.items():
+            own = self._own_local(binding.value)
+            if (
+                own is not None
+                and not binding.missing
+                and (name not in start or start[name].value is not binding.value)
+            ):
+                found[name] = own
+        return found
+
+    def meet(self, arms: tuple[tuple[Variables, list[Stmt]], tuple[Variables, list[Stmt]]], span: Span) -> None:
+        """After two ways that both end here: one value for every variable. Raises TypeChanges."""
+        (first, then), (second, orelse) = arms
+        merged: Variables = {}
+        for name in dict.fromkeys((*first, *second)):
+            a, b = first.get(name), second.get(name)
+            if a is None or b is None or a.missing or b.missing:
+                known = a if a is not None and (b is None or not a.missing) else b
+                assert known is not None, "one of them has it"
+                merged[name] = replace(known, missing=known.missing or "if")
+            elif a.value == b.value:
+                merged[name] = a
+            else:
+                merged[name] = Binding(self._met(name, (a, then), (b, orelse), span), a.span)
+        self.variables = merged
+
+    def hoist_shared(self, block: list[Stmt]) -> None:
+        """Declare before an if what its first arm has declared for itself, and the other one assigns too."""
+        for at, statement in enumerate(block):
+            if isinstance(statement, Declare) and statement.name in self._shared:
+                self._shared.discard(statement.name)
+                self.emit(Declare(statement.name, statement.type, line=statement.line))
+                if statement.value is not None:
+                    block[at] = Assign(statement.name, statement.value, line=statement.line)
+        hoisted = {each.name for each in self.blocks[-1] if isinstance(each, Declare)}
+        block[:] = [each for each in block if not (isinstance(each, Declare) and each.name in hoisted)]
+
+    def _met(self, name: str, a: tuple[Binding, list[Stmt]], b: tuple[Binding, list[Stmt]], span: Span) -> Value:
+        first, second = a[0].value, b[0].value
+        if isinstance(first, Items) and isinstance(second, Items) and len(first.items) == len(second.items):
+            pairs = zip(first.items, second.items, strict=True)
+            return Items(
+                tuple(
+                    x
+                    if x == y
+                    else self._met(name, (replace(a[0], value=x), a[1]), (replace(b[0], value=y), b[1]), span)
+                    for x, y in pairs
+                )
+            )
+        kind = self.joined(name, (first, a[0].span), (second, b[0].span), span)
+        local = self.declare(name, carrier(kind))
+        for value, block in ((first, a[1]), (second, b[1])):
+            assert isinstance(value, Scalar), "only numbers have a common type"
+            block.append(Assign(local.name, adapt(value, kind, span).read(), line=self.line))
+        return Scalar(kind, local)
+
+    def joined(self, name: str, first: tuple[Value, Span], second: tuple[Value, Span], span: Span) -> Kind:
+        """The one type of a variable that has two values on two ways. Raises TypeChanges."""
+        (a, a_span), (b, b_span) = first, second
+        kind = join(a.type, b.type) if isinstance(a, Scalar) and isinstance(b, Scalar) else None
+        if kind is None:
+            cure = "keep it the same on every way"
+            if isinstance(a, Scalar) and isinstance(b, Scalar):
+                wanted = next((each.type for each in (b, a) if not isinstance(each.type, PythonType)), a.type)
+                cure = f"np.{storage(wanted)}({name})"
+            raise TypeChanges(name, show(a), a_span.line, show(b), b_span.line, cure).at(span)
+        return kind
+
+    # --- loops ---
+
+    def enter(self, kinds: Mapping[str, Kind], exits: Mapping[str, Kind], span: Span) -> Loop:
+        """Put the variables that a loop changes into locals of the types assumed."""
+        carried: dict[str, Scalar] = {}
+        spans: dict[str, Span] = {}
+        for name, kind in kinds.items():
+            binding = self.variables[name]
+            assert isinstance(binding.value, Scalar), "loops carry numbers"
+            own = self._own_local(binding.value)
+            if own is None or own.type != kind:
+                value = adapt(binding.value, kind, span)
+                own = Scalar(kind, self.declare(name, carrier(kind), value.read()))
+            carried[name], spans[name] = own, binding.span
+            self.variables[name] = replace(binding, value=own)
+        left = {name: Scalar(kind, self.declare(name, carrier(kind))) for name, kind in exits.items()}
+        return Loop(carried, left, dict(kinds), spans)
+
+    def turn(self, loop: Loop, span: Span) -> None:
+        """Where a round ends: what changed goes back into its locals. Raises TypeChanges."""
+        for name, home in loop.carried.items():
+            binding = self.variables[name]
+            if binding.missing:
+                raise NotInSubset(
+                    f"'{name}', which one way through the loop leaves without a value, is", "assign it"
+                ).at(span)
+            known = (Scalar(loop.kinds[name], home.expr), loop.spans[name])
+            kind = self.joined(name, known, (binding.value, binding.span), span)
+            loop.kinds[name] = kind
+            self._store(home, binding.value, span)
+
+    def leave(self, loop: Loop, span: Span) -> None:
+        """Where a break stands."""
+        self.turn(loop, span)
+        for name, home in loop.left.items():
+            self._store(home, self.variables[name].value, span)
+        loop.breaks.append(dict(self.variables))
+
+    def _store(self, home: Scalar, value: Value, span: Span) -> None:
+        """Assign to a local unless it is the value, or has another type than the loop turned out to need."""
+        if isinstance(value, Scalar) and value.expr is not home.expr and join(home.type, value.type) == home.type:
+            self.emit(Assign(_name(home), adapt(value, home.type, span).read(), line=self.line))
+
+    def exits_of(self, loop: Loop, span: Span) -> dict[str, Kind]:
+        """The variables that all ways out by break have beyond those carried, with their types."""
+        if not loop.breaks:
+            return {}
+        found: dict[str, Kind] = {}
+        for name, binding in loop.breaks[0].items():
+            if name in loop.carried or not isinstance(binding.value, Scalar):
+                continue
+            others = [each.get(name) for each in loop.breaks]
+            if any(other is None or other.missing or not isinstance(other.value, Scalar) for other in others):
+                continue
+            kind = binding.value.type
+            for other in others:
+                assert other is not None, "those were left out"
+                kind = self.joined(
+                    name, (Scalar(kind, binding.value.expr), binding.span), (other.value, other.span), span
+                )
+            found[name] = kind
+        return found
+
+    def checkpoint(self) -> Checkpoint:
+        """What `back_to` needs to undo a trial."""
+        taken, counts = frozenset(self._taken), dict(self._counts)
+        return Checkpoint(len(self.blocks[-1]), taken, counts, dict(self.variables), frozenset(self._mutable))
+
+    def back_to(self, point: Checkpoint) -> None:
+        """Forget what was lowered since a checkpoint."""
+        del self.blocks[-1][point.length :]
+        self._taken, self._counts = set(point.taken), dict(point.counts)
+        self.variables, self._mutable = dict(point.variables), set(point.mutable)
+        self.reachable = True
+
+
+def _name(value: Scalar) -> str:
+    assert isinstance(value.expr, Local), "a variable lives in a local"
+    return value.expr.name

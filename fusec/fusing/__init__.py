@@ -1,1 +1,0 @@
-"""Fusing array code: functions of arrays, traced once for each kind of call, run as few kernels."""

@@ -1,0 +1,1 @@
+"""Array code fused into few kernels: `fuse`, and `evaluate` for texts."""

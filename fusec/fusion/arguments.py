@@ -1,0 +1,213 @@
+"""The arguments of a call: arrays and numbers in one list, objects in another, the rest by value."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from fusec.base.records import dataclass
+from fusec.errors.fusing import NotTraceable
+from fusec.fusion import constants
+from fusec.fusion.constants import Traced, exact, foreign, is_array, is_number
+from fusec.fusion.labels import Labelled, aligned
+from fusec.fusion.standins import is_readable
+from fusec.fusion.tracer import Tracer
+
+CURE = (
+    "pass arrays, numbers, text, None, or an object of a class that Python code defines; sets and buffers as np.array"
+)
+
+
+VARARGS = 0x04  # of co_flags
+
+
+@dataclass(frozen=True)
+class At:
+    """An array or number by its place."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A tuple, list or dictionary; what a dictionary has are pairs."""
+
+    kind: Any
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A plain constant, which the function gets as it is."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object or function that the trace reads; by its place."""
+
+    place: int
+
+
+class Arguments:
+    """What a call is given. flat: arrays and numbers. objects: what has attributes; readable: types of these, as far as
+    they are known. function: whose parameters errors name. Raises NotTraceable.
+    """
+
+    CALLED = (FunctionType, MethodType, functools.partial, Traced, type, ModuleType, constants.KEPT)
+
+    def __init__(
+        self, args: tuple[Any, ...], options: Mapping[str, Any], readable: Collection[type] = frozenset(),
+        function: Any = None,
+    ) -> None:  # fmt: skip
+        self.readable, self.function = readable, function
+        self._owners: list[int | str] = []  # of what is in `flat`, the place or name of the argument that has it
+        self._owner: int | str = 0
+        self.labelled: tuple[Labelled, ...] = ()
+        self.labelled_places: dict[int, str] = {}  # in `flat`, with the names of their types
+        self.flat: list[Any] = []
+        self.objects: list[Any] = []
+        self._kinds: list[Any] = []  # of all in order; of what is in `flat`, `_places` has the indices
+        self._places: list[int] = []
+        self.args = tuple([self._of(at, each) for at, each in enumerate(args)])
+        if options:
+            self._kinds.append(("options", *options))
+        self.options = {name: self._of(name, each) for name, each in options.items()}
+
+    def _of(self, owner: int | str, given: Any) -> Any:
+        """What stands for an argument, at some place or of some name."""
+        self._owner = owner
+        return self._taken(given)
+
+    def name(self, place: int | None = None) -> str:
+        """The parameter that has what is at a place in `flat`, or what is being looked at."""
+        owner = self._owner if place is None or place >= len(self._owners) else self._owners[place]
+        code = self.function.__code__ if isinstance(self.function, FunctionType) else None
+        if isinstance(owner, str) or code is None:
+            return owner if isinstance(owner, str) else f"argument {owner}"
+        names, count = code.co_varnames, code.co_argcount
+        if owner < count:
+            return names[owner]
+        return f"{names[count + code.co_kwonlyargcount]}[{owner - count}]" if code.co_flags & VARARGS else str(owner)
+
+    def _taken(self, given: Any) -> Any:
+        """What stands for an argument or an item of it."""
+        kind = type(given)
+        if isinstance(given, np.ndarray):
+            return self._array(given if kind is np.ndarray and given.dtype.isnative else self._converted(given))
+        if kind in self.readable:
+            return self._read(given)
+        if is_number(given):
+            return self._placed(given, kind if kind in constants.NUMBERS else given.dtype)
+        if isinstance(given, Tracer):
+            cure = "return it, and pass it as an argument"
+            raise NotTraceable("an array of another call cannot be fused", cure).at()
+        if is_array(given):
+            return self._foreign(given)
+        if kind in (tuple, list, *constants.DICTS) or constants.is_named_tuple(given):
+            return self._nest(kind, given)
+        key = None if isinstance(given, Traced) else exact(given)
+        if key is not None:
+            constants.refuse_random(given)
+            self._kinds.append(key)
+            return Constant(given)
+        return self._object(given)
+
+    def names(self) -> list[str]:
+        """The parameters that have what is in `flat`."""
+        return [self.name(place) for place in range(len(self.flat))]
+
+    def _placed(self, given: Any, *kind: Any) -> At:
+        self._places.append(len(self._kinds))
+        self._kinds += kind
+        self.flat.append(given)
+        self._owners.append(self._owner)
+        return At(len(self.flat) - 1)
+
+    def _array(self, given: Any) -> At:
+        return self._placed(given, given.dtype, given.shape, given.strides)
+
+    def _foreign(self, given: Any) -> At:
+        """Another library's array, in host memory."""
+        if hasattr(given, "__cuda_array_interface__") or not _is_on_host(given):
+            library = type(given).__module__.partition(".")[0]
+            what = f"argument '{self.name()}', an array of {library} on a device, cannot be fused"
+            raise NotTraceable(what, "copy it to the host: fused functions run on the CPU").at()
+        known, self.labelled = self.labelled, aligned(self.labelled, self.name(), given)
+        if self.labelled is not known:
+            self._kinds.append(type(given))
+            self.labelled_places[len(self.flat)] = type(given).__name__
+        return self._array(self._converted(given))
+
+    def _converted(self, given: Any) -> Any:
+        return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
+
+    def _nest(self, kind: Any, given: Any) -> Nest:
+        if not issubclass(kind, dict):
+            self._kinds.append((kind, len(given)))
+            return Nest(kind, tuple(map(self._taken, given)))
+        names = tuple(map(constants.key_of, given))
+        if None in names:
+            what = f"argument '{self.name()}', a dictionary whose keys are no constants, cannot be fused"
+            raise NotTraceable(what, CURE).at()
+        self._kinds.append((kind, names))
+        return Nest(kind, tuple((name, self._taken(each)) for name, each in given.items()))
+
+    def _object(self, given: Any) -> Object:
+        kind = type(given)
+        constants.refuse_random(given)
+        if not isinstance(given, self.CALLED) and not is_readable(kind):
+            what = f"argument '{self.name()}' of type {kind.__module__}.{kind.__qualname__} cannot be fused"
+            raise NotTraceable(what, CURE).at()
+        return self._read(given)
+
+    def _read(self, given: Any) -> Object:
+        self._kinds.append(type(given))
+        self.objects.append(given)
+        return Object(len(self.objects) - 1)
+
+    def key(self, values: frozenset[int]) -> Any:
+        """What the plan depends on. values: places of numbers that the function needs as such."""
+        found = self._kinds
+        for at in values:
+            if at < len(self.flat) and not isinstance(self.flat[at], np.ndarray):
+                found = [*found, ("value", at, exact(self.flat[at]))]
+        return (*found,)
+
+
+def _is_on_host(given: Any) -> bool:
+    """Whether an array that says so is in host memory."""
+    if not hasattr(given, "__dlpack__"):
+        return True
+    where = getattr(given, "__dlpack_device__", None)
+    return where is not None and where()[0] == 1  # kDLCPU
+
+
+def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
+    """Which arrays share memory with others, if those that are written do; None if they do not."""
+    arrays = [(at, each) for at, each in enumerate(flat) if isinstance(each, np.ndarray)]
+    groups: dict[int, int] = {}
+    written = set(writes)
+    found = False
+    for number, (at, each) in enumerate(arrays):
+        groups[at] = at
+        for other, before in arrays[:number]:
+            if np.may_share_memory(each, before) and (at in written or other in written or groups[other] != other):
+                groups[at] = groups[other]
+                found = True
+    if not found:
+        return None
+    offsets = tuple(
+        each.__array_interface__["data"][0] - flat[groups[at]].__array_interface__["data"][0]
+        if groups[at] != at else 0
+        for at, each in arrays
+    )  # fmt: skip
+    return (tuple(groups.items()), offsets)
+
+
+__all__ = ["Arguments", "At", "Constant", "Nest", "Object", "pattern_of"]

@@ -1,0 +1,326 @@
+"""Expressions as texts, the functions that numexpr has: evaluate, validate, re_evaluate and NumExpr."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from inspect import CO_OPTIMIZED
+from types import FrameType
+
+import numpy as np
+
+from fusec.arguments.operands import admitted, is_foreign, is_number
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
+from fusec.dispatch import checked
+from fusec.dispatch.planned import brief, briefly
+from fusec.errors.base import FusecError
+from fusec.errors.evaluate import (
+    ArgumentsOfExpression,
+    BadOption,
+    CannotCast,
+    NameNotFound,
+    NotAnExpression,
+    NothingBefore,
+)
+from fusec.fusion.expression_kernels import (
+    Casting,
+    Elements,
+    Expression,
+    Order,
+    Remembered,
+    check_options,
+    dtype_of_array,
+    picking,
+)
+
+Names = Mapping[str, object]
+Signature = Sequence[tuple[str, object]]
+
+MAX_KNOWN = 512  # texts whose kernels are kept
+OPTIMIZATIONS = ("none", "moderate", "aggressive")
+DIVISIONS = (False, True, "auto")
+
+_known = lru_cache(MAX_KNOWN)(Expression)  # called alike everywhere, since the arguments are the key
+
+
+class _Last(threading.local):
+    """What a thread has evaluated or validated last, with a weak reference to its output, or None."""
+
+    call: Remembered | None = None
+
+
+_last = _Last()
+
+
+def evaluate(
+    ex: str,
+    local_dict: Names | None = None,
+    global_dict: Names | None = None,
+    out: object = None,
+    order: Order = "K",
+    casting: Casting = "same_kind",
+    sanitize: bool | None = None,
+    _frame_depth: int = 3,
+    disable_cache: bool = False,
+    **kwargs: object,
+) -> object:
+    """The value of an expression, such as ``evaluate("2*a + 3*b")``, for all elements of its arrays.
+
+    ex: operators, numbers, known functions, and names, which are looked up in `local_dict` and `global_dict`, by
+    default the variables where evaluate is called. out: the array for the result. order: of a new result in memory.
+    casting: how the result may be converted for `out`. optimization: "aggressive" makes products of small powers.
+    check: "wrap" reports integers that lose their value; None does as FUSEC_CHECK says.
+    sanitize, truediv: accepted and without effect, since no text is ever run and ``/`` is always true division.
+    disable_cache: do not remember this call for re_evaluate. Raises FusecError with the place in the text.
+    """
+    del sanitize
+    try:  # as `briefly` does, whose frame would cost as much as all of this
+        expression = _known(ex) if ex.__class__ is str and not kwargs else _compiled(ex, kwargs)
+        values = _values(expression, local_dict, global_dict, _frame_depth - 1)
+        if out is None and order == "K" and casting == "same_kind":
+            if not disable_cache:
+                _last.call = expression.plainly
+            if expression.only is not None:
+                return expression.only.fast(*values)
+        elif not disable_cache:
+            _last.call = expression, None if out is None else _weakly(out), order, casting
+        check_options(order, casting)
+        return expression.run(values, out, order, casting)
+    except (FusecError, ImportError) as error:
+        raise brief(error) from error.__cause__
+
+
+def validate(
+    ex: str,
+    local_dict: Names | None = None,
+    global_dict: Names | None = None,
+    out: object = None,
+    order: Order = "K",
+    casting: Casting = "safe",
+    _frame_depth: int = 2,
+    sanitize: bool | None = None,
+    **kwargs: object,
+) -> Exception | None:
+    """What evaluate would raise before it runs anything, or None; then re_evaluate evaluates the expression."""
+    del sanitize
+    try:
+        expression = _compiled(ex, kwargs)
+        values = _values(expression, local_dict, global_dict, _frame_depth)
+        check_options(order, casting)
+        expression.check(values, out, casting)
+    except Exception as problem:  # whatever an object among the names raises, too
+        return problem.with_traceback(None)
+    _last.call = expression, None if out is None else _weakly(out), order, casting
+    return None
+
+
+def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> object:
+    """The value of the expression that this thread has evaluated or validated last, for what its names are now.
+
+    Raises NothingBefore if there is none.
+    """
+    try:
+        if _last.call is None:
+            raise NothingBefore().at()
+        expression, refers, order, casting = _last.call
+        values = _values(expression, local_dict, global_dict, _frame_depth)
+        return expression.run(values, None if refers is None else refers(), order, casting)
+    except (FusecError, ImportError) as error:
+        raise brief(error) from error.__cause__
+
+
+class NumExpr:
+    """An expression with its types fixed beforehand.
+
+    expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.
+    Calls take the arguments by position, and out=, order= and casting=, which is "safe" by default and counts for
+    arguments too. input_names, signature, constants: as numexpr has them. Raises FusecError with the place in the text.
+    """
+
+    @briefly
+    def __init__(self, expression: str, signature: Signature = (), sanitize: bool = True, **kwargs: object) -> None:
+        del sanitize
+        text = expression if isinstance(expression, str) else str(expression)
+        self._expression = _compiled(text, kwargs)
+        names = self._expression.names
+        self.input_names = tuple(name for name, _ in signature) if signature else names
+        if sorted(self.input_names) != list(names):
+            cure = f"the expression has: {', '.join(names) or 'none'}"
+            raise BadOption(f"the signature names {', '.join(self.input_names)}", cure).at()
+        self.signature = tuple((name, _dtype(name, kind)) for name, kind in signature) or tuple(
+            (name, dtypes.FLOAT64) for name in names
+        )
+        self._options = dict(kwargs)
+        self._types = (np.ndarray,) * len(self.signature)
+        self._dtypes = tuple(dtype.numpy for _, dtype in self.signature)
+        self._sorted = picking([self.input_names.index(name) for name in names])
+
+    @property
+    def constants(self) -> tuple[object, ...]:
+        """The numbers in the text, each once."""
+        return self._expression.parsed.numbers
+
+    def __call__(
+        self, *args: object, out: object = None, order: Order = "K", casting: Casting = "safe", **_: object
+    ) -> object:
+        """The value for these arguments."""
+        try:
+            if tuple(map(type, args)) == self._types and tuple(map(dtype_of_array, args)) == self._dtypes:
+                values = self._sorted(args)
+            else:
+                values = self._expression.pick(self._given(args, casting))
+            if out is None and order == "K" and casting == "safe" and self._expression.only is not None:
+                return self._expression.only.fast(*values)
+            check_options(order, casting)
+            return self._expression.run(values, out, order, casting)
+        except (FusecError, ImportError) as error:
+            raise brief(error) from error.__cause__
+
+    def run(self, *args: object, **options: object) -> object:
+        """The same as a call."""
+        return self(*args, **options)  # type: ignore[arg-type]
+
+    def _given(self, args: tuple[object, ...], casting: Casting) -> dict[str, object]:
+        """The arguments by name, as the signature's types. Raises ArgumentsOfExpression and CannotCast."""
+        check_options("K", casting)
+        if len(args) != len(self.input_names):
+            names = ", ".join(self.input_names) or "none"
+            raise ArgumentsOfExpression(len(self.input_names), len(args), names).at()
+        return {
+            name: _converted(name, value, dtype, casting)
+            for (name, dtype), value in zip(self.signature, args, strict=True)
+        }
+
+    @briefly
+    def source(self, target: str = "cuda") -> str:
+        """The kernel's text for a target, as ElementwiseKernel.source. Raises BadOption for texts with reductions."""
+        part, types = self._expression.only, dict(self.signature)
+        if not isinstance(part, Elements):
+            raise BadOption("source() is for one kernel; this text has reductions", "show its parts one by one").at()
+        arrays = tuple(np.empty(1, types[name].numpy) for name in part.inputs)
+        return part.variant(arrays).source(target, {name: dtype.name for name, dtype in self.signature})
+
+    def __repr__(self) -> str:
+        return f"<fusec.NumExpr {self._expression.text!r}, ({', '.join(self.input_names)})>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        signature = [(name, dtype.name) for name, dtype in self.signature]
+        return _restore, (self._expression.text, signature, self._options)
+
+
+def _restore(text: str, signature: Signature, options: dict[str, object]) -> NumExpr:
+    """Rebuild a pickled expression from its text."""
+    return NumExpr(text, signature, **options)  # type: ignore[arg-type]
+
+
+# --- texts and names -------------------------------------------------------------------------------------------------
+
+
+def _compiled(text: object, options: Mapping[str, object]) -> Expression:
+    """The expression of a text, from those known. Raises NotAnExpression and BadOption."""
+    if not isinstance(text, str):
+        raise NotAnExpression(f"must specify expression as a string, not {type(text).__name__}", "pass a text").at()
+    for name, value in options.items():
+        if name == "check":
+            continue
+        allowed = {"optimization": OPTIMIZATIONS, "truediv": DIVISIONS}.get(name)
+        if allowed is None:
+            raise BadOption(f"Unknown keyword argument '{name}'", "there are check=, optimization= and truediv=").at()
+        if value not in allowed:
+            raise BadOption(f"'{name}' must be one of {allowed}", f"not {value!r}").at()
+    optimization, check = str(options.get("optimization", "aggressive")), options.get("check")
+    if check is not None:
+        return _known(str(text), optimization, checked.wanted("trust", check))
+    return _known(str(text)) if optimization == "aggressive" else _known(str(text), optimization)
+
+
+def _values(
+    expression: Expression, local_dict: Names | None, global_dict: Names | None, depth: int
+) -> tuple[object, ...]:
+    """What names stand for; depth: how far up the caller is whose variables count. Raises NameNotFound."""
+    if local_dict is not None:
+        try:
+            return expression.pick(local_dict)
+        except KeyError:
+            return _searched(expression, local_dict, global_dict, sys._getframe(depth))
+        except (TypeError, AttributeError, IndexError):
+            _must_be_mapping("local_dict", local_dict)
+            raise
+    frame = sys._getframe(depth)
+    known = frame.f_locals
+    try:
+        found = expression.pick(known)
+    except KeyError:
+        found = _searched(expression, known, global_dict, frame)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) == ALONE:
+        known.clear()  # a copy of a function's variables, which would keep their values alive as long as the call
+    return found
+
+
+ALONE = 3  # references to that copy if nobody but its frame and `_values` has it
+
+
+def _searched(expression: Expression, known: Names, global_dict: Names | None, frame: FrameType) -> tuple[object, ...]:
+    """What names stand for that are not all local. Raises NameNotFound."""
+    found = []
+    for name in expression.names:
+        try:
+            found.append(known[name])
+        except KeyError:
+            try:
+                found.append((frame.f_globals if global_dict is None else global_dict)[name])
+            except KeyError:
+                place = expression.parsed.places[expression.names.index(name)]
+                raise NameNotFound(name, _resembling(name, known)).at(place) from None
+            except (TypeError, AttributeError, IndexError):
+                _must_be_mapping("global_dict", global_dict)
+                raise
+    return tuple(found)
+
+
+def _must_be_mapping(what: str, given: object) -> None:
+    """Raise BadOption for what looks no names up."""
+    if given is not None and not isinstance(given, Mapping):
+        cure = "pass a dict of names and values, such as {'a': a}"
+        raise BadOption(f"{what}= must be a dict, not a {type(given).__name__}", cure).at() from None
+
+
+def _resembling(name: str, known: Names) -> str:
+    from fusec.base.diagnostics import did_you_mean
+
+    return did_you_mean(name, [each for each in known if isinstance(each, str)]) or "assign it, or pass local_dict="
+
+
+def _weakly(out: object) -> Callable[[], object]:
+    """A reference that keeps nothing alive; of what allows none, a strong one."""
+    try:
+        return weakref.ref(out)
+    except TypeError:
+        return lambda: out
+
+
+def _dtype(name: str, kind: object) -> DType:
+    """The dtype of a signature. Raises BadOption."""
+    try:
+        found = dtypes.from_numpy(np.dtype(kind))  # type: ignore[call-overload]
+    except TypeError:
+        found = dtypes.BY_NAME.get(str(kind))
+    if found is None:
+        raise BadOption(f"'{name}' has type {kind!r}", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
+    return found
+
+
+def _converted(name: str, value: object, dtype: DType, casting: Casting) -> object:
+    """An argument as the dtype of the signature. Raises CannotCast."""
+    found = np.asarray(value) if is_number(value) else admitted(value, name, "NumExpr")
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == dtype.numpy:
+        return value if is_foreign(value) else found
+    if not np.can_cast(found.dtype, dtype.numpy, casting):
+        raise CannotCast(f"'{name}'", str(found.dtype), dtype.name, casting).at()
+    return found.astype(dtype.numpy)

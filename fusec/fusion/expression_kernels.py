@@ -1,0 +1,479 @@
+"""Expressions as objects that calls run: one kernel for each reduction in the text, and one for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from fusec.arguments.containers import Door, adopted
+from fusec.arguments.operands import TEXT, Form, admitted, dtype_of, form_of, host_array, is_contained, is_foreign
+from fusec.arguments.scalars import SCALAR_TYPES, as_array
+from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.base import dtypes, locks
+from fusec.base.dtypes import DType
+from fusec.base.recent import Recent
+from fusec.base.records import dataclass, field, replace
+from fusec.base.rounding_mode import usual
+from fusec.dispatch import checked, host
+from fusec.dispatch.checked import Checks
+from fusec.dispatch.exact_totals import check_totals
+from fusec.dispatch.fast_path_host import Entries
+from fusec.dispatch.host import Call
+from fusec.dispatch.planned import Planned, runner
+from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
+from fusec.errors.base import FusecError
+from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
+from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
+from fusec.frontends.expression.functions import REDUCTIONS
+from fusec.frontends.expression.parse import Parsed, Part, parse
+from fusec.kernels.reduction_kernel import Reducing
+from fusec.kinds.elementwise import Plan
+
+Order = Literal["K", "A", "C", "F"]
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+
+NAME = "evaluate"  # of kernels, in messages
+MAX_VARIANTS = 64  # combinations of arrays and numbers of one part
+ORDERS: tuple[Order, ...] = get_args(Order)
+CASTINGS: tuple[Casting, ...] = get_args(Casting)
+dtype_of_array = attrgetter("dtype")
+
+
+@dataclass(frozen=True)
+class PartSignature(Signature):
+    """The parameters of one part of an expression; the dtype of its result is inferred."""
+
+    definition: ExpressionDefinition | None = None
+    adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
+
+    def bind(self, given: Sequence[DType | None]) -> dict[str, DType]:
+        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for an output not given).
+
+        A Python number takes the dtype that it meets, if that is one alone. Raises what the text is refused with.
+        """
+        types = {
+            param.name: dtype or param.dtype
+            for param, dtype in zip(self.inputs, given, strict=False)
+            if dtype is not None or param.dtype is not None
+        }
+        return self._bound({name: dtype for name, dtype in types.items() if dtype is not None}, given[-1])
+
+    def bind_names(self, types: Mapping[str, object]) -> dict[str, DType]:
+        """Parameter name -> dtype, from a mapping of names to dtypes. Raises UnknownTypeName or TypesIncomplete."""
+        assert self.definition is not None, "a part has a definition"
+        bound: dict[str, DType] = {}
+        for param in self.inputs:
+            if param.name in types:
+                name = str(types[param.name])
+                if name not in dtypes.BY_NAME:
+                    cure = f"known dtypes: {', '.join(dtypes.BY_NAME)}"
+                    raise UnknownTypeName(param.name, name, "no such dtype", cure).at()
+                bound[param.name] = dtypes.BY_NAME[name]
+            elif param.dtype is not None:
+                bound[param.name] = param.dtype
+        missing = [param.name for param in self.inputs if param.name not in bound]
+        if missing:
+            raise TypesIncomplete(self.name, ", ".join(missing), missing[0]).at()
+        return self._bound(bound, None)
+
+    def _bound(self, types: dict[str, DType], output: DType | None) -> dict[str, DType]:
+        assert self.definition is not None, "a part has a definition"
+        found = self.definition.infer(types)
+        types = {**types, **found.numbers}
+        types = {param.name: types[param.name] for param in self.inputs}
+        types[self.definition.outputs[0]] = output or found.results[0]
+        self.adapted[tuple(types.items())] = found.single
+        return types
+
+
+class Variant(Planned):
+    """A part without reductions for certain arguments as arrays and others as numbers."""
+
+    def __init__(self, owner: Elements, definition: ExpressionDefinition, signature: PartSignature) -> None:
+        super().__init__(definition, signature)
+        self.owner, self.typed = owner, signature
+
+    @cached_property
+    def checked(self) -> Planned:
+        """The same with the checks of its owner."""
+        return checked.checked(self, self.owner.source.checks)
+
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        call.key = (id(self), call.key)
+        if self.in_params:
+            self.owner.fast = self.owner.entries.after(self, plan, call, again) or self.owner.fast
+
+    def takes(self, param: Parameter) -> Takes:
+        """Numbers of the sort that made this variant: NumPy's have dtypes."""
+        assert isinstance(self.definition, ExpressionDefinition), "parts are made of texts"
+        return dict(self.definition.numbers).get(param.name, "NumPy")  # type: ignore[return-value]
+
+    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
+        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
+        return name in self.typed.adapted.get(tuple(types.items()), ())
+
+    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
+        """True if the output has the dtype that is computed."""
+        del numbers
+        given = [None if param in self.out_params else types[param.name] for param in self.params]
+        return self.typed.bind(given) == dict(types)
+
+
+class Elements:
+    """A part that combines nothing. fast: what calls run, with inputs and perhaps the output after them."""
+
+    def __init__(self, source: PartSource) -> None:
+        self.source = source
+        self.inputs = source.part.inputs
+        self.variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
+        self.fast: Callable[..., object] = self.from_python
+        self.entries = Entries(self.from_python)
+        self.results: Recent[object, DType] = Recent(MAX_VARIANTS)  # what is computed, by the dtypes of what is given
+
+    def from_python(self, *args: object) -> object:
+        """Run for every element of the arguments, an output perhaps after them."""
+        count = len(self.inputs)
+        if any(map(is_contained, args)):
+            for name, value in zip(self.inputs, args, strict=False):
+                if isinstance(value, TEXT):
+                    raise _text(name)
+            (found,) = adopted(Door(NAME, self.inputs, 1, self._results), args[:count], args[count:])
+        else:
+            (found,) = self._results(args[:count], args[count:])
+        return found
+
+    def _results(self, inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+        """The result of a call whose arguments need no reading before."""
+        inputs = self.source.prepared(inputs)
+        if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
+            inputs = self.source.as_arrays(inputs)
+            if not inputs:
+                outputs = (np.empty((), self.result(())[0].numpy),)
+        given, variant = (*inputs, *outputs), self.variant(inputs)
+        if self.source.checks:
+            return checked.run(variant.checked, given, -1)
+        run = host.run if not any(map(is_foreign, given)) else runner(given)
+        return run(variant, given, -1, None, None)
+
+    def variant(self, inputs: tuple[object, ...]) -> Variant:
+        """The variant for these arguments."""
+        forms = tuple(map(form_of, inputs))
+        found = self.variants.get(forms)
+        if found is None:
+            definition, signature = self.source.typed(forms)
+            found = self.variants.keep(forms, Variant(self, definition, signature))
+        return found
+
+    def result(self, inputs: tuple[object, ...]) -> tuple[DType, Variant]:
+        """The dtype that is computed from these arguments."""
+        variant = self.variant(inputs)
+        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
+        return types[variant.out_params[0].name], variant
+
+    def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
+        """Run with an output, an order or a rule of casting."""
+        if out is None and (order == "K" or _is_natural(inputs, order)):
+            return self.fast(*inputs)
+        types = tuple(map(type, inputs))
+        try:
+            kinds = tuple(map(dtype_of_array, inputs))
+        except AttributeError:  # numbers among them, or lists
+            kinds = tuple(getattr(each, "dtype", None) for each in inputs)
+        key = types, kinds, getattr(out, "dtype", None), casting
+        dtype = self.results.get(key)
+        if dtype is None:
+            dtype, _ = self.result(self.source.prepared(inputs))
+            check_cast("the result", dtype, out, casting)
+            if _settle(types, kinds):
+                self.results[key] = dtype
+        if out is None:
+            out = _allocated(self.source.prepared(inputs), dtype, order)
+        return self.fast(*inputs, out)
+
+
+class Total:
+    """A part that combines elements."""
+
+    def __init__(self, source: PartSource) -> None:
+        self.source, self.inputs = source, source.part.inputs
+        self.variants: Recent[tuple[Form, ...], Reducing] = Recent(MAX_VARIANTS)
+        axes = source.part.axes
+        self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
+        self._choice = (self.axis, False, False)
+        self.elements = Elements(replace(source, apart=True)) if source.checks else None  # to look for what wraps
+        self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
+
+    def fast(self, *inputs: object) -> object:
+        """The totals of the arguments, a NumPy scalar without axes; a native entry makes those of plain arrays."""
+        quick = self._quick.get(self._choice)
+        if quick is not None:
+            for each in inputs:
+                if type(each) is not np.ndarray:
+                    break
+            else:
+                try:
+                    found: Any = quick(*inputs)
+                except FusecError:  # which the long way words by the text
+                    pass
+                else:
+                    return found if found.ndim else found[()]
+        return self._run(inputs, None, "K", "same_kind")
+
+    def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
+        """Combine, with an output, an order or a rule of casting."""
+        if out is None and order == "K":
+            return self.fast(*inputs)
+        return self._run(inputs, out, order, casting)
+
+    def _run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
+        inputs = self.source.prepared(inputs)
+        if all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
+            inputs = self.source.as_arrays(inputs) or (np.zeros(()),)
+        kernel = self.variant(inputs)
+        self.check_axes(inputs)
+        if out is not None:
+            check_cast("the result", self.result(inputs)[0], out, casting)
+        if self.elements is not None:
+            self._check(self.elements, inputs)
+        (found,) = kernel.reduce(inputs, out, self.axis, False, True)
+        if self.elements is None and all(isinstance(each, np.ndarray) for each in inputs):
+            self._quick = kernel.quick
+        if out is not None or not isinstance(found, np.ndarray):
+            return found
+        if order in ("C", "F"):
+            found = np.asarray(found, order=order)
+        return found if found.ndim else found[()]
+
+    def _check(self, elements: Elements, inputs: tuple[object, ...]) -> None:
+        """Look for elements that wrap, and for totals of host arrays."""
+        values, part = elements.from_python(*inputs), self.source.part
+        if isinstance(values, np.ndarray):
+            check_totals(NAME, REDUCTIONS[part.op].op, values, part.axes, part.span)
+
+    def check_axes(self, inputs: tuple[object, ...]) -> int:
+        """How many axes the totals have. Raises BadAxis."""
+        axes, ndim = self.source.part.axes, _ndim(inputs)
+        for axis in axes or ():
+            if axis >= ndim:
+                cure = f"what is combined has {ndim} axes" if ndim != 1 else "what is combined has 1 axis"
+                raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
+        return 0 if axes is None else ndim - len(axes)
+
+    def variant(self, inputs: tuple[object, ...]) -> Reducing:
+        """The kernel for these arguments."""
+        forms = tuple(map(form_of, inputs))
+        found = self.variants.get(forms)
+        if found is None:
+            definition, signature = self.source.typed(forms)
+            assert isinstance(definition, TotalDefinition), "this part combines"
+            found = self.variants.keep(forms, Reducing(definition, signature))
+        return found
+
+    def result(self, inputs: tuple[object, ...]) -> tuple[DType, Reducing]:
+        """The dtype of the totals."""
+        variant = self.variant(inputs)
+        types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
+        return types[variant.out_params[0].name], variant
+
+
+# An expression, how it was called, and a weak reference to the output if one was given.
+Remembered = tuple["Expression", Callable[[], object] | None, Order, Casting]
+
+
+@dataclass(frozen=True)
+class PartSource:
+    """One part of a text.
+
+    expands: powers of small integers become products. checks: what calls look for. apart: of a part that combines
+    elements, those by themselves.
+    """
+
+    text: str
+    number: int
+    part: Part
+    expands: bool
+    checks: Checks = ""
+    apart: bool = False
+
+    def typed(self, forms: tuple[Form, ...]) -> tuple[ExpressionDefinition, PartSignature]:
+        """The definition and the signature for arguments of these forms."""
+        numbers, inputs = [], []
+        for name, form in zip(self.part.inputs, forms, strict=False):
+            python, _, dtype = form.partition(" ")
+            fixed = dtypes.BY_NAME[dtype] if python == "number" else None
+            if python == "Python":
+                numbers.append((name, dtype))
+            inputs.append(Parameter(name, fixed.name if fixed else name, fixed))
+        out = "out"
+        while out in self.part.inputs:
+            out += "_"
+        made = TotalDefinition if self.part.op and not self.apart else ExpressionDefinition
+        functions = (text_of(self.text, NAME),)
+        definition = made(NAME, functions, (out,), numbers=tuple(numbers), part=self.number, expands=self.expands)
+        return definition, PartSignature(NAME, tuple(inputs), (Parameter(out, out, None),), definition)
+
+    def prepared(self, values: tuple[object, ...]) -> tuple[object, ...]:
+        """The arguments as arrays and numbers. Raises NotANumber for text."""
+        return tuple(_prepared(*pair) for pair in zip(self.part.inputs, values, strict=True))
+
+    def as_arrays(self, numbers: tuple[object, ...]) -> tuple[object, ...]:
+        """Numbers with arrays for some: for all, or for NumPy's if there are any, to which Python's adapt.
+
+        Raises ScalarDoesNotFit.
+        """
+        kinds = np.generic if any(isinstance(each, np.generic) for each in numbers) else object
+        pairs = zip(self.part.inputs, numbers, strict=True)
+        return tuple(_as_array(name, each) if isinstance(each, kinds) else each for name, each in pairs)
+
+
+class Expression:
+    """A compiled text. names: what it is called with, sorted. only: its part if there is but one.
+
+    check: as for `fusec.elementwise`; of indices an expression has none.
+    """
+
+    def __init__(self, text: str, optimization: str = "aggressive", check: object = None) -> None:
+        self.text, self.optimization = text, optimization
+        with locks.lock, usual():
+            self.parsed: Parsed = parse(text_of(text, NAME).source)
+        self.names = self.parsed.names
+        expands, checks = optimization == "aggressive", checked.wanted("trust", check)
+        self.parts = tuple(
+            (Total if part.op else Elements)(PartSource(text, at, part, expands, checks))
+            for at, part in enumerate(self.parsed.parts)
+        )
+        self.only = self.parts[0] if len(self.parts) == 1 else None
+        self.pick: Callable[[Mapping[str, object]], tuple[object, ...]] = picking(self.names)
+        self.plainly: Remembered = self, None, "K", "same_kind"
+
+    def run(
+        self, values: tuple[object, ...], out: object = None, order: Order = "K", casting: Casting = "same_kind"
+    ) -> object:
+        """The value for arguments in the order of `names`."""
+        if self.only is not None:
+            return self.only.run(values, out, order, casting)
+        known = dict(zip(self.names, values, strict=True))
+        *before, last = self.parts
+        for part in before:
+            found = part.run(tuple(known[name] for name in part.inputs), None, "K", casting)
+            known[part.source.part.name] = np.asarray(found) if isinstance(found, np.generic) else found
+        return last.run(tuple(known[name] for name in last.inputs), out, order, casting)
+
+    def check(self, values: Sequence[object], out: object, casting: Casting) -> None:
+        """Raise what is wrong with names, kinds and types of the arguments; nothing is run."""
+        known = dict(zip(self.names, values, strict=True))
+        dtype = None
+        for part in self.parts:
+            inputs = part.source.prepared(tuple(known[name] for name in part.inputs))
+            if all(isinstance(each, SCALAR_TYPES) for each in inputs):
+                inputs = part.source.as_arrays(inputs)
+            dtype, _ = part.result(inputs)
+            ndim = part.check_axes(inputs) if isinstance(part, Total) else _ndim(inputs)
+            known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
+        if out is not None and dtype is not None:
+            check_cast("the result", dtype, out, casting)
+
+
+def picking(keys: Sequence[Any]) -> Callable[[Any], tuple[object, ...]]:
+    """What takes the values of some keys out of a mapping or a sequence, as a tuple."""
+    match keys:
+        case []:
+            return lambda _: ()
+        case [key]:
+            return lambda known: (known[key],)
+    return itemgetter(*keys)
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _prepared(name: str, value: object) -> object:
+    """An argument as an array or a number. Raises NotANumber for text, and what `operands` refuses."""
+    kind = type(value)
+    if kind in (float, int, bool, complex):
+        return value
+    if isinstance(value, TEXT):
+        raise _text(name)
+    found = admitted(value, name, NAME)
+    if isinstance(found, (np.ndarray, np.generic)) and found.dtype.kind in "SUT":
+        raise _text(name)
+    if isinstance(found, np.generic):
+        dtype_of(np.asarray(found), name, NAME)  # refuses scalars of which there are no arrays either
+    return found
+
+
+def _ndim(values: tuple[object, ...]) -> int:
+    return max((len(getattr(each, "shape", ())) for each in values), default=0)
+
+
+def _dtype_of(name: str, value: object) -> DType | None:
+    """The dtype of an array of any library, None for numbers. Raises UnsupportedArgument or UnsupportedDtype."""
+    if isinstance(value, SCALAR_TYPES):
+        return None
+    if not isinstance(value, np.ndarray):
+        known = dtypes.BY_NAME.get(str(getattr(value, "dtype", "")).rpartition(".")[2])
+        if known is not None:
+            return known
+    return dtype_of(host_array(value, name, NAME), name, NAME)
+
+
+def _text(name: str) -> Exception:
+    return NotANumber(f"'{name}' is text", "compare strings with NumPy, and pass the bools").at()
+
+
+def _as_array(name: str, value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    """A number as an array without axes; uint32 becomes int64, as numexpr has it."""
+    found = as_array(value, name, NAME)
+    return found.astype(np.int64) if found.dtype == np.uint32 else found
+
+
+def _settle(types: tuple[type, ...], kinds: tuple[object, ...]) -> bool:
+    """True if types and dtypes say what is computed: not for lists, nor for numbers alone, which go by their values."""
+    numbers = (float, int, bool, complex)
+    return np.ndarray in types and all(
+        kind in numbers or dtype is not None for kind, dtype in zip(types, kinds, strict=True)
+    )
+
+
+def _is_natural(inputs: tuple[object, ...], order: Order) -> bool:
+    """True if a result that follows the arrays has this order in memory anyway: they all have it, and one shape."""
+    flag = "f_contiguous" if order == "F" else "c_contiguous"
+    shape = None
+    for each in inputs:
+        if type(each) is np.ndarray:
+            shape = each.shape if shape is None else shape
+            if each.shape != shape or not getattr(each.flags, flag):
+                return False
+        elif not isinstance(each, SCALAR_TYPES):
+            return False
+    return True
+
+
+def _allocated(inputs: tuple[object, ...], dtype: DType, order: Order) -> object:
+    """A new output; order "A": Fortran's if all arrays have that, else C's."""
+    shape = np.broadcast_shapes(*(getattr(each, "shape", ()) for each in inputs))
+    if order == "A":
+        arrays = [each for each in inputs if isinstance(each, np.ndarray)]
+        fortran = arrays and all(each.flags.f_contiguous and not each.flags.c_contiguous for each in arrays)
+        order = "F" if fortran else "C"
+    return np.empty(shape, dtype.numpy, "F" if order == "F" else "C")
+
+
+def check_cast(what: str, dtype: DType, target: object, casting: Casting) -> None:
+    """Raise CannotCast if an array cannot hold values of a dtype by the rule."""
+    wanted = getattr(target, "dtype", None)
+    if isinstance(wanted, np.dtype) and not np.can_cast(dtype.numpy, wanted, casting):
+        raise CannotCast(what, dtype.name, str(wanted), casting).at()
+
+
+def check_options(order: object, casting: object) -> None:
+    """Raise BadOption for an order or a rule that there is not."""
+    if order not in ORDERS:
+        raise BadOption(f"order={order!r} is not known", f"orders are {', '.join(map(repr, ORDERS))}").at()
+    if casting not in CASTINGS:
+        raise BadOption(f"casting={casting!r} is not known", f"rules are {', '.join(map(repr, CASTINGS))}").at()

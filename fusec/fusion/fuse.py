@@ -1,0 +1,240 @@
+"""fusec.fuse: a function of arrays that is traced for each kind of call and then runs as few kernels."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from types import FunctionType
+from typing import Any, overload
+
+import numpy as np
+
+from fusec.base.rounding_mode import usual
+from fusec.dispatch.planned import briefly
+from fusec.errors import FusecError
+from fusec.errors.fusing import NotTraceable
+from fusec.fusion import operators, pickling, reducing, routines, ufuncs
+from fusec.fusion.arguments import Arguments, pattern_of
+from fusec.fusion.constants import Traced
+from fusec.fusion.numbers import OtherNumberError
+from fusec.fusion.recording import Numbers, recording_now
+from fusec.fusion.running import Plan, Run
+from fusec.fusion.trace import NeedsNumberError, literal
+
+MAX_PLANS = 256  # kinds of calls remembered by one function
+MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
+LOADED = (operators, reducing, routines, ufuncs)  # these fill the tables
+
+
+class Fused(Traced):
+    """A function of arrays; see `fusec.fuse`."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self._function = function
+        self._name = name if name.isidentifier() and name.isascii() else "fused"
+        self._plans: dict[Any, list[Plan]] = {}  # by kind of call, those used last first
+        self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
+        self._numbers = Numbers()
+        self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
+        self._time = 0  # plans made or found again so far
+        self._lock = threading.Lock()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function on arrays, numbers, and anything else that it takes."""
+        if options:
+            return self._general(args, options)
+        key: tuple[Any, ...] = ()
+        objects: Sequence[Any] = ()
+        for arg in args:
+            kind = type(arg)
+            if kind is np.ndarray:
+                key += (arg.dtype, arg.shape, arg.strides)
+            elif (kind is float or kind is int) and not self._values:
+                key += (kind,)
+            elif kind in self._objects:
+                key += (kind,)
+                objects = (*objects, arg)
+            else:
+                return self._general(args, options)
+        plans = self._plans.get(key)
+        if plans is None:
+            return self._general(args, options)
+        plan = plans[0]
+        plan.used = self._time
+        if objects or plan.names is None:
+            return self._read(plan, args, objects)
+        try:
+            for place, name, value in plan.names:
+                if place[name] is not value:
+                    return self._general(args, options)
+        except KeyError:
+            return self._general(args, options)
+        for function, name, value in plan.functions:
+            if getattr(function, name) is not value:
+                return self._general(args, options)
+        try:
+            if plan.quick is not None:
+                return plan.quick(*args)
+            return self._general(args, options) if plan.is_shared(args) else plan.run(args)
+        except OtherNumberError:
+            return self._general(args, options)
+        except FusecError as error:
+            raise plan.named(error) from error.__cause__
+
+    def _read(self, plan: Plan, args: tuple[Any, ...], objects: Sequence[Any]) -> Any:
+        """Call with a plan for which more is read than names of modules."""
+        picked = plan.guards.read(objects)
+        if picked is None:
+            return self._general(args, {})
+        flat = [arg for arg in args if type(arg) not in self._objects] if objects else args
+        flat = (*flat, *picked)
+        if plan.is_shared(flat):
+            return self._general(args, {})
+        try:
+            return plan.run(flat) if plan.quick is None else plan.quick(*flat)
+        except OtherNumberError:
+            return self._general(args, {})
+        except FusecError as error:
+            raise plan.named(error) from error.__cause__
+
+    @briefly
+    def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        recording = recording_now()
+        if recording is not None:
+            return recording.called(self._function)(*args, **options)
+        plan, flat = self._plan(Arguments(args, options, self._objects, self._function))
+        plan.used = self._time
+        return plan.run(flat)
+
+    def _plan(self, found: Arguments) -> tuple[Plan, Sequence[Any]]:
+        """The plan of a call, made at the first of its kind, and its arrays and numbers."""
+        key = found.key(self._values)
+        for plan in self._plans.get(key, ()):
+            flat = plan.flat(found)
+            if flat is not None:
+                if plan is not self._plans[key][0]:
+                    self._remember(key, plan)
+                return plan, flat
+        plan, given = self._made(found)
+        if plan.problem is not None:
+            return plan, given
+        self._objects |= {type(each) for each in found.objects if not isinstance(each, Arguments.CALLED)}
+        self._remember(found.key(self._values), plan)
+        return plan, given
+
+    def _remember(self, key: Any, plan: Plan) -> None:
+        """Put a plan first among those of its kind, and forget those that were used least recently."""
+        with self._lock:
+            self._time += 1
+            plan.used = self._time
+            others = [each for each in self._plans.get(key, ()) if each is not plan]
+            others.sort(key=attrgetter("used"), reverse=True)
+            self._plans[key] = [plan, *others[: MAX_ALIKE - 1]]
+            while sum(map(len, self._plans.values())) > MAX_PLANS:
+                oldest = min(self._plans, key=lambda each: max(plan.used for plan in self._plans[each]))
+                del self._plans[oldest]
+
+    def _made(self, found: Arguments) -> tuple[Plan, Sequence[Any]]:
+        """Trace the function, again if numbers turn out to be needed as such or memory to be shared."""
+        pattern: Any = None
+        values = self._values
+        while True:
+            run = Run(self._name, self._function, found, values, self._numbers, pattern)
+            try:
+                with usual():  # of constants, which the function may convert
+                    plan = run.plan()
+            except FusecError:  # a call that is refused leaves nothing behind
+                run.recording.restore()
+                raise
+            except NeedsNumberError as need:
+                run.recording.restore()
+                if need.place < len(found.flat):
+                    values = values | {need.place}
+                else:
+                    self._numbers.needed.add(run.recording.paths[need.place - len(found.flat)])
+                continue
+            if plan.writes:
+                shared = pattern_of(run.flat, plan.writes)
+                if shared != pattern:
+                    run.recording.restore()
+                    pattern = shared
+                    continue
+            if plan.problem is None:
+                self._values = self._values | values
+            return plan, run.flat
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def explain(self, *args: Any, **options: Any) -> Any:
+        """How many kernels a call runs, what each does, and why they are not one. Nothing is run."""
+        from fusec.fusion.report import report
+
+        plan, _ = self._plan(Arguments(args, options, function=self._function))
+        if plan.problem is not None:
+            raise plan.problem
+        return report(self._name, plan)
+
+    def clear_cache(self) -> None:
+        """Forget all plans; the next call traces the function again."""
+        with self._lock:
+            self._plans.clear()
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<fusec.fuse {self._name}>"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """By name, since the function is run: its own or that of the function; what has none, by its code."""
+        function, qualname = self._function, str(getattr(self, "__qualname__", self._name))
+        name = pickling.name_of(self, self.__module__, qualname)
+        if name:
+            return name
+        if isinstance(function, FunctionType) and pickling.named(self.__module__, qualname) is not function:
+            return _unpickled, (self._name, *pickling.parts_of(function))
+        return Fused, (function, self._name)
+
+
+def _unpickled(name: str, *parts: Any) -> Fused:
+    """A fused lambda, or one of a function within another."""
+    return Fused(pickling.from_parts(*parts), name)
+
+
+@overload
+def fuse(function: Callable[..., Any], /, *, name: str = "", kernel_name: str = "") -> Fused: ...
+@overload
+def fuse(
+    function: None = None, /, *, name: str = "", kernel_name: str = ""
+) -> Callable[[Callable[..., Any]], Fused]: ...
+
+
+def fuse(
+    function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = "", **unknown: object
+) -> Fused | Callable[[Callable[..., Any]], Fused]:
+    """Make a function of NumPy arrays run as few kernels; a decorator, bare or with options.
+
+    The function is called once for every kind of call (dtypes, shapes, strides) with objects that note what is done
+    with them; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments
+    and NumPy's functions that docs/fuse.md lists; branches on values of arrays are refused. name: of the kernels;
+    kernel_name: the same, as CuPy calls it. Raises FusecTypeError for what cannot be traced, with the line.
+    """
+    for keyword in unknown:
+        cure = "fusec.fuse takes name= and kernel_name="
+        if keyword == "fp":
+            cure = (
+                'fused functions give the bits of fp="strict"; ElementwiseKernel and ReductionKernel take other modes'
+            )
+        raise NotTraceable(f"fusec.fuse takes no keyword {keyword!r}", cure).at()
+
+    def decorate(decorated: Callable[..., Any]) -> Fused:
+        return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))
+
+    return decorate if function is None else decorate(function)
+
+
+__all__ = ["Fused", "fuse", "literal"]

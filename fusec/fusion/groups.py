@@ -1,0 +1,202 @@
+"""Statements that one kernel runs, and the rules by which a further one may join them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from fusec.base.dtypes import STORAGE_FLOATS
+from fusec.base.records import dataclass, field
+from fusec.frontends.python.types import carrier
+from fusec.fusion.trace_values import (
+    Array,
+    Buffer,
+    Define,
+    Leaf,
+    Statement,
+    Store,
+    Total,
+    depth_of,
+    geometry,
+    leaves_of,
+    parts_of,
+    replaced,
+)
+from fusec.ir.expr import Expr, apply
+from fusec.ir.graph import Input, Reduce
+
+Shape = tuple[int, ...]
+Kind = Literal["elements", "totals"]
+MAX_ARRAYS = 32  # that one kernel reads and writes
+MAX_DEPTH = 200  # of an expression in a kernel
+
+
+@dataclass(eq=False)
+class Group:
+    """One kernel in the making.
+
+    shape: of its walk. axes: those that it reduces; None if it goes element by element. exprs: what each statement
+    computes over what the kernel reads, as it is stored. kinds: what it is about. reason: why it is a kernel of its
+    own.
+    """
+
+    shape: Shape
+    axes: tuple[int, ...] | None
+    reason: str
+    statements: list[Statement] = field(default_factory=list)
+    exprs: dict[Statement, Expr] = field(default_factory=dict)
+    kinds: dict[Statement, Kind] = field(default_factory=dict)
+    defined: dict[Buffer, Statement] = field(default_factory=dict)
+    arrays: set[object] = field(default_factory=set)
+    depths: dict[Buffer, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> Shape:
+        """The shape of totals, reduced axes having one element."""
+        axes = self.axes or ()
+        return tuple(1 if at in axes else extent for at, extent in enumerate(self.shape))
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether rows are walked more than once, so that each must fit a chunk."""
+        if self.axes is None:
+            return False
+        nested = (each for each in self.statements if isinstance(each, Total))
+        return "elements" in self.kinds.values() or any(_is_nested(self.exprs[each]) for each in nested)
+
+    def why_not(self, statement: Statement, leaves: list[Leaf], staged: bool) -> str:
+        """Why a statement cannot join; empty if it can. staged: rows may be walked more than once."""
+        kind = self._kind(statement)
+        if not isinstance(kind, str) or kind not in ("elements", "totals"):
+            return _differs(statement, self)
+        arrays = {geometry(leaf.phantom) for leaf in leaves if leaf.buffer is not None} | {statement}
+        if len(self.arrays | arrays) > MAX_ARRAYS:
+            return f"a kernel reads and writes at most {MAX_ARRAYS} arrays"
+        own = [leaf for leaf in leaves if leaf.buffer in self.defined]
+        if own and self._depth(statement, leaves) > MAX_DEPTH:
+            return f"an expression would be more than {MAX_DEPTH} operations deep"
+        for leaf in own:
+            if not self._is_aligned(leaf, kind):
+                return "it reads elements at other places than they are computed"
+        if self.axes is None:
+            return ""
+        is_inside = isinstance(statement, Total) or kind == "elements"
+        if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
+            return "it reads totals alone, which do not differ along rows"
+        if is_inside and own and not staged:
+            return "rows are too long to be walked again while they are in cache"
+        if is_inside and not isinstance(statement, Total) and not own:
+            return "it needs none of the totals"
+        if not is_inside and any(leaf.buffer is not None and leaf not in own for leaf in leaves):
+            return "totals meet arrays of other kernels"
+        if not is_inside and any(self.kinds[self.defined[leaf.buffer]] == "elements" for leaf in own if leaf.buffer):
+            return "it reads elements"
+        return ""
+
+    def _depth(self, statement: Statement, leaves: list[Leaf]) -> int:
+        """How deep what a statement computes would be here."""
+        below = max((self.depths.get(leaf.buffer, 0) for leaf in leaves if leaf.buffer is not None), default=0)
+        return below + depth_of(statement.value.expr)
+
+    def _kind(self, statement: Statement) -> Kind | None:
+        if isinstance(statement, Total):
+            fits = self.axes == statement.axes and self.shape == statement.value.shape
+            return "totals" if fits else None
+        shape = _extents(statement)
+        if shape == self.shape:
+            return "elements"
+        if self.axes is not None and squeezed(shape) == squeezed(self.kept):
+            target = statement.phantom if isinstance(statement, Store) else statement.buffer.phantom
+            return "totals" if target.flags.c_contiguous else None
+        return None
+
+    def _is_aligned(self, leaf: Leaf, kind: Kind) -> bool:
+        """Whether a leaf reads of a buffer that is defined here just the element that is at hand."""
+        assert leaf.buffer is not None, "numbers are not defined"
+        definition = self.defined[leaf.buffer]
+        about = self.kinds[definition]
+        if about == "elements":
+            return (kind == "elements" and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)) or (
+                isinstance(definition, Define)
+                and self.axes is not None
+                and geometry(leaf.phantom) == geometry(leaf.buffer.phantom)
+            )
+        whole = leaf.buffer.phantom.reshape(self.kept)
+        if kind == "elements" or leaf.phantom.ndim > len(squeezed(self.kept)):
+            found = _along(leaf.phantom, self.shape)
+            if found is not None and found == _along(whole, self.shape):
+                return True
+        same_place = geometry(leaf.phantom)[0] == geometry(leaf.buffer.phantom)[0]
+        return (
+            kind == "totals" and same_place and leaf.phantom.flags.c_contiguous
+            and squeezed(leaf.phantom.shape) == squeezed(self.kept)
+        )  # fmt: skip
+
+    def add(self, statement: Statement, leaves: list[Leaf]) -> None:
+        """Have the kernel run a statement that can join."""
+        self.depths[statement.buffer] = self._depth(statement, leaves)
+        known: dict[Expr, Expr] = {}
+        for leaf in leaves:
+            if leaf.buffer in self.defined:
+                known[leaf.input] = self.exprs[self.defined[leaf.buffer]]
+            elif leaf.buffer is not None:
+                self.arrays.add(geometry(leaf.phantom))
+        expr = replaced(statement.value.expr, known)
+        dtype = statement.buffer.dtype
+        if isinstance(statement, Total):
+            expr = Reduce(statement.op, expr, carrier(dtype))
+        kind = self._kind(statement)
+        assert kind is not None, "it was asked whether it can join"
+        self.statements.append(statement)
+        self.kinds[statement] = kind
+        self.exprs[statement] = apply("convert", expr, target=dtype) if dtype in STORAGE_FLOATS else expr
+        self.arrays.add(statement)
+        if not isinstance(statement, Store):
+            self.defined[statement.buffer] = statement
+
+
+def _is_nested(root: Expr) -> bool:
+    """Whether totals are made of values that need others."""
+    found = [each for each in parts_of(root) if isinstance(each, Reduce)]
+    return any(isinstance(inner, Reduce) for each in found for inner in parts_of(each.value))
+
+
+def _extents(statement: Statement) -> Shape:
+    """The shape of what a statement stores, for a total that of what it combines."""
+    if isinstance(statement, Store):
+        return statement.phantom.shape
+    return statement.value.shape if isinstance(statement, Total) else statement.buffer.phantom.shape
+
+
+def squeezed(shape: Shape) -> Shape:
+    """The extents that are not 1."""
+    return tuple(extent for extent in shape if extent != 1)
+
+
+def _along(array: Array, shape: Shape) -> tuple[object, ...] | None:
+    """Where an array lies if it is repeated to a shape; None if it cannot be."""
+    try:
+        found = np.broadcast_to(array, shape)
+    except ValueError:
+        return None
+    return geometry(found)
+
+
+def new_group(statement: Statement, reason: str) -> Group:
+    """The kernel of one statement."""
+    axes = statement.axes if isinstance(statement, Total) else None
+    return Group(_extents(statement), axes, reason)
+
+
+def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
+    """What a statement reads."""
+    return [leaves[each] for each in leaves_of(statement.value.expr)]
+
+
+def _differs(statement: Statement, group: Group) -> str:
+    """In what a statement is not like a kernel."""
+    shape = _extents(statement)
+    if shape != group.shape:
+        return f"its shape is {shape}, that of the other {group.shape}"
+    return "it reduces" if group.axes is None else "the other reduces other axes"

@@ -1,0 +1,58 @@
+"""Functions behind functools.lru_cache in a trace: they are called as they are, and every call asks them again."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from fusec.errors.fusing import NotTraceable
+from fusec.fusion import reads
+from fusec.fusion.constants import exact
+from fusec.fusion.reads import Found
+from fusec.fusion.trace import here
+from fusec.fusion.tracer import Tracer
+
+CURE = (
+    "give it numbers, constants, or objects from outside; or leave functools.lru_cache out, since a trace is kept too"
+)
+
+
+class Kept:
+    """A function that keeps its results; what it reads is no part of the trace, what it returns is."""
+
+    def __init__(self, recording: Any, origin: Any) -> None:
+        self._recording, self._origin = recording, origin
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """What the function gives for these arguments now."""
+        origin, recording = self._origin, self._recording
+        given = [self._given(each) for each in (*args, *options.values())]
+        function = functools.partial(_called, origin, tuple(options)) if options else origin
+        with recording.apart():
+            value = function(*(each for _, each in given))
+        path = ("call", id(origin), *options, *(at if at >= 0 else exact(each) for at, each in given))
+        return recording.seen(Found(reads.CALL, function, tuple(given), path), value)
+
+    def _given(self, value: Any) -> tuple[int, Any]:
+        """The row of an argument from outside, or -1, and the argument as it is. Raises NotTraceable."""
+        if isinstance(value, Tracer):
+            hash(value)  # raises, as for an array, or asks for the number
+        _, origin, at = self._recording.origins.get(id(value), (value, value, -1))
+        if any(row == at for row, _ in self._recording.attributes) or (at < 0 and exact(origin) is None):
+            what = f"{self._origin.__name__}, which functools.lru_cache keeps, of a {type(value).__name__} made here"
+            raise NotTraceable(f"a fused function cannot ask {what}", CURE).at(here())
+        return at, origin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._origin, name)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _called(function: Any, names: tuple[str, ...], *given: Any) -> Any:
+    """Call a function of which the last arguments have names."""
+    return function(*given[: -len(names)], **dict(zip(names, given[-len(names) :], strict=True)))
+
+
+__all__ = ["Kept"]

@@ -1,0 +1,61 @@
+"""Numbers that Python computes at each call from numbers that are passed to the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+from fusec.base.records import dataclass
+
+Fetch = Callable[[Sequence[Any], Any], Any]
+"""From the arguments of a call and what its plan holds to a number."""
+
+
+class OtherNumberError(Exception):
+    """A number is an exception, or has another type than in the call that was traced, as `n ** x` may."""
+
+
+@dataclass(eq=False)
+class Computed:
+    """A number that each call computes before its kernels run, exactly as the function does.
+
+    place: among what the plan holds. kind: the type that it had in the traced call. arguments: what it is made of.
+    """
+
+    place: int
+    function: Callable[..., Any]
+    operands: tuple[Fetch, ...]
+    kind: type
+    arguments: tuple[int, ...]
+
+    def compute(self, args: Sequence[Any], held: MutableMapping[int, Any] | list[Any]) -> None:
+        """Put the number in its place. Raises OtherNumberError."""
+        try:
+            found = self.function(*[fetch(args, held) for fetch in self.operands])
+        except Exception:  # a division by zero, which the function may catch
+            raise OtherNumberError from None
+        if type(found) is not self.kind:
+            raise OtherNumberError
+        held[self.place] = found
+
+
+def constant(value: object) -> Fetch:
+    """A number that every call has."""
+    return lambda *_: value
+
+
+def argument(place: int) -> Fetch:
+    """A number among the arguments."""
+    return lambda args, _: args[place]
+
+
+def held(place: int) -> Fetch:
+    """What the plan holds in a place."""
+    return lambda _, found: found[place]
+
+
+def natural(exponent: int) -> int:
+    """The exponent of an integer. Raises NumPy's error for negative ones."""
+    if exponent < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return exponent

@@ -1,0 +1,69 @@
+"""fusec.random in a traced function: its functions on traced keys and counters, so that numbers are made by kernels."""
+
+from __future__ import annotations
+
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from fusec import random
+from fusec.fusion.routines import scalar_function
+from fusec.fusion.tracer import Tracer
+from fusec.library import elementary
+from fusec.library.random_checks import checks_range, checks_words
+
+
+def _converting(kind: type[np.generic]) -> Any:
+    """A type of NumPy that converts what is traced too."""
+    return lambda x: x.astype(kind) if isinstance(x, Tracer) else kind(x)
+
+
+def _either(name: str) -> Any:
+    """A function of fusec.library.elementary, for what is traced that of fused functions."""
+    traced = np.log if name == "log" else scalar_function(name)
+    plain = getattr(elementary, name)
+    return lambda x: traced(x) if isinstance(x, Tracer) else plain(x)
+
+
+def _on_traced(origin: FunctionType, name: str) -> Any:
+    """A function of fusec.random on what is traced; what is not traced is checked as outside of kernels."""
+    inner = getattr(origin, "__fusec_origin__", origin)
+    made = FunctionType(inner.__code__, _NAMES, name, inner.__defaults__)
+    return made if inner is origin else {"philox": checks_words, "integers": checks_range}[name](made)
+
+
+_KINDS = {each: _converting(getattr(np, each)) for each in ("uint32", "uint64", "int64", "float32", "float64")}
+_NAMES: dict[str, Any] = {
+    **vars(random), "np": SimpleNamespace(sqrt=np.sqrt, **_KINDS),
+    **{name: _either(name) for name, each in vars(random).items()
+       if getattr(each, "__module__", None) == elementary.__name__},
+}  # fmt: skip
+_NAMES |= {
+    name: _on_traced(each, name)
+    for name, each in vars(random).items()
+    if isinstance(each, FunctionType) and each.__module__ == random.__name__
+}
+
+
+class Random(ModuleType):
+    """fusec.random, or fusec, as a traced function sees it."""
+
+    def __init__(self, origin: ModuleType) -> None:
+        super().__init__(origin.__name__)
+        object.__setattr__(self, "_origin", origin)
+
+    def __getattribute__(self, name: str) -> Any:
+        return traced(getattr(object.__getattribute__(self, "_origin"), name))
+
+
+def traced(value: Any) -> Any:
+    """What a traced function sees for fusec, fusec.random or one of its functions; others as they are."""
+    if isinstance(value, ModuleType):
+        return Random(value) if value.__name__ in ("fusec", random.__name__) else value
+    if isinstance(value, FunctionType) and value.__module__ == random.__name__:
+        return _NAMES[value.__name__]
+    return value
+
+
+__all__ = ["traced"]

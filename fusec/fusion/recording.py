@@ -1,0 +1,488 @@
+"""The record of what one trace reads from outside: arrays become operands, objects have stand-ins."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from fusec.base import dtypes
+from fusec.base.records import dataclass, field
+from fusec.base.source import Span
+from fusec.errors import FusecError
+from fusec.errors.fusing import AltersOutside, NotTraceable
+from fusec.fusion import constants, randomness, reads
+from fusec.fusion.constants import (
+    Traced,
+    copied,
+    exact,
+    has_tracers,
+    is_array,
+    is_mutable,
+    is_number,
+    is_of_library,
+    is_same,
+    maker_of,
+)
+from fusec.fusion.kept import Kept
+from fusec.fusion.labels import Labelled, aligned, labels_of
+from fusec.fusion.reads import ABSENT, Found, Path, Row
+from fusec.fusion.standins import Refused, Super, Type, class_standing_in, object_standing_in
+from fusec.fusion.trace import here
+
+OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
+CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"
+MAX_NUMBERS = 4096  # that a function remembers
+
+
+@dataclass(eq=False)
+class Numbers:
+    """What a function knows of numbers from outside, by path: what they were, which change, and which Python needs."""
+
+    last: dict[Path, Any] = field(default_factory=dict)
+    changing: set[Path] = field(default_factory=set)
+    needed: set[Path] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Stored:
+    """What the function leaves in a place outside of it: a cell, a module's dictionary or an object's attribute."""
+
+    owner: Any
+    name: str
+    value: Any
+
+
+class Recording:
+    """What one trace reads. operand: a tracer of an array or number, which the call is to find at its place."""
+
+    def __init__(
+        self, name: str, numbers: Numbers, operand: Callable[[Any], Any], labelled: tuple[Labelled, ...] = ()
+    ) -> None:
+        self.labelled = labelled
+        self.name, self.numbers, self.operand = name, numbers, operand
+        self.rows: list[Row] = []
+        self.picks: list[int] = []
+        self.paths: list[Path] = []  # of what is picked
+        self.known: dict[Path, Any] = {}
+        self.functions: dict[FunctionType, FunctionType] = {}
+        self.parts: list[tuple[FunctionType, str, Any]] = []  # of functions: their code, their defaults
+        self.classes: dict[type, type] = {}
+        self.origins: dict[int, tuple[Any, Any, int]] = {}  # by identity of a stand-in: it, what it is for, its row
+        self.objects: dict[int, tuple[Any, int]] = {}
+        self.namespaces: dict[int, tuple[_Names, dict[str, Any]]] = {}
+        self.cells: list[tuple[Any, CellType, Any]] = []
+        self.attached: list[tuple[FunctionType, dict[str, Any]]] = []  # functions, and the attributes that they had
+        self.attributes: dict[tuple[int, str], Any] = {}  # those that were set, by the object's row
+        self.containers: list[tuple[Any, Any, bool]] = []  # what was in them; whether they are copies
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Have fused functions that are called meanwhile belong to the trace."""
+        token = _ACTIVE.set(self)
+        try:
+            yield
+        finally:
+            _ACTIVE.reset(token)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Have Python code that is called meanwhile be no part of the trace."""
+        token = _ACTIVE.set(None)
+        try:
+            yield
+        finally:
+            _ACTIVE.reset(token)
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def note(self, found: Found, check: int, expected: Any) -> int:
+        """A new row; its number."""
+        self.rows.append(Row(found.how, found.owner, found.name, check, expected))
+        return len(self.rows) - 1
+
+    def lacks(self, found: Found) -> None:
+        """Have calls expect that there is nothing, as now."""
+        if found.path not in self.known:
+            self.known[found.path] = ABSENT
+            self.note(found, reads.SAME, ABSENT)
+
+    def pick(self, at: int, path: Path) -> int:
+        """Have calls pick the value of a row; its place among what is picked."""
+        if at not in self.picks:
+            self.picks.append(at)
+            self.paths.append(path)
+        return self.picks.index(at)
+
+    def guards(self) -> reads.Guards:
+        """What calls are to read again."""
+        orders = {kind: kind.__mro__ for kind in self.classes}
+        own = dict.fromkeys(each for order in orders.values() for each in order if not is_of_library(each))
+        bases = [
+            (kind, order) for kind, order in orders.items() if all(kind not in each[1:] for each in orders.values())
+        ]
+        counts = tuple((vars(each), len(vars(each))) for each in own)
+        return reads.Guards(tuple(self.rows), tuple(self.picks), tuple(self.parts), tuple(bases), counts)
+
+    def stands_for(self, stand_in: Any, origin: Any, at: int) -> Any:
+        """Note what a stand-in is for, and the row that finds it."""
+        self.origins[id(stand_in)] = (stand_in, origin, at)
+        return stand_in
+
+    def made_any(self, values: tuple[Any, ...]) -> bool:
+        """Whether one of the values belongs to the trace."""
+        return has_tracers(values) or any(id(each) in self.origins for each in values)
+
+    def seen(self, found: Found, value: Any) -> Any:
+        """What the function sees for a value; raises NotTraceable for what cannot be read again, and DrawsNumbers."""
+        if found.path not in self.known:
+            self.known[found.path] = self._seen(found, value)
+        return self.known[found.path]
+
+    def _seen(self, found: Found, value: Any) -> Any:
+        if value is np or value is constants.NUMPY:
+            self.note(found, reads.SAME, value)
+            return constants.NUMPY
+        if is_number(value):
+            return self._number(found, value)
+        if isinstance(value, np.ndarray) or is_array(value):
+            return self._array(found, value)
+        constants.refuse_random(value)
+        if isinstance(value, Traced):
+            self.note(found, reads.SAME, value)
+            return self.called(value)
+        if isinstance(value, constants.KEPT) and not is_of_library(value):
+            return self.stands_for(Kept(self, value), value, self.note(found, reads.SAME, value))
+        if constants.is_user_made(value) or (exact(value) is not None and not self._is_changing(found, value)):
+            return self._constant(found, value)
+        if isinstance(value, (FunctionType, MethodType, functools.partial)):
+            return self._callable(found, value)
+        if type(value) in (tuple, list, *constants.DICTS) or constants.is_named_tuple(value):
+            return self._container(found, value)
+        return self._object(found, value)
+
+    def _number(self, found: Found, value: Any) -> Any:
+        """A constant, until it was seen to change: from then on an operand."""
+        numbers, path, key = self.numbers, found.path, exact(value)
+        before: Any = numbers.last.get(path, key)
+        if before != key and before[:-1] == key[:-1]:  # type: ignore[index]
+            numbers.changing.add(path)
+        if path in numbers.changing and path not in numbers.needed:
+            self.pick(self.note(found, reads.TYPE, type(value)), path)
+            return self.operand(value)
+        if len(numbers.last) > MAX_NUMBERS:
+            numbers.last.clear()
+        numbers.last[path] = key
+        self.note(found, reads.EQUAL, (value, key))
+        return value
+
+    def _is_changing(self, found: Found, value: Any) -> bool:
+        """Whether a tuple was another one before, so that its numbers are to be asked one by one."""
+        if not isinstance(value, tuple):
+            return False
+        key = exact(value)
+        if self.numbers.last.setdefault(found.path, key) != key:
+            self.numbers.changing.add(found.path)
+        return found.path in self.numbers.changing
+
+    def _array(self, found: Found, value: Any) -> Any:
+        array = value
+        if type(value) is not np.ndarray or not value.dtype.isnative:
+            self.labelled = aligned(self.labelled, str(found.name), value)
+            array = constants.foreign(value, str(found.name), self.name)
+        if dtypes.from_numpy(array.dtype) is None:
+            raise self.refused(found, f"an array of dtype {array.dtype}")
+        check = reads.ARRAY if array is value else reads.FOREIGN
+        self.pick(self.note(found, check, (type(value), array.dtype, array.shape, array.strides)), found.path)
+        made = self.operand(array)
+        if labels_of(value):
+            made._trace.labelled[made._memory.buffer.place] = type(value).__name__
+        return made
+
+    def _constant(self, found: Found, value: Any) -> Any:
+        if isinstance(value, (type, ModuleType)):
+            at = self.note(found, reads.SAME, value)
+            if is_of_library(value):
+                return randomness.traced(value)
+            if isinstance(value, type):
+                return class_standing_in(self, value)
+            return object_standing_in(self, found, at, value)
+        key = exact(value)
+        if isinstance(key, constants.Same) or value is None or isinstance(value, bool):
+            self.note(found, reads.SAME, value)
+            return randomness.traced(value)
+        self.note(found, reads.EQUAL, (ABSENT if is_mutable(value) else value, key))
+        if isinstance(value, (list, dict, set)):
+            self.containers.append((value, copied(value), False))
+        return value
+
+    def _callable(self, found: Found, value: Any) -> Any:
+        if isinstance(value, MethodType):
+            at = self.note(found, reads.METHOD, value.__func__)
+            owner = self.seen(found.attribute(at, "__self__"), value.__self__)
+            return MethodType(self.called(value.__func__), owner)
+        if isinstance(value, functools.partial):
+            at = self.note(found, reads.TYPE, type(value))
+            parts = (found.attribute(at, name) for name in ("func", "args", "keywords"))
+            function, args, options = (self.seen(part, getattr(value, part.name)) for part in parts)
+            return functools.partial(function, *args, **options)
+        if found.how == reads.ARGUMENT:  # it may be made anew for each call
+            return self.called(value, found, self.note(found, reads.CODE, value.__code__))
+        self.note(found, reads.SAME, value)
+        return self.called(value)
+
+    def _container(self, found: Found, value: Any) -> Any:
+        kind = type(value)
+        if isinstance(value, dict):
+            keys = list(map(constants.key_of, value))
+            if None in keys:
+                raise self.refused(found, "a dictionary whose keys are no constants")
+            at = self.note(found, reads.KEYS, (kind, keys))
+            made = kind((name, self.seen(self._item(found, at, name), each)) for name, each in value.items())
+        else:
+            at = self.note(found, reads.SIZE, (kind, len(value)))
+            items = [self.seen(self._item(found, at, place), each) for place, each in enumerate(value)]
+            made = maker_of(kind)(items)
+        self.containers.append((made, copied(made), True))
+        return self.stands_for(made, value, at)
+
+    def _object(self, found: Found, value: Any) -> Any:
+        if id(value) in self.objects:
+            made, at = self.objects[id(value)]
+            self.note(found, reads.ALIAS, at)
+            return made
+        at = self.note(found, reads.TYPE, type(value))
+        made = object_standing_in(self, found, at, value)
+        self.objects[id(value)] = (made, at)
+        if made is None:
+            raise self.refused(found, f"a value of type {type(value).__name__}")
+        return made
+
+    def object_at(self, at: int) -> Any:
+        """The object that a row finds."""
+        return next(origin for _, origin, row in self.origins.values() if row == at)
+
+    def refused(self, found: Found, what: str) -> FusecError:
+        """The error for something from outside."""
+        name = "" if found.name is None or not isinstance(found.name, str) else f" ('{found.name}')"
+        return NotTraceable(f"a fused function cannot read {what}{name}: calls would not see it change", CURE).at(
+            here()
+        )
+
+    def _item(self, found: Found, at: int, key: Any) -> Found:
+        return Found(reads.ITEM, at, key, (*found.path, constants.key_of(key)))
+
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    def called(self, origin: Any, found: Found | None = None, at: int = -1) -> Any:
+        """A function whose reads are recorded, in place of one of the user's; others are as they are.
+
+        found: where calls find a function that is another each time; at: the row of that.
+        """
+        origin = origin._function if isinstance(origin, Traced) else origin
+        if not isinstance(origin, FunctionType) or is_of_library(origin) or origin.__globals__.__class__ is _Names:
+            return origin
+        if origin not in self.functions:
+            cells = tuple(CellType() for _ in origin.__code__.co_freevars)
+            names = self._names(origin.__globals__)
+            made = FunctionType(origin.__code__, names, origin.__name__, None, cells or None)
+            self.functions[origin] = made
+            made.__qualname__, made.__module__, made.__doc__ = origin.__qualname__, origin.__module__, origin.__doc__
+            self.stands_for(made, origin, -1)
+            for own, cell in zip(cells, self._cells(origin, found, at), strict=True):
+                self._fill(own, *cell)
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                value = getattr(origin, name)
+                if found is None and value is not None:
+                    self.parts.append((origin, name, value))
+                if name != "__code__":
+                    setattr(made, name, self._defaults(origin, name, found, at))
+            made.__dict__.update(self._attributes(origin, found, at))
+            self.attached.append((made, dict(made.__dict__)))
+        return self.functions[origin]
+
+    def _cells(self, origin: FunctionType, found: Found | None, at: int) -> list[tuple[CellType, Found, Any]]:
+        """The cells of a function, where calls find what they hold, and what is to hold what the function assigns."""
+        cells = list(zip(origin.__closure__ or (), origin.__code__.co_freevars, strict=True))
+        if found is None or not cells:
+            return [(cell, Found(reads.CELL, cell, name, ("cell", id(cell))), cell) for cell, name in cells]
+        closure = found.attribute(at, "__closure__")
+        at, rows = self.note(closure, reads.SIZE, (tuple, len(cells))), []
+        for place, (cell, _) in enumerate(cells):
+            item = self._item(closure, at, place)
+            row = self.note(item, reads.TYPE, CellType)
+            self.stands_for(item, cell, row)
+            rows.append((cell, item.attribute(row, "cell_contents"), row))
+        return rows
+
+    def _fill(self, own: CellType, cell: CellType, found: Found, owner: Any) -> None:
+        """Give a function's cell the stand-in for what the cell of the original holds."""
+        try:
+            value = cell.cell_contents
+        except ValueError:  # it has none yet
+            return
+        if found.name == "__class__":  # that of super()
+            own.cell_contents = value
+            return
+        try:
+            own.cell_contents = self.seen(found, value)
+        except FusecError as problem:
+            own.cell_contents = Refused(problem)  # it may never be used
+        self.cells.append((owner, own, own.cell_contents))
+
+    def _attributes(self, origin: FunctionType, found: Found | None, at: int) -> dict[str, Any]:
+        """What a function has in attributes of the user's."""
+        given = dict(vars(origin))
+        names = [name for name in given if not name.startswith("__")]
+        if not names and found is None:  # `_asked` sees the first one
+            return given
+        if found is None:
+            found = Found(reads.GIVEN, origin, None, ("function", id(origin)))
+            at = self.note(found, reads.SAME, origin)
+        place = found.attribute(at, "__dict__")
+        at = self.note(place, reads.KEYS, (dict, list(map(constants.key_of, given))))
+        for name in names:
+            try:
+                given[name] = self.seen(self._item(place, at, name), given[name])
+            except FusecError as problem:
+                given[name] = Refused(problem)  # it may never be used
+        return given
+
+    def _defaults(self, origin: FunctionType, name: str, found: Found | None, at: int) -> Any:
+        given = getattr(origin, name)
+        if found is None:
+            items = given.values() if isinstance(given, dict) else given or ()
+            if all(each is None or isinstance(each, (bool, int, float, complex, str)) for each in items):
+                for key in given if isinstance(given, dict) else ():
+                    self.note(Found(reads.GLOBAL, given, key, ()), reads.SAME, given[key])
+                return given
+            found = Found(reads.GIVEN, origin, None, ("function", id(origin)))
+            at = self.note(found, reads.SAME, origin)
+        return self.seen(found.attribute(at, name), given)
+
+    def _names(self, origin: dict[str, Any]) -> _Names:
+        if id(origin) not in self.namespaces:
+            made = _Names({name: origin[name] for name in OWN if name in origin})
+            given = origin.get("__builtins__", builtins)
+            given = given if isinstance(given, dict) else vars(given)
+            made["__builtins__"] = {
+                **given, "super": functools.partial(Super, self), "type": Type, "__import__": self._imported,
+                **{each.__name__: functools.partial(self._asked, each) for each in (getattr, hasattr)},
+            }  # fmt: skip
+            made.origin, made.recording, made.own = origin, self, frozenset(dict.keys(made))
+            self.namespaces[id(origin)] = (made, origin)
+        return self.namespaces[id(origin)][0]
+
+    def _asked(self, ask: Callable[..., Any], owner: Any, name: str, *default: Any) -> Any:
+        """What getattr and hasattr find; calls see an attribute that a function gets later."""
+        _, origin, _ = self.origins.get(id(owner), (owner, owner, -1))
+        if isinstance(origin, FunctionType) and isinstance(name, str) and name not in vars(origin):
+            self.lacks(Found(reads.GLOBAL, vars(origin), name, ("function", id(origin), name)))
+        return ask(owner, name, *default)
+
+    def _imported(self, *args: Any, **options: Any) -> Any:
+        """What an import statement in the function gives."""
+        module = __import__(*args, **options)
+        root = Found(reads.GIVEN, module, module.__name__, ("module", module.__name__))
+        constants.refuse_random(module)
+        return self.seen(root, module)
+
+    # --- what the function leaves behind ---------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Give the user's own lists and dictionaries what they had before the trace."""
+        for container, before, is_own in self.containers:
+            if not is_own and not is_same(container, before):
+                container.clear()
+                (container.extend if isinstance(container, list) else container.update)(before)
+
+    def stored(self, place: Span | None) -> list[Stored]:
+        """What it assigned to names and attributes from outside. Raises AltersOutside for other changes.
+
+        place: where the function is defined.
+        """
+        for container, before, is_own in self.containers:
+            if is_same(container, before):
+                continue
+            if not is_own and not has_tracers(container):
+                continue  # the next call finds other constants, and traces again
+            self.restore()
+            raise AltersOutside(f"a {type(container).__name__} from outside", "in this function").at(place)
+        for function, attributes in self.attached:
+            if not is_same(vars(function), attributes):
+                what = f"an attribute of the function {function.__name__}"
+                raise AltersOutside(what, "in this function").at(place)
+        found = [Stored(names, name, names[name]) for names, _ in self.namespaces.values()
+                 for name in dict.keys(names) - names.own]  # fmt: skip
+        for each in found:
+            each.owner = each.owner.origin
+        for cell, own, given in self.cells:
+            now = own.cell_contents if _is_filled(own) else ABSENT
+            if now is not given and now is not ABSENT:
+                found.append(Stored(cell, "cell_contents", now))
+        found += [Stored(at, name, value) for (at, name), value in self.attributes.items()]
+        return found
+
+
+_ACTIVE: ContextVar[Recording | None] = ContextVar("fusec_recording", default=None)
+
+
+def recording_now() -> Recording | None:
+    """That of the trace during which this is called."""
+    return _ACTIVE.get()
+
+
+class _Names(dict[str, Any]):
+    """The global names of a function as it sees them."""
+
+    origin: dict[str, Any]
+    recording: Recording
+    own: frozenset[str]
+
+    def __missing__(self, name: str) -> Any:
+        value = self.origin.get(name, ABSENT)
+        found = Found(reads.GLOBAL, self.origin, name, ("global", id(self.origin), name))
+        if value is ABSENT:
+            self.recording.lacks(found)
+            raise KeyError(name)
+        return self.recording.seen(found, value)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """What globals().get finds."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(name, ABSENT) is not ABSENT  # type: ignore[arg-type]
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """What globals().setdefault finds or sets."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def _all(self, *_: Any) -> Any:
+        """Refused: names that a module gets later would not be seen."""
+        raise NotTraceable("a fused function cannot read all names of a module", "look up names one by one").at(here())
+
+    __iter__ = __len__ = __or__ = __ror__ = __eq__ = keys = values = items = copy = pop = popitem = _all
+    __hash__ = None
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - an empty cell raises
+    except ValueError:
+        return False
+    return True
+
+
+__all__ = ["Numbers", "Recording", "Stored", "recording_now"]

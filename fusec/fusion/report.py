@@ -1,0 +1,80 @@
+"""What fuse makes of a call, as a report: how many kernels there are, what each does, and why they are not one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from fusec.dispatch.explain import Explanation
+from fusec.fusion.groups import Group
+from fusec.fusion.plan import KernelStep
+from fusec.fusion.trace_values import Store, is_dear_op, parts_of
+from fusec.ir.expr import Apply
+from fusec.ir.graph import Reduce
+from fusec.kinds.reduction import Phase
+
+
+def report(name: str, plan: Any) -> Explanation:
+    """The report of a plan."""
+    lines: list[tuple[str, str]] = []
+    moved = number = 0
+    for step in plan.steps:
+        number += 1
+        topic = f"kernel {number}"
+        lines.append((topic, _described(step)))
+        if step.group.reason:
+            lines.append((topic, f"apart from the one before: {step.group.reason}"))
+        phases = step.phases()
+        for before, _ in itertools.pairwise(phases):
+            number += 1
+            totals = f"{before.chunks:,} chunks for each of {before.positions // before.chunks:,}"
+            lines.append((f"kernel {number}", f"combines the totals that the one before makes: {totals}"))
+        moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
+    lines.insert(0, ("kernels", str(number)))
+    lines += [("note", note) for note in plan.notes]
+    lines.append(("bytes moved", f"{moved:,}"))
+    return Explanation(name, tuple(lines), moved)
+
+
+def _described(step: KernelStep) -> str:
+    group = step.group
+    ops = _operations(group)
+    arrays = sum(leaf.buffer is not None for leaf in step.leaves)
+    writes = len(step.stores) or len(step.makes[0])
+    places = sum(isinstance(each, Store) for each in group.statements)
+    what = f"{_counted(ops, 'operation')} over {group.shape}"
+    if group.axes is not None:
+        totals = {each.op for expr in group.exprs.values() for each in parts_of(expr) if isinstance(each, Reduce)}
+        along = "all axes" if len(group.axes) == len(group.shape) else f"axes {group.axes}"
+        again = ", rows walked again in cache" if group.is_staged else ""
+        what += f", {_counted(len(totals), 'kind')} of totals ({', '.join(sorted(totals))}) along {along}{again}"
+    stored = f", {places} of them in place" if places else ""
+    parts = (each for expr in group.exprs.values() for each in parts_of(expr))
+    dear = sorted({each.op for each in parts if isinstance(each, Apply) and is_dear_op(each.op)})
+    read = f"{_counted(arrays, 'array')} read, {writes} written{stored}"
+    return f"{what}; {read}" + (f"; {', '.join(dear)}" if dear else "")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _operations(group: Group) -> int:
+    found = {part for expr in group.exprs.values() for part in parts_of(expr)}
+    return sum(isinstance(part, Reduce) or (isinstance(part, Apply) and part.op != "convert") for part in found)
+
+
+def _between(step: KernelStep, phase: Phase) -> int:
+    """The bytes that a phase hands to the next: a total of each chunk, in the type of the output at least."""
+    return phase.positions * sum(each.dtype.nbytes for each in step.kernel.signature.outputs if each.dtype is not None)
+
+
+def _bytes(step: KernelStep) -> int:
+    """Every array once."""
+    read = sum(leaf.phantom.nbytes for leaf in step.leaves if leaf.buffer is not None)
+    kernel = step.kernel.signature
+    written = 0
+    for param, each in zip(kernel.outputs, step.written, strict=True):
+        assert param.dtype is not None, "graphs are typed"
+        written += each.size * param.dtype.nbytes
+    return read + written

@@ -1,0 +1,476 @@
+"""NumPy's functions and methods that fuse knows, apart from ufuncs: views, conversions, creation, choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa: N812 - the ufunc that np.clip calls
+
+from fusec.errors.fusing import NotFusable
+from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
+from fusec.frontends.python.functions import Site
+from fusec.frontends.python.types import PY_INT
+from fusec.fusion import elementwise, tracer
+from fusec.fusion.reducing import normalised
+from fusec.fusion.tables import FUNCTIONS, METHODS
+from fusec.fusion.trace import Trace, constant, here, literal
+from fusec.fusion.trace_values import Value, phantom
+
+
+def trace_of(*given: Any) -> Trace:
+    """The trace of the first array among arguments."""
+    for each in given:
+        if isinstance(each, tracer.Tracer):
+            return each._trace
+        if isinstance(each, (list, tuple)):
+            for item in each:
+                if isinstance(item, tracer.Tracer):
+                    return item._trace
+    raise AssertionError("one of the arguments is traced")
+
+
+def traced(x: Any, trace: Trace) -> Any:
+    """An argument as a traced array."""
+    return x if isinstance(x, tracer.Tracer) else tracer.made(trace, tracer._operand(trace, x))
+
+
+# --- views ---------------------------------------------------------------------------------------------------------
+
+
+def _view(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives views of its first argument."""
+
+    def view(x: Any, *args: Any, **options: Any) -> Any:
+        x = traced(x, trace_of(x, *args))
+        options = {name: value for name, value in options.items() if value is not None}
+        return x._view(lambda array: function(array, *args, **options))
+
+    return view
+
+
+def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
+    """A view of another shape, or a copy where no strides give it. Raises NumPy's errors."""
+    _check_order(x, order)
+    wanted = (
+        np.broadcast_to(np.empty(()), x.shape).reshape(shape).shape
+        if x.size
+        else np.empty(x.shape).reshape(shape).shape
+    )
+    try:
+        np.reshape(x._seen, wanted, copy=False)
+    except ValueError:
+        if not copies:
+            raise
+        x = _copied(x, "C")
+    return x._view(lambda array: np.reshape(array, wanted, copy=False))
+
+
+def _check_order(x: Any, order: str) -> None:
+    """Raises NotFusable for an order in which the elements follow each other otherwise than in C order."""
+    flags, steps = (
+        x._seen.flags,
+        [abs(step) for step, extent in zip(x._seen.strides, x.shape, strict=True) if extent > 1],
+    )
+    is_c = {
+        "C": True,
+        "A": flags.c_contiguous or not flags.f_contiguous,
+        "K": flags.c_contiguous or (0 not in steps and steps == sorted(steps, reverse=True)),
+    }
+    if not is_c.get(order):
+        raise NotFusable(f"reshape in order '{order}'", "transpose before and after").at(here())
+
+
+def _reshape_method(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    del copy
+    return reshaped(x, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _reshape(x: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    found = reshaped(x, newshape if shape is None else shape, order)
+    return _copied(found) if copy else found
+
+
+def _ravel(x: Any, order: str = "C") -> Any:
+    """A view of an array that is dense in C order; a copy of any other, even where strides would give a view."""
+    _check_order(x, order)
+    return reshaped(x if x._seen.flags.c_contiguous else _copied(x, "C"), -1)
+
+
+def _flatten(x: Any, order: str = "C") -> Any:
+    return _copied(reshaped(x, -1, order))
+
+
+def _transpose_method(x: Any, *axes: Any) -> Any:
+    given = axes[0] if len(axes) == 1 else axes or None
+    return x._view(lambda array: np.transpose(array, given))
+
+
+def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
+    def view(*xs: Any) -> Any:
+        found = [traced(x, trace_of(*xs))._view(function) for x in xs]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return view
+
+
+def _broadcast_arrays(*xs: Any, subok: bool = False) -> Any:
+    del subok
+    trace = trace_of(*xs)
+    arrays = [traced(x, trace) for x in xs]
+    shape = np.broadcast_shapes(*(each.shape for each in arrays))
+    return tuple(each._view(lambda array: _writable(array, shape)) for each in arrays)
+
+
+def _writable(array: Any, shape: tuple[int, ...]) -> Any:
+    """An array in another shape, which may be written where no element is repeated."""
+    return np.lib.stride_tricks.as_strided(array, shape, np.broadcast_to(array, shape).strides)
+
+
+def _split(x: Any, sections: Any, axis: int = 0) -> Any:
+    parts = np.split(np.arange(x.shape[axis]), sections)
+    before = (slice(None),) * (axis % x.ndim)
+    return [x[(*before, slice(int(part[0]), int(part[-1]) + 1) if len(part) else slice(0, 0))] for part in parts]
+
+
+# --- copies and conversions ------------------------------------------------------------------------------------------
+
+
+def _copied(x: Any, order: str = "K") -> Any:
+    """New memory with the same content."""
+    value = x._read()
+    if order == "C" and not value.phantom.flags.c_contiguous:
+        value = Value(value.scalar, phantom(value.shape, value.phantom.dtype))
+    return tracer.made(x._trace, value)
+
+
+def _astype(
+    x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Any:
+    del subok
+    if not np.can_cast(x.dtype, dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(
+            f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'"
+        )
+    if np.dtype(dtype) == x.dtype and not copy:
+        return x
+    value = x._trace.adapted(x._read(), elementwise.known_dtype(dtype))
+    if not copy or order == "K":
+        return tracer.made(x._trace, value, x._is_scalar)
+    return tracer.made(x._trace, Value(value.scalar, phantom(value.shape, value.phantom.dtype)))
+
+
+def _astype_function(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    del device
+    return _astype(x, dtype, copy=copy)
+
+
+def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
+    trace = trace_of(target, source, where)
+    value = tracer._operand(trace, source)
+    if not isinstance(target, tracer.Tracer):
+        if isinstance(source, tracer.Tracer) and source._is_scalar:
+            source._number("np.copyto into an array from outside")
+        raise NotFusable("np.copyto into an array from outside", "pass it as an argument").at(here())
+    if not elementwise.can_cast(value, target.dtype, casting):
+        what = "array data" if value.shape else "scalar"
+        raise TypeError(
+            f"Cannot cast {what} from {value.dtype.numpy!r} to {target.dtype!r} according to the rule '{casting}'"
+        )
+    if where is not True:
+        value = trace.adapted(value, elementwise.known_dtype(target.dtype))
+        mask = elementwise.mask(tracer._operand(trace, where))
+        value = elementwise.choose(trace, mask, value, target._read())
+    target._write(value)
+
+
+def _part(which: str) -> Callable[..., Any]:
+    def part(x: Any) -> Any:
+        if x.dtype.kind != "c":
+            return x if which == "real" else full_like(x, 0)
+        if x._read().is_weak:
+            return getattr(x._number("parts of a Python number"), which)
+        return scalar_function(which)(x)
+
+    return part
+
+
+# --- element by element ----------------------------------------------------------------------------------------------
+
+
+def scalar_function(name: str) -> Callable[..., Any]:
+    """A function of numbers that is no ufunc."""
+
+    def function(*xs: Any) -> Any:
+        trace = trace_of(*xs)
+        values = trace.ready([tracer._operand(trace, x) for x in xs])
+        made = SCALAR_FUNCTIONS[name].make(Site(name, here()), [each.scalar for each in values])
+        scalar = elementwise.finished(made, elementwise.known_dtype(_numpy(made)), name)
+        return tracer.made(trace, trace.combined(scalar, values), True)
+
+    return function
+
+
+def _numpy(scalar: Any) -> Any:
+    from fusec.frontends.python.types import storage
+
+    return storage(scalar.type).numpy
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, **options: Any) -> Any:
+    """np.where with three arguments."""
+    if options:
+        raise TypeError(f"where() got an unexpected keyword argument {next(iter(options))!r}")
+    if x is None or y is None:
+        raise NotFusable("np.where(condition) without values", "its result has a size that depends on values").at(
+            here()
+        )
+    trace = trace_of(condition, x, y)
+    return tracer.made(trace, elementwise.choose(trace, *(tracer._operand(trace, each) for each in (condition, x, y))))
+
+
+def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **options: Any) -> Any:
+    """np.clip."""
+    absent = (None, np._NoValue)
+    low, high = a_min, a_max
+    if any(each is low for each in absent):
+        low = options.pop("min", None)
+    if any(each is high for each in absent):
+        high = options.pop("max", None)
+    options = {name: value for name, value in options.items() if name not in ("min", "max")}
+    options = {name: value for name, value in options.items() if value is not None}
+    if out is not None:
+        options["out"] = out
+    kind = getattr(x, "dtype", None)
+    if kind is not None and kind.kind in "iu":  # Python integers that bound nothing need not fit, as in NumPy
+        low, high = _bound(max, low, int(np.iinfo(kind).min)), _bound(min, high, int(np.iinfo(kind).max))
+    if low is None and high is None:
+        return np.positive(x, **options)
+    if low is None:
+        return np.minimum(x, high, **options)
+    if high is None:
+        return np.maximum(x, low, **options)
+    trace = trace_of(x, low, high)
+    return METHODS["__array_ufunc__"](trace, CLIP, "__call__", (x, low, high), options)
+
+
+def _bound(function: Callable[[Any, Any], Any], given: Any, end: int) -> Any:
+    """A bound of integers, if it is a Python integer, none beyond the end; None if it is known to bound nothing."""
+    if type(given) is int:
+        return None if function(given, end) == end else given
+    if not isinstance(given, tracer.Tracer) or given._read().kind != PY_INT:
+        return given
+    return tracer.made(given._trace, given._trace.computed(function, [given._read(), literal(end)]), True)
+
+
+def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
+    """np.round."""
+    options = {} if out is None else {"out": out}
+    if x.dtype.kind in "iu" and decimals >= 0:
+        return np.positive(x, **options)
+    if x.dtype.kind in "iu":
+        raise NotFusable("rounding integers to tens", "write x // 10 * 10 as you mean it").at(here())
+    if decimals == 0:
+        return np.rint(x, **options)
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return np.divide(np.rint(np.multiply(x, scale)), scale, **options)
+    return np.multiply(np.rint(np.divide(x, scale)), scale, **options)
+
+
+def fix(x: Any, out: Any = None) -> Any:
+    """np.fix."""
+    return np.trunc(x, **({} if out is None else {"out": out}))
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """np.nan_to_num."""
+    if not copy:
+        raise NotFusable("np.nan_to_num with copy=False", "write x[...] = xp.nan_to_num(x)").at(here())
+    if x.dtype.kind == "c":
+        raise NotFusable("np.nan_to_num of complex numbers", "do it with the parts").at(here())
+    if not x.ndim:  # NumPy gives a number
+        return nan_to_num(x[None], copy, nan, posinf, neginf)[0]
+    if x.dtype.kind != "f":
+        return _copied(x)
+    info = np.finfo(x.dtype)
+    high, low = info.max if posinf is None else posinf, info.min if neginf is None else neginf
+    found = where(np.isnan(x), x.dtype.type(nan), x)
+    return where(x == np.inf, x.dtype.type(high), where(x == -np.inf, x.dtype.type(low), found))
+
+
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
+    """np.diff."""
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    trace = trace_of(x, prepend, append)
+    x = traced(x, trace)
+    if not x.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if not n:
+        return x
+    (axis,) = normalised(axis, x.ndim)
+    ends = [_end(trace, x.shape, axis, each) for each in (prepend, append)]
+    if ends != [[], []]:
+        x = concatenate([*ends[0], x, *ends[1]], axis)
+    before = (slice(None),) * (axis % x.ndim)
+    for _ in range(n):
+        high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
+        x = np.not_equal(high, low) if x.dtype == np.bool_ else high - low
+    return x
+
+
+def _end(trace: Trace, shape: tuple[int, ...], axis: int, given: Any) -> list[Any]:
+    """What np.diff has before or after an array: a number is repeated across the axis."""
+    if given is np._NoValue:
+        return []
+    found = traced(given, trace)
+    return [found if found.ndim else np.broadcast_to(found, (*shape[:axis], 1, *shape[axis + 1 :]))]
+
+
+# --- creation --------------------------------------------------------------------------------------------------------
+
+
+def full_like(
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
+    """np.full_like."""
+    del order, subok, device
+    trace = trace_of(x, fill_value)
+    x = traced(x, trace)
+    row = elementwise.known_dtype(x.dtype if dtype is None else dtype)
+    seen = phantom(x.shape if shape is None else _shape(shape), row.numpy)
+    value = trace.adapted(tracer._operand(trace, fill_value), row)
+    if shape is None and not x._seen.flags.c_contiguous:
+        from fusec.fusion.trace import common_phantom
+
+        seen = common_phantom([Value(value.scalar, x._seen)], row)
+    if np.broadcast_shapes(value.shape, seen.shape) != seen.shape:
+        raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {seen.shape}")
+    return tracer.made(trace, Value(value.scalar, seen))
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else (int(given),)
+
+
+def _filled(number: Any) -> Callable[..., Any]:
+    def make(
+        x: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+    ) -> Any:
+        return full_like(x, number, dtype, order, subok, shape, device=device)
+
+    return make
+
+
+# --- joining ---------------------------------------------------------------------------------------------------------
+
+
+def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.concatenate: every part is stored where it belongs."""
+    if out is not None or casting != "same_kind":
+        raise NotFusable("np.concatenate with out= or casting=", "assign to slices").at(here())
+    trace = trace_of(*arrays)
+    parts = [traced(each, trace) for each in arrays]
+    if axis is None:
+        parts, axis = [reshaped(each, -1) for each in parts], 0
+    shape = np.concatenate([np.broadcast_to(np.empty(()), each.shape) for each in parts], axis=axis).shape
+    row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
+    result = tracer.made(trace, Value(constant(0, row).scalar, phantom(shape, row.numpy)))
+    start, before = 0, (slice(None),) * (axis % len(shape))
+    for each in parts:
+        stop = start + each.shape[axis]
+        result[(*before, slice(start, stop))] = each
+        start = stop
+    return result
+
+
+def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """np.stack."""
+    trace = trace_of(*arrays)
+    parts = [np.expand_dims(traced(each, trace), axis) for each in arrays]
+    return concatenate(parts, axis, out, dtype=dtype, casting=casting)
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """np.roll."""
+    x = traced(x, trace_of(x, shift))
+    if axis is None:
+        return reshaped(roll(reshaped(x, -1), shift, 0), x.shape)
+    pairs = np.broadcast(_integers(shift), _integers(axis))
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    shifts: dict[int, int] = {}
+    for by, along in pairs:
+        (at,) = normalised(along, x.ndim)
+        shifts[at] = shifts.get(at, 0) + int(by)
+    x = x if any(x.shape[at] and by % x.shape[at] for at, by in shifts.items()) else _copied(x)
+    for at, by in shifts.items():
+        cut = x.shape[at] - by % x.shape[at] if x.shape[at] else 0
+        if cut != x.shape[at]:
+            before = (slice(None),) * at
+            x = concatenate([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], at)
+    return x
+
+
+def _integers(given: Any) -> Any:
+    """Numbers of Python, of which Python needs those that are traced."""
+    return [int(each) for each in given] if isinstance(given, (tuple, list)) else np.asarray(given)
+
+
+_VIEWS = (
+    "transpose permute_dims matrix_transpose swapaxes moveaxis rollaxis expand_dims squeeze broadcast_to flip fliplr"
+    " flipud rot90 diagonal"
+).split()
+
+
+def _refused_view(*_: Any) -> Any:
+    raise NotFusable("x.view(...)", "convert with x.astype, or view before the fused function").at(here())
+
+
+def _conjugate(x: Any) -> Any:
+    """The method, which unlike the function leaves all as it is that is not complex."""
+    if x.dtype.kind != "c":
+        return x
+    return x._number("the conjugate of a Python number").conjugate() if x._read().is_weak else np.conjugate(x)
+
+
+FUNCTIONS.update(
+    {
+        **{name: _view(getattr(np, name)) for name in _VIEWS},
+        **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
+        **{name: scalar_function(name) for name in ("sinc", "i0", "angle")},
+        "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays, "split": _split,
+        "copy": lambda x, *_, **__: _copied(x), "astype": _astype_function, "copyto": _copyto,
+        "real": _part("real"), "imag": _part("imag"), "where": where, "clip": clip, "round": round_, "around": round_,
+        "fix": fix, "nan_to_num": nan_to_num, "diff": diff, "full_like": full_like, "zeros_like": _filled(0),
+        "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
+        "stack": stack, "roll": roll, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,
+        "size": lambda x, axis=None: x.size if axis is None else x.shape[axis],
+        "result_type": lambda *xs: np.result_type(*(x.dtype if isinstance(x, tracer.Tracer) else x for x in xs)),
+        "can_cast": lambda x, to, casting="safe": np.can_cast(x.dtype, to, casting),
+        "iscomplexobj": lambda x: x.dtype.kind == "c", "isrealobj": lambda x: x.dtype.kind != "c",
+    }
+)  # fmt: skip
+
+
+METHODS.update(
+    {
+    **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "round", "diagonal")},
+    "_reshaped": reshaped,
+    "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
+    "copy": lambda x, order="C": _copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
+    "fill": lambda x, value: x.__setitem__(..., value), "view": _refused_view,
+    }
+)  # fmt: skip
+
+
+__all__ = ["reshaped", "scalar_function", "trace_of", "traced"]

@@ -1,0 +1,312 @@
+"""One run of a function on tracers, and the plan that is made of it: kernels, what the call returns, what it stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.operands import dtype_of, without_memory
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass
+from fusec.errors import FusecError
+from fusec.errors.fusing import NotTraceable
+from fusec.frontends.python.types import PYTHON_TYPES, PythonType
+from fusec.fusion import constants, tracer
+from fusec.fusion.arguments import Arguments, At, Constant, Nest, pattern_of
+from fusec.fusion.constants import exact, maker_of
+from fusec.fusion.namespace import Namespace
+from fusec.fusion.numbers import Computed, OtherNumberError
+from fusec.fusion.plan import Builder, Fetch, KernelStep, MapKernel, viewed
+from fusec.fusion.reads import ARGUMENT, GIVEN, Found, Guards
+from fusec.fusion.recording import Numbers, Recording, Stored
+from fusec.fusion.trace import NeedsNumberError, Trace, defined
+from fusec.fusion.trace_values import Buffer, Value, geometry
+from fusec.fusion.tracer import Tracer
+from fusec.ir.graph import Input
+
+RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
+Result = Callable[[Sequence[Any], list[Any]], Any]
+
+
+@dataclass(eq=False)
+class Plan:
+    """What calls of one kind do. size: buffers. writes: arrays that are written. pairs: each of these with every other
+    array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
+    numbers: what is computed first. quick: does all of it at once. problem: what the function raised, after what the
+    plan does. parameters: what errors call the arrays and numbers of a call. used: when it was used last.
+    """
+
+    steps: tuple[KernelStep, ...]
+    size: int
+    result: Result
+    writes: tuple[int, ...]
+    notes: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    guards: Guards
+    pattern: Any = None
+    stores: tuple[Callable[[Sequence[Any], list[Any]], None], ...] = ()
+    numbers: tuple[Computed, ...] = ()
+    quick: Callable[..., Any] | None = None
+    problem: Exception | None = None
+    parameters: tuple[str, ...] = ()
+    used: int = 0
+
+    def __post_init__(self) -> None:
+        self.names, self.functions = self.guards.names(), self.guards.functions
+
+    def is_shared(self, flat: Sequence[Any]) -> bool:
+        """Whether an array that is written may share memory with another, or did so when the plan was made."""
+        if not self.writes:
+            return False
+        return self.pattern is not None or any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
+
+    def flat(self, found: Arguments) -> list[Any] | None:
+        """The arrays and numbers of a call; None if something that the trace read has changed."""
+        picked = self.guards.read(found.objects, found.labelled)
+        if picked is None:
+            return None
+        flat = [*found.flat, *picked]
+        if self.writes and pattern_of(flat, self.writes) != self.pattern:
+            return None
+        try:
+            self._held(flat)
+        except OtherNumberError:
+            return None
+        return flat
+
+    def named(self, error: FusecError) -> FusecError:
+        """An error of the one kernel that does all at once."""
+        return error if self.quick is None else self.steps[0].named(error, self.parameters)
+
+    def _held(self, flat: Sequence[Any]) -> list[Any]:
+        """The places of what a call holds, with its numbers. Raises OtherNumberError."""
+        held: list[Any] = [None] * self.size
+        for number in self.numbers:
+            number.compute(flat, held)
+        return held
+
+    def run(self, flat: Sequence[Any]) -> Any:
+        """Run all kernels; the result of the function. Raises OtherNumberError before anything is written."""
+        held = self._held(flat) if self.numbers else [None] * self.size
+        for step in self.steps:
+            try:
+                step.run(flat, held)
+            except FusecError as error:
+                raise step.named(error, self.parameters) from error.__cause__
+        result = self.result(flat, held)
+        for store in self.stores:
+            store(flat, held)
+        if self.problem is not None:
+            args, own = result
+            self.problem.args = self.problem.args if args is None else args
+            vars(self.problem).update(own)
+            raise self.problem
+        return result
+
+
+class Run:
+    """One run of the function on tracers. flat: the arrays and numbers of the call, those from outside last."""
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], found: Arguments, values: frozenset[int], numbers: Numbers,
+        pattern: Any,
+    ) -> None:  # fmt: skip
+        self.flat: list[Any] = [*found.flat]
+        self.trace, self.function, self.found, self.values = Trace(name, self.flat), function, found, values
+        self.recording = Recording(name, numbers, self._operand, found.labelled)
+        self.trace.labelled = {**found.labelled_places}
+        self.pattern = pattern
+        self.groups = dict(pattern[0]) if pattern is not None else {}
+        self.arguments: dict[int, Tracer] = {}
+        self.order: tuple[int, ...] = ()  # places of buffers that are returned as they are, if that is all
+        self.is_tuple = False
+        self.returned: dict[int, tuple[Tracer, Result]] = {}
+
+    def plan(self) -> Plan:
+        """Trace, and schedule what was traced. What the function did before it raised an exception is done too."""
+        problem: Exception | None = None
+        try:
+            result = self._result()
+        except (FusecError, NeedsNumberError):
+            raise
+        except Exception as raised:  # whatever the function raises; its arguments may be traced
+            problem, is_made = raised, self.recording.made_any
+            own = {name: each for name, each in vars(raised).items() if is_made((each,))}
+            result = [raised.args if is_made(raised.args) else None, own]
+        stored = self.recording.stored(defined(self.function))
+        self.trace.finish()
+        needed: list[Buffer] = []
+        rebuilt = self._returned(result, needed)
+        self.is_tuple = type(result) is tuple
+        parts = result if type(result) is tuple else (result,)
+        if all(isinstance(each, Tracer) and each.is_whole() for each in parts):
+            self.order = tuple(buffer.place for buffer in needed)
+        stores = tuple(self._store(each, needed) for each in stored)
+        self.trace.finish()
+        builder = Builder(self.trace, needed)
+        steps = tuple(builder.steps())
+        writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
+        arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]
+        return Plan(
+            steps, builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
+            tuple((written, at) for written in writes for at in arrays if at != written),
+            self.recording.guards(), self.pattern, stores, tuple(self.trace.numbers.values()),
+            None if stores or self.trace.numbers else self._quick(steps, writes), problem,
+            (*self.found.names(), *(str(path[-1]) for path in self.recording.paths if path)),
+        )  # fmt: skip
+
+    def _result(self) -> Any:
+        """What the function returns for tracers."""
+        recording, function = self.recording, self.function
+        if isinstance(function, FunctionType):
+            called = recording.called(function)
+        else:
+            called = recording.seen(Found(GIVEN, function, None, ("function",)), function)
+        args = [self._given(each) for each in self.found.args]
+        options = {name: self._given(each) for name, each in self.found.options.items()}
+        with recording.active():
+            return called(*args, **options)
+
+    def _quick(self, steps: Sequence[KernelStep], writes: Sequence[int]) -> Callable[..., Any] | None:
+        """The one kernel, if it takes the arguments as they are and gives what the function returns."""
+        if len(steps) != 1 or writes or self.order != steps[0].makes[0] or not self.order:
+            return None
+        (step,) = steps
+        is_alone = len(self.flat) == len(self.found.flat) and not self.found.objects
+        if not is_alone or not step.is_plain(len(self.flat)) or (len(self.order) > 1) != self.is_tuple:
+            return None
+        return step.kernel if isinstance(step.kernel, MapKernel) else None
+
+    # --- what the function is given ------------------------------------------------------------------------------
+
+    def _given(self, around: Any) -> Any:
+        match around:
+            case At(place):
+                return self._argument(place)
+            case Nest(kind, items):
+                if issubclass(kind, dict):
+                    made = kind((name, self._given(each)) for name, each in items)
+                else:
+                    made = maker_of(kind)([self._given(each) for each in items])
+                self.recording.containers.append((made, constants.copied(made), True))
+                return made
+            case Constant(value):
+                return Namespace(self.trace) if value is np else value
+        value = self.found.objects[around.place]
+        return self.recording.seen(Found(ARGUMENT, around.place, None, ("argument", around.place)), value)
+
+    def _operand(self, value: Any) -> Any:
+        """An array or number from outside, which calls find behind the arguments."""
+        self.flat.append(value)
+        return self._argument(len(self.flat) - 1)
+
+    def _argument(self, place: int) -> Any:
+        given = self.flat[place]
+        if isinstance(given, np.ndarray):
+            if place not in self.arguments:
+                dtype = dtype_of(given, self.found.name(place), self.trace.name)
+                given = without_memory(given)
+                group = self.groups.get(place, place)
+                same = self.arguments.get(group)
+                if same is not None and geometry(same._seen) == geometry(given):
+                    return same
+                if same is not None:
+                    self.trace.shared.add(group)
+                memory = self.trace.argument(place, given, dtype, group)
+                self.arguments[place] = Tracer(self.trace, memory, (), given)
+            return self.arguments[place]
+        if place in self.values:
+            return given
+        return tracer.made(self.trace, self.trace.number(place, self._kind(given)), True)
+
+    def _kind(self, given: Any) -> PythonType | DType:
+        """The type of a number. Raises NotTraceable."""
+        if type(given) in PYTHON_TYPES:
+            return PYTHON_TYPES[type(given)]
+        found = dtypes.from_numpy(given.dtype)
+        if found is None:
+            raise NotTraceable(f"a number of dtype {given.dtype} cannot be fused", "convert it to float64").at()
+        return found
+
+    # --- what is returned ----------------------------------------------------------------------------------------
+
+    def _returned(self, result: Any, needed: list[Buffer]) -> Result:
+        """From a call's arrays to what the function returns."""
+        if isinstance(result, Tracer):
+            if id(result) not in self.returned:  # asked again, its memory is settled
+                self.returned[id(result)] = (result, self._array(result, needed))
+            return self.returned[id(result)][1]
+        if type(result) in (tuple, list) or constants.is_named_tuple(result):
+            make, parts = maker_of(type(result)), [self._returned(each, needed) for each in result]
+            return lambda args, held: make([part(args, held) for part in parts])
+        if type(result) in constants.DICTS:
+            kind = type(result)
+            pairs = [(name, self._returned(each, needed)) for name, each in result.items()]
+            return lambda args, held: kind((name, part(args, held)) for name, part in pairs)
+        return self._untraced(result)
+
+    def _untraced(self, result: Any) -> Result:
+        """What is not traced is made anew at every call, or is what it was from outside. Raises NotTraceable."""
+        if isinstance(result, np.ndarray) and not result.dtype.hasobject:
+            made = result.copy(order="K")
+            return lambda *_: made.copy(order="K")
+        if isinstance(result, Namespace) or result is constants.NUMPY:
+            return lambda *_: np
+        _, origin, at = self.recording.origins.get(id(result), (result, result, -1))
+        if at >= 0 and not isinstance(origin, type):
+            place = self._picked(at, origin)
+            return lambda args, _: args[place]
+        if exact(origin) is not None or constants.is_user_made(origin) or origin is not result:
+            return lambda *_: constants.copied(origin)
+        raise NotTraceable(f"a fused function cannot return a {type(result).__name__}", RESULTS).at()
+
+    def _picked(self, at: int, value: Any) -> int:
+        """The place of an object from outside, which calls find behind the arguments."""
+        place = len(self.found.flat) + self.recording.pick(at, ())
+        if place == len(self.flat):
+            self.flat.append(value)
+        return place
+
+    def _store(self, stored: Stored, needed: list[Buffer]) -> Callable[[Sequence[Any], list[Any]], None]:
+        """What assigns a value outside of the function."""
+        value, owner, name = self._returned(stored.value, needed), stored.owner, stored.name
+        if isinstance(owner, dict):
+            return lambda args, held: owner.__setitem__(name, value(args, held))
+        if isinstance(owner, CellType):
+            return lambda args, held: setattr(owner, name, value(args, held))
+        place = self._picked(owner, self.recording.object_at(owner))
+        return lambda args, held: object.__setattr__(args[place], name, value(args, held))  # it has no other way
+
+    def _number_in(self, value: Value) -> Fetch | None:
+        """How calls find the number that a value is, if that was passed to the function or is made of such."""
+        leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
+        if leaf is None or leaf.number is None or leaf.number[0] == "known":
+            return None
+        which, place = leaf.number
+        if which == "argument" and value.kind != self._kind(self.flat[place]):  # type: ignore[call-overload]
+            return None
+        return self.trace.fetched(leaf)[0] if which == "argument" or value.is_weak else None
+
+    def _array(self, result: Tracer, needed: list[Buffer]) -> Result:
+        memory, value = result._memory, result._memory.value
+        weak: type | None = None
+        if value is not None and not memory.is_argument and result._is_scalar:
+            if isinstance(value.kind, PythonType):
+                weak = {"bool": bool, "int": int, "float": float, "complex": complex}[value.kind.name]
+            number = None if result._steps else self._number_in(value)
+            if number is not None:
+                return number
+        buffer = memory.buffer if memory.is_argument else self.trace.settle(memory)
+        assert buffer is not None, "results have memory"
+        if buffer.kind == "temporary":
+            needed.append(buffer)
+        fetch: Fetch = viewed(buffer, result._steps)
+        if weak is not None:
+            return lambda args, held: weak(fetch(args, held)[()])
+        if result._is_scalar:
+            return lambda args, held: fetch(args, held)[()]
+        return fetch

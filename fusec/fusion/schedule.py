@@ -1,0 +1,255 @@
+"""From statements to kernels: what can share a walk over its elements does, in an order that keeps every promise.
+
+Values that several kernels would compute and that are dear get a buffer; so does what is read after the memory that it
+came from has been written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from fusec.base.dtypes import compute_type
+from fusec.base.records import replace
+from fusec.frontends.python.values import Scalar
+from fusec.fusion.groups import Group, arrays_of, new_group
+from fusec.fusion.trace import Trace, common_phantom, widened
+from fusec.fusion.trace_values import (
+    Buffer,
+    Define,
+    Leaf,
+    Statement,
+    Store,
+    Total,
+    Value,
+    is_dear_op,
+    leaves_of,
+    parts_of,
+    replaced,
+)
+from fusec.ir.expr import Apply, Expr, scalar_type
+
+MAX_REPAIRS = 200  # of a schedule, besides copies of what is read: each stores one value more
+ONE_BY_ONE = 8  # repairs after each of which the kernels are asked again; then all that they share is stored at once
+
+
+class TooLateError(Exception):
+    """A leaf that can no longer be read where it is wanted."""
+
+    def __init__(self, leaf: Leaf) -> None:
+        super().__init__(leaf)
+        self.leaf = leaf
+
+
+def schedule(trace: Trace, needed: Collection[Buffer], unstaged: Collection[object] = ()) -> list[Group]:
+    """The kernels in order. needed: buffers that are returned. unstaged: (shape, axes) whose rows are walked once."""
+    for repair in range(MAX_REPAIRS + len(trace.leaves)):
+        live = _alive(trace, needed)
+        try:
+            groups = _Scheduler(trace, unstaged).place(live)
+        except TooLateError as problem:
+            _keep(trace, problem.leaf)
+            continue
+        again = _computed_again(trace, groups)
+        if not again:
+            return groups
+        _store(trace, again[:1] if repair < ONE_BY_ONE else again)
+    raise AssertionError("every repair stores one more of finitely many values")
+
+
+def _alive(trace: Trace, needed: Collection[Buffer]) -> list[Statement]:
+    """The statements that somebody sees the effect of, in order."""
+    wanted, found = set(needed), []
+    for statement in reversed(trace.statements):
+        if statement.buffer.kind == "argument" or statement.buffer in wanted:
+            found.append(statement)
+            wanted |= {leaf.buffer for leaf in arrays_of(statement, trace.leaves) if leaf.buffer is not None}
+    return found[::-1]
+
+
+class _Scheduler:
+    """Puts one statement after the other into the first kernel that may run it."""
+
+    def __init__(self, trace: Trace, unstaged: Collection[object]) -> None:
+        self.trace, self.unstaged = trace, unstaged
+        self.groups: list[Group] = []
+        self.places: dict[Statement, int] = {}
+        self.readers: list[tuple[Leaf, int]] = []
+
+    def place(self, statements: list[Statement]) -> list[Group]:
+        """All of them. Raises TooLateError."""
+        for statement in statements:
+            leaves = arrays_of(statement, self.trace.leaves)
+            at = self._place(statement, leaves)
+            self.groups[at].add(statement, leaves)
+            self.places[statement] = at
+            self.readers += [(leaf, at) for leaf in leaves if leaf.buffer is not None]
+        return self.groups
+
+    def _place(self, statement: Statement, leaves: list[Leaf]) -> int:
+        low = max((self._after(leaf) for leaf in leaves), default=0)
+        low = max(low, self._after_stores(statement))
+        high, stale = self._before(leaves)
+        reason = ""
+        for at in range(low, min(high + 1, len(self.groups))):
+            group = self.groups[at]
+            why = group.why_not(statement, leaves, (group.shape, group.axes) not in self.unstaged)
+            why = why or self._conflict(statement, at)
+            if not why:
+                return at
+            reason = why
+        if stale is not None:
+            raise TooLateError(stale)
+        self.groups.append(new_group(statement, reason or self._waits(leaves)))
+        return len(self.groups) - 1
+
+    def _waits(self, leaves: list[Leaf]) -> str:
+        """Why a kernel starts where there was none that could be asked."""
+        return "it needs the results of the one before" if self.groups and leaves else ""
+
+    def _after(self, leaf: Leaf) -> int:
+        """The first kernel in which a leaf may be read."""
+        if leaf.buffer is None:
+            return 0
+        first = 0
+        for each, at in self.places.items():
+            if each.buffer.group != leaf.buffer.group:
+                continue
+            if not isinstance(each, Store):
+                first = max(first, at)  # whether that kernel itself will do is for it to say
+            elif each.version <= leaf.version:
+                first = max(first, at + 1)
+        return first
+
+    def _after_stores(self, statement: Statement) -> int:
+        """The first kernel in which memory may be written that others read or write before."""
+        if not isinstance(statement, Store):
+            return 0
+        group, first = statement.buffer.group, 0
+        for each, at in self.places.items():
+            if each.buffer.group == group:
+                first = max(first, at + 1)
+        for leaf, at in self.readers:
+            assert leaf.buffer is not None, "numbers are not noted"
+            if leaf.buffer.group == group and leaf.version < statement.version:
+                first = max(first, at)
+        return first
+
+    def _before(self, leaves: list[Leaf]) -> tuple[int, Leaf | None]:
+        """The last kernel in which all leaves can be read, and which of them sets it."""
+        last, stale = len(self.groups) + 1, None
+        for leaf in leaves:
+            for each, at in self.places.items():
+                is_over = isinstance(each, Store) and leaf.buffer is not None and each.buffer.group == leaf.buffer.group
+                if is_over and isinstance(each, Store) and each.version > leaf.version and at < last:
+                    last, stale = at, leaf
+        return last, stale
+
+    def _conflict(self, statement: Statement, at: int) -> str:
+        """Why a kernel cannot also run a statement, for the sake of memory; empty if it can."""
+        if isinstance(statement, Store):
+            for each in self.groups[at].statements:
+                if isinstance(each, Store) and each.buffer.group == statement.buffer.group:
+                    return "the same memory is written twice"
+        return ""
+
+
+# --- repairs -------------------------------------------------------------------------------------------------------
+
+
+def _keep(trace: Trace, leaf: Leaf) -> None:
+    """Copy what a leaf reads before its memory is written."""
+    assert leaf.buffer is not None, "numbers stay"
+    group = leaf.buffer.group
+    stores = (each for each in trace.statements if isinstance(each, Store) and each.buffer.group == group)
+    first = next(each for each in stores if each.version > leaf.version)
+    at = trace.statements.index(first)
+    value = trace.leaf(leaf.buffer, leaf.steps, leaf.phantom, leaf.version)
+    trace.notes.append(f"an array of shape {leaf.phantom.shape} is copied, since it is read after it has changed")
+    buffer = trace.temporary(leaf.phantom, leaf.buffer.dtype)
+    copy = trace.leaf(buffer, (), buffer.phantom)
+    known: dict[Expr, Expr] = {leaf.input: leaves_of(copy.expr)[0]}
+    for statement in trace.statements[at + 1 :]:
+        _change(statement, dict(known))
+    if first.value.phantom.shape != leaf.phantom.shape:
+        _change(first, dict(known))
+    trace.statements.insert(at, Define(buffer, value))
+
+
+def _change(statement: Statement, known: dict[Expr, Expr]) -> None:
+    value = statement.value
+    found = replaced(value.expr, known)
+    if found is not value.expr:
+        statement.value = Value(replace(value.scalar, expr=found), value.phantom)
+
+
+def _computed_again(trace: Trace, groups: list[Group]) -> list[Expr]:
+    """The dear values that several kernels compute, those within larger ones apart."""
+    owners: dict[Expr, set[int]] = {}
+    for at, group in enumerate(groups):
+        for statement in group.statements:
+            for part in parts_of(statement.value.expr):
+                owners.setdefault(part, set()).add(at)
+    dear = _dear(owners)
+    found = [part for part, where in owners.items() if len(where) > 1 and part in dear and _reads_memory(trace, part)]
+    inside: set[Expr] = set()
+    pending = [child for part in found for child in part.children]
+    while pending:
+        part = pending.pop()
+        if part not in inside:
+            inside.add(part)
+            pending += part.children
+    return [part for part in found if part not in inside]
+
+
+def _dear(parts: Iterable[Expr]) -> set[Expr]:
+    """Those of some values with all their parts that have a dear operation in them."""
+    above: dict[Expr, list[Expr]] = {}
+    for part in parts:
+        for child in part.children:
+            above.setdefault(child, []).append(part)
+    pending: list[Expr] = [part for part in parts if isinstance(part, Apply) and is_dear_op(part.op)]
+    found: set[Expr] = set()
+    while pending:
+        part = pending.pop()
+        if part not in found:
+            found.add(part)
+            pending.extend(above.get(part, ()))
+    return found
+
+
+def _reads_memory(trace: Trace, part: Expr) -> bool:
+    return isinstance(part, Apply) and any(trace.leaves[each].buffer is not None for each in leaves_of(part))
+
+
+def _store(trace: Trace, parts: Sequence[Expr]) -> None:
+    """Have buffers hold parts of several values, of which none is in another."""
+    known: dict[Expr, Expr] = {}
+    first: dict[Statement, list[Define]] = {}
+    users = _users(trace, parts)
+    for part in parts:
+        dtype = scalar_type(part)
+        arrays = [Value(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
+        shape = common_phantom(arrays, dtype)
+        buffer = trace.temporary(shape, dtype)
+        held = trace.leaf(buffer, (), buffer.phantom)
+        known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))
+        first.setdefault(users[part], []).append(Define(buffer, Value(Scalar(dtype, part), shape)))
+        trace.notes.append(
+            f"a value of shape {shape.shape} is stored: several kernels need it, and it is dear to compute"
+        )
+    for each in trace.statements:
+        _change(each, dict(known))
+    trace.statements[:] = [new for each in trace.statements for new in (*first.get(each, ()), each)]
+
+
+def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, Statement]:
+    """The first statement that computes each of some values."""
+    wanted, found = set(parts), dict[Expr, Statement]()
+    for statement in trace.statements:
+        for part in parts_of(statement.value.expr):
+            if part in wanted:
+                found.setdefault(part, statement)
+    return found
+
+
+__all__ = ["Total", "schedule"]

@@ -1,0 +1,45 @@
+"""What traced arrays look up when something is asked of them; the modules that define it fill these tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fusec.base.diagnostics import did_you_mean
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""NumPy's functions that are no ufuncs, by name."""
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Methods of arrays, and __array_ufunc__."""
+
+INSTEAD: dict[str, str] = {
+    **dict.fromkeys(
+        ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod"), "fusec.{name} does it, before or after"
+    ),
+    **dict.fromkeys(("select", "piecewise", "choose"), "nest xp.where(condition, a, b)"),
+    **dict.fromkeys(("isin", "in1d"), "compare with each value: (x == a) | (x == b)"),
+    **dict.fromkeys(
+        ("dot", "inner", "vdot", "tensordot", "einsum"), "write (a * b).sum(axis), and matrix products before"
+    ),
+    "median": "fusec.median does it, before or after",
+    "outer": "write a[:, None] * b",
+    "interp": "fusec.elementwise has np.interp, of arrays from outside",
+    "gradient": "subtract slices: (x[2:] - x[:-2]) / 2",
+    **dict.fromkeys(("convolve", "correlate"), "fusec.stencil computes with neighbours"),
+    **dict.fromkeys(("take", "take_along_axis"), "index with slices, or use fusec.kernel"),
+    "pad": "fusec.stencil has borders; or pad before",
+    "isclose": "write abs(a - b) <= atol + rtol * abs(b)",
+    "allclose": "write (abs(a - b) <= atol + rtol * abs(b)).all()",
+    "array_equal": "write (a == b).all()",
+    "trapezoid": "write ((y[1:] + y[:-1]) * dx / 2).sum()",
+    "tile": "let it broadcast, or call it after",
+    "linspace": "make it before, and pass it as an argument",
+}
+"""What to write for functions of NumPy that cannot be fused."""
+
+
+def cure_for(name: str, known: Iterable[str] = FUNCTIONS) -> str:
+    """What to write for a function that cannot be fused: its replacement, or the one of those known that is alike."""
+    instead = INSTEAD.get(name, "").format(name=name)
+    return instead or did_you_mean(name, known) or "call it before or after; docs/fuse.md says what is fused"

@@ -1,0 +1,422 @@
+"""The record of one run of a function: leaves, statements in order, and the memory that they change."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusec.base.dtypes import BOOL, STORAGE_FLOATS, DType, compute_type
+from fusec.base.source import SourceFile, Span
+from fusec.errors.fusing import NotFusable
+from fusec.frontends.python import values as python_values
+from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
+from fusec.frontends.python.values import Scalar, converted
+from fusec.fusion import numbers
+from fusec.fusion.numbers import Computed
+from fusec.fusion.trace_values import (
+    Array,
+    Buffer,
+    Define,
+    Leaf,
+    Statement,
+    Step,
+    Store,
+    Total,
+    Value,
+    geometry,
+    is_dear,
+    leaves_of,
+    phantom,
+    replaced,
+)
+from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
+from fusec.ir.graph import Input
+
+HERE = str(Path(__file__).parents[1]) + os.sep
+MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored
+MAX_DECORATORS = 20  # lines of them above a function
+MAX_DEPTH = 150  # of one value's expression
+
+
+class Storage:
+    """Memory as the function sees it: a buffer, or a value that no buffer holds yet.
+
+    value: what all of it is now, if that is known as a value. base: its shape and strides.
+    """
+
+    def __init__(self, base: Array, buffer: Buffer | None = None, value: Value | None = None) -> None:
+        self.base, self.buffer, self.value = base, buffer, value
+        self.is_written = False
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether the caller sees what is written."""
+        return self.buffer is not None and self.buffer.kind == "argument"
+
+
+class NeedsNumberError(Exception):
+    """A number that was passed to the function is needed as a number: the function is to be traced for its value."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+class Trace:
+    """Everything that a function does with arrays, in order. flat: the arrays and numbers of the call."""
+
+    def __init__(self, name: str, flat: Sequence[Any] = ()) -> None:
+        self.name, self.flat = name, flat
+        self.numbers: dict[int, Computed] = {}  # by place
+        self._held: dict[int, Any] = {}  # what they are in this call
+        self.statements: list[Statement] = []
+        self.leaves: dict[Input, Leaf] = {}
+        self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
+        self.written: list[Storage] = []
+        self.versions: dict[int, int] = {}
+        self._by_geometry: dict[object, Leaf] = {}
+        self._of_constants: dict[int, tuple[Array, Array, Storage]] = {}  # the array, a copy, the memory
+        self._temporaries = itertools.count()
+        self._groups = itertools.count(1 << 20)
+        self._depths: weakref.WeakKeyDictionary[Expr, int] = weakref.WeakKeyDictionary()
+        self.notes: list[str] = []
+        self.labelled: dict[int, str] = {}  # arguments with labels, by place, with the names of their types
+        self.shared: set[int] = set()  # groups of arguments that overlap: writes to one are seen through others
+
+    # --- memory --------------------------------------------------------------------------------------------------
+
+    def storage(self, base: Array, buffer: Buffer | None = None, value: Value | None = None) -> Storage:
+        """New memory."""
+        made = Storage(base, buffer, value)
+        self.storages.add(made)
+        return made
+
+    def argument(self, place: int, array: Array, dtype: DType, group: int) -> Storage:
+        """The memory of an argument."""
+        return self.storage(array, Buffer("argument", place, dtype, array, group))
+
+    def constant(self, array: Array, dtype: DType) -> Storage:
+        """An array that NumPy made while the function was traced, as it is now."""
+        found = self._of_constants.get(id(array))
+        if found is None or found[1].tobytes() != array.tobytes():
+            held = array.copy(order="K")
+            buffer = Buffer("constant", len(self._of_constants), dtype, held, next(self._groups), held)
+            found = self._of_constants[id(array)] = (array, held, self.storage(held, buffer))
+        return found[2]
+
+    def temporary(self, base: Array, dtype: DType) -> Buffer:
+        """A buffer of the plan's own."""
+        made = phantom(base.shape, dtype.numpy, _scaled(base, dtype))
+        return Buffer("temporary", next(self._temporaries), dtype, made, next(self._groups))
+
+    def version(self, buffer: Buffer) -> int:
+        """How often the memory has been written so far."""
+        return self.versions.get(buffer.group, 0)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def leaf(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, version: int | None = None) -> Value:
+        """What a view of a buffer holds, at some version or now."""
+        version = self.version(buffer) if version is None else version
+        key = (buffer.group, buffer.kind, version, geometry(seen), buffer.dtype)
+        found = self._by_geometry.get(key)
+        if found is None:
+            found = Leaf(Input(f"v{len(self.leaves)}", buffer.dtype), seen, buffer, version, steps)
+            self._by_geometry[key] = self.leaves[found.input] = found
+        return Value(Scalar(buffer.dtype, widened(found.input, buffer.dtype)), seen)
+
+    def number(self, place: int, kind: Kind) -> Value:
+        """A number among the arguments."""
+        return self._number(("argument", place), kind)
+
+    def known(self, value: object, kind: DType) -> Value:
+        """A number that follows from shapes: passed by value, so that code serves all shapes."""
+        return self._number(("known", value), kind)
+
+    def computed(self, function: Callable[..., Any], values: Sequence[Value]) -> Value:
+        """What Python makes of its numbers, at each call. Raises NeedsNumberError where that is an exception."""
+        fetches, places = zip(*map(self._number_of, values), strict=True)
+        arguments = tuple(dict.fromkeys(itertools.chain(*places)))
+        try:
+            found = function(*[fetch(self.flat, self._held) for fetch in fetches])
+        except Exception:  # which the function may catch
+            raise NeedsNumberError(arguments[0]) from None
+        place = next(self._temporaries)
+        self._held[place] = found
+        self.numbers[place] = Computed(place, function, fetches, type(found), arguments)
+        return self._number(("computed", place), PYTHON_TYPES[type(found)])
+
+    def _number_of(self, value: Value) -> tuple[numbers.Fetch, tuple[int, ...]]:
+        """How calls find a Python number, and the arguments that it is made of."""
+        if value.scalar.literal is not None:
+            return numbers.constant(value.scalar.literal), ()
+        assert isinstance(value.expr, Input), "what Python makes of numbers is a number"
+        return self.fetched(self.leaves[value.expr])
+
+    def fetched(self, leaf: Leaf) -> tuple[numbers.Fetch, tuple[int, ...]]:
+        """How calls find a number that kernels read, and the arguments that it is made of."""
+        assert leaf.number is not None, "a number"
+        which, given = leaf.number
+        if which == "known":
+            return numbers.constant(given), ()
+        place: int = given  # type: ignore[assignment]
+        if which == "argument":
+            return numbers.argument(place), (place,)
+        return numbers.held(place), self.numbers[place].arguments
+
+    def _number(self, which: Any, kind: Kind) -> Value:
+        key = (which, kind)
+        found = self._by_geometry.get(key)
+        if found is None:
+            nothing = phantom((), storage(kind).numpy)
+            found = Leaf(Input(f"v{len(self.leaves)}", storage(kind)), nothing, number=which)
+            self._by_geometry[key] = self.leaves[found.input] = found
+        return Value(Scalar(kind, widened(found.input, storage(kind))), found.phantom)
+
+    def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> Value:
+        """What a view of some memory holds now."""
+        if memory.value is None:
+            assert memory.buffer is not None, "memory without a value is a buffer"
+            return self.leaf(memory.buffer, steps, seen)
+        if not steps:
+            return memory.value
+        return self.viewed(memory, memory.value, steps, seen)
+
+    def viewed(self, memory: Storage, value: Value, steps: tuple[Step, ...], seen: Array) -> Value:
+        """A view of a value: of all that it reads, if that is cheap, else of a buffer that holds it."""
+        if is_dear(value.expr):
+            self.notes.append("a value that is dear to compute is stored, since parts of it are looked at")
+            return self.leaf(self.settle(memory), steps, seen)
+        known: dict[Expr, Expr] = {}
+        for name in leaves_of(value.expr):
+            leaf = self.leaves[name]
+            if leaf.buffer is None:
+                continue
+            around, part = leaf.steps, leaf.phantom
+            if part.shape != value.shape:
+                part = np.broadcast_to(part, value.shape)
+                around = (*around, _broadcast_to(value.shape))
+            try:
+                for step in steps:
+                    part = step(part)
+            except ValueError:  # a new shape that no strides give
+                return self.leaf(self.settle(memory), steps, seen)
+            made = self.leaf(leaf.buffer, (*around, *steps), part, leaf.version)
+            known[name] = leaves_of(made.expr)[0]
+        return Value(Scalar(value.kind, replaced(value.expr, known)), phantom(seen.shape, seen.dtype))
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def settle(self, memory: Storage) -> Buffer:
+        """The buffer that holds some memory, which later statements may read and write."""
+        value = memory.value
+        if value is None:
+            assert memory.buffer is not None, "memory without a value is a buffer"
+            return memory.buffer
+        if memory.buffer is None:
+            memory.buffer = self.temporary(memory.base, value.dtype)
+            self.statements.append(Define(memory.buffer, value))
+        else:
+            self.store(memory.buffer, (), memory.base, value)
+        memory.value = None
+        return memory.buffer
+
+    def settled(self, value: Value) -> Value:
+        """A value, held by a buffer of its own."""
+        buffer = self.temporary(value.phantom, value.dtype)
+        self.statements.append(Define(buffer, value))
+        return self.leaf(buffer, (), buffer.phantom)
+
+    def store(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
+        """Write a view of a buffer; what was computed from its old content and is not stored yet, is stored before."""
+        for each in list(self.storages):
+            if each.value is not None and each.value is not value and self._reads(each.value, buffer):
+                self.settle_apart(each)
+        self.versions[buffer.group] = self.version(buffer) + 1
+        self.statements.append(Store(buffer, steps, seen, value, self.versions[buffer.group]))
+
+    def settle_apart(self, memory: Storage) -> None:
+        """Have a buffer of the plan's own hold a value that memory is to have."""
+        assert memory.value is not None, "asked of values"
+        memory.value = self.settled(memory.value)
+
+    def _reads(self, value: Value, buffer: Buffer) -> bool:
+        found = (self.leaves[each].buffer for each in leaves_of(value.expr))
+        return any(each is not None and each.group == buffer.group for each in found)
+
+    def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
+        """Have a view of some memory hold a value of its dtype, which broadcasts to it."""
+        if not seen.flags.writeable:
+            raise ValueError("assignment destination is read-only")
+        if seen.size and any(not step and extent > 1 for step, extent in zip(seen.strides, seen.shape, strict=True)):
+            cure = "write to x[...] before it is broadcast, or to a copy of the result"
+            raise NotFusable("a write to elements that broadcasting repeats", cure).at(here())
+        if memory.is_argument and not memory.is_written:
+            memory.is_written = True
+            self.written.append(memory)
+        is_alone = memory.buffer is None or memory.buffer.group not in self.shared
+        if is_alone and geometry(seen) == geometry(memory.base):
+            memory.value = Value(value.scalar, phantom(memory.base.shape, seen.dtype))
+        else:
+            self.store(self.settle(memory), steps, seen, value)
+
+    def finish(self) -> None:
+        """Write what arguments are to hold in the end."""
+        for memory in self.written:
+            if memory.value is not None:
+                buffer = memory.buffer
+                assert buffer is not None, "arguments have memory"
+                self.versions[buffer.group] = self.version(buffer) + 1
+                self.statements.append(Store(buffer, (), memory.base, memory.value, self.versions[buffer.group]))
+                memory.value = None
+
+    # --- values --------------------------------------------------------------------------------------------------
+
+    def combined(self, scalar: Scalar, values: Sequence[Value]) -> Value:
+        """The value that an operation makes of others."""
+        return Value(scalar, common_phantom(values, storage(scalar.type)))
+
+    def ready(self, values: Sequence[Value]) -> list[Value]:
+        """The operands of one operation; those that would be computed anew for many elements are stored."""
+        shape = np.broadcast_shapes(*(each.shape for each in values))
+        found = []
+        for each in values:
+            if each.shape != shape and each.phantom.size != int(np.prod(shape)) and is_dear(each.expr):
+                self.notes.append(f"a value of shape {each.shape} is stored, since it is repeated to shape {shape}")
+                each = self.settled(each)
+            elif self._depth(each.expr) > MAX_DEPTH or len(leaves_of(each.expr)) > MAX_LEAVES:
+                self.notes.append("a value is stored, since it is computed from very many others")
+                each = self.settled(each)
+            found.append(each)
+        return found
+
+    def _depth(self, expr: Expr) -> int:
+        found = self._depths.get(expr)
+        if found is None:
+            found = 1 + max((self._depth(child) for child in expr.children), default=0)
+            self._depths[expr] = found
+        return found
+
+    def adapted(self, value: Value, kind: Kind) -> Value:
+        """A value as NumPy converts it to another dtype."""
+        if value.kind == kind:
+            return value
+        if value.is_weak and isinstance(value.expr, Input) and isinstance(kind, DType):
+            if kind == BOOL and not holds(kind, value.kind):
+                value = self.computed(bool, [value])
+            if holds(kind, value.kind):
+                return self._number(self.leaves[value.expr].number, kind)  # type: ignore[index]
+        scalar = value.scalar
+        if scalar.literal is not None:
+            made = python_values.adapt(scalar, kind, here())
+        else:
+            made = Scalar(kind, rounded_to(scalar.expr, storage(kind)))
+        if storage(kind) in STORAGE_FLOATS:
+            made = Scalar(kind, rounded_to(made.expr, storage(kind)))
+        return Value(made, phantom(value.shape, storage(kind).numpy, _scaled(value.phantom, storage(kind))))
+
+
+def holds(kind: DType, given: Kind) -> bool:
+    """Whether Python numbers of a type are passed as they are to a parameter of a dtype."""
+    assert isinstance(given, PythonType), "numbers of Python"
+    return given.rank <= {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}[kind.kind]
+
+
+def literal(value: bool | int | float | complex) -> Value:
+    """A Python number."""
+    kind = PYTHON_TYPES[type(value)]
+    return Value(python_values.literal(value), phantom((), kind.dtype.numpy))
+
+
+def constant(value: object, dtype: DType) -> Value:
+    """A number of a dtype."""
+    return Value(Scalar(dtype, widened(const(value, dtype), dtype)), phantom((), dtype.numpy))
+
+
+def widened(expr: Expr, dtype: DType) -> Expr:
+    """A stored value in the type that its dtype is computed with."""
+    wide = compute_type(dtype)
+    return expr if wide == dtype else apply("convert", expr, target=wide)
+
+
+def rounded_to(expr: Expr, dtype: DType) -> Expr:
+    """A value converted to a dtype, in the type that this is computed with: narrow floats are rounded at once."""
+    if dtype not in STORAGE_FLOATS:
+        return converted(expr, dtype)
+    given = scalar_type(expr)
+    if given.is_complex:
+        expr = apply("real", expr)
+    if isinstance(expr, Apply) and expr.op == "convert" and scalar_type(expr.args[0]) == dtype:
+        return expr
+    return apply("convert", apply("convert", expr, target=dtype), target=carrier(dtype))
+
+
+def common_phantom(values: Sequence[Value], dtype: DType) -> Array:
+    """How NumPy would lay out a new array of an operation on these."""
+    shape = np.broadcast_shapes(*(each.shape for each in values))
+    arrays = [each.phantom for each in values if each.phantom.ndim]
+    if all(each.flags.c_contiguous for each in arrays) or 0 in shape:
+        return phantom(shape, dtype.numpy)
+    operands: list[Array | None] = [*arrays, None]
+    order = np.nditer(
+        operands,
+        flags=["zerosize_ok"],
+        op_flags=[*(("readonly",) for _ in arrays), ("writeonly", "allocate")],
+        op_dtypes=[*(each.dtype for each in arrays), dtype.numpy],
+        order="K",
+    ).operands[-1]
+    return phantom(shape, dtype.numpy, order.strides)
+
+
+def _scaled(base: Array, dtype: DType) -> tuple[int, ...] | None:
+    """Strides of a dense array laid out as `base`; None for C order."""
+    if base.flags.c_contiguous:
+        return None
+    axes = sorted(range(base.ndim), key=lambda axis: -abs(base.strides[axis]))
+    strides, step = [0] * base.ndim, dtype.nbytes
+    for axis in reversed(axes):
+        strides[axis] = step
+        step *= max(base.shape[axis], 1)
+    return tuple(strides)
+
+
+def _broadcast_to(shape: tuple[int, ...]) -> Step:
+    return lambda array: np.broadcast_to(array, shape)
+
+
+def here() -> Span:
+    """The user's line that is being run."""
+    frame = sys._getframe(1)
+    libraries = (HERE, str(Path(np.__file__).parent) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(libraries):
+        frame = frame.f_back
+    return _line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def defined(function: Any) -> Span | None:
+    """The line in which a function is defined; None for what has no code."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    name, first = code.co_filename, code.co_firstlineno
+    below = (at for at in range(first, first + MAX_DECORATORS) if linecache.getline(name, at).lstrip()[:4] == "def ")
+    return _line(name, next(below, first) if code.co_name != "<lambda>" else first)
+
+
+def _line(name: str, number: int) -> Span:
+    """A line of a file, without what it is indented by."""
+    text = linecache.getline(name, number).rstrip("\n")
+    lines = "\n" * (number - 1)
+    start = len(lines) + len(text) - len(text.lstrip())
+    return Span(SourceFile(name, lines + text), start, len(lines) + len(text))
+
+
+__all__ = ["NeedsNumberError", "Storage", "Total", "Trace", "defined", "here"]

@@ -1,0 +1,209 @@
+"""What a trace is made of: arrays that kernels read and write, views of them, values computed for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusec.base.dtypes import DType
+from fusec.base.ops import TABLE
+from fusec.base.records import dataclass, field
+from fusec.frontends.python.types import Kind, PythonType, storage
+from fusec.frontends.python.values import Scalar
+from fusec.ir.expr import Apply, Const, Expr
+from fusec.ir.graph import Input
+
+Array = NDArray[Any]
+Step = Callable[[Array], Array]
+"""From an array to a view of it."""
+
+CHEAP = frozenset(
+    "minimum maximum fmin fmax clip square sign signbit isnan isinf isfinite conj copysign reciprocal".split()
+)  # defined ops that cost no more than a few primitive ones
+
+
+@dataclass(eq=False)
+class Buffer:
+    """An array that kernels read or write.
+
+    kind: an argument of the call by its place, an array that the function has from elsewhere, or one of the plan's own.
+    phantom: has shape and strides, but no content that may be looked at. group: buffers that may share memory have the
+    same one. version: how often parts of the group's memory were written so far; held by the first of the group.
+    """
+
+    kind: Literal["argument", "constant", "temporary"]
+    place: int
+    dtype: DType
+    phantom: Array
+    group: int
+    array: Array | None = None
+
+
+@dataclass(eq=False)
+class Leaf:
+    """What a kernel reads: a view of a buffer at some version of its memory, or a number passed by value.
+
+    steps: from the buffer's array to the view. number: the argument by place, a value known with the plan, or what each
+    call computes, by its place among what the plan holds.
+    """
+
+    input: Input
+    phantom: Array
+    buffer: Buffer | None = None
+    version: int = 0
+    steps: tuple[Step, ...] = ()
+    number: tuple[Literal["argument", "known", "computed"], object] | None = None
+
+    @property
+    def geometry(self) -> object:
+        """What tells views of one buffer apart."""
+        return geometry(self.phantom)
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number for each element: its type, the expression over leaves, and how a new array of it would lie."""
+
+    scalar: Scalar
+    phantom: Array = field(compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """The dtype, or the type of a Python number."""
+        return self.scalar.type
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of an array of it."""
+        return storage(self.scalar.type)
+
+    @property
+    def expr(self) -> Expr:
+        """The expression, in the type that the dtype is computed with."""
+        return self.scalar.expr
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.phantom.shape
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it is a Python number."""
+        return isinstance(self.scalar.type, PythonType)
+
+
+@dataclass(eq=False)
+class Define:
+    """A buffer of the plan's own holds a value."""
+
+    buffer: Buffer
+    value: Value
+
+
+@dataclass(eq=False)
+class Total:
+    """A buffer, with one element along reduced axes, holds totals of a value."""
+
+    buffer: Buffer
+    op: str
+    value: Value
+    axes: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Store:
+    """Part of a buffer's memory, or all of it, takes a value; version: of the group's memory from then on."""
+
+    buffer: Buffer
+    steps: tuple[Step, ...]
+    phantom: Array
+    value: Value
+    version: int
+
+
+Statement = Define | Total | Store
+
+
+def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Array:
+    """An array of some shape with one element of memory."""
+    if strides is None:
+        step, found = dtype.itemsize, []
+        for extent in reversed(shape):
+            found.append(step)
+            step *= max(extent, 1)
+        strides = tuple(reversed(found))
+    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+
+
+def geometry(array: Array) -> tuple[object, ...]:
+    """Address, shape and strides; those of axes with one element do not count."""
+    strides = tuple(0 if extent == 1 else stride for extent, stride in zip(array.shape, array.strides, strict=True))
+    return (array.__array_interface__["data"][0], array.shape, strides, array.dtype)
+
+
+def leaves_of(root: Expr) -> list[Input]:
+    """The inputs that an expression reads, each once, from left to right."""
+    return [each for each in parts_of(root) if isinstance(each, Input)]
+
+
+def parts_of(root: Expr) -> list[Expr]:
+    """Everything below an expression, itself included, each once."""
+    seen: dict[Expr, None] = {}
+    pending = [root]
+    while pending:
+        expr = pending.pop()
+        if expr not in seen:
+            seen[expr] = None
+            pending += reversed(expr.children)
+    return list(seen)
+
+
+def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
+    """The expression with some parts exchanged; `known` grows."""
+    pending = [root]
+    while pending:
+        expr = pending[-1]
+        if expr in known:
+            pending.pop()
+            continue
+        missing = [child for child in expr.children if child not in known]
+        if missing:
+            pending += missing
+            continue
+        known[expr] = expr.rebuild(tuple(known[child] for child in expr.children)) if expr.children else expr
+        pending.pop()
+    return known[root]
+
+
+def depth_of(root: Expr) -> int:
+    """The greatest number of operations one inside the other."""
+    depths: dict[Expr, int] = {}
+    pending = [root]
+    while pending:
+        expr = pending[-1]
+        missing = [child for child in expr.children if child not in depths]
+        if missing:
+            pending += missing
+            continue
+        depths[expr] = 1 + max((depths[child] for child in expr.children), default=0)
+        pending.pop()
+    return depths[root]
+
+
+def is_dear(root: Expr) -> bool:
+    """Whether computing a value twice costs more than storing and loading it."""
+    return any(isinstance(part, Apply) and is_dear_op(part.op) for part in parts_of(root))
+
+
+def is_dear_op(op: str) -> bool:
+    """Whether an op stands for a whole function."""
+    return not TABLE[op].primitive and op not in CHEAP
+
+
+def is_constant(root: Expr) -> bool:
+    """Whether an expression reads nothing."""
+    return isinstance(root, Const) or not leaves_of(root)

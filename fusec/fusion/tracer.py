@@ -1,0 +1,457 @@
+"""What a traced function computes with: objects like arrays that note what is done with them."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.operands import dtype_of
+from fusec.base.diagnostics import did_you_mean
+from fusec.errors import FusecError
+from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable
+from fusec.frontends.python.types import PYTHON_TYPES, PythonType
+from fusec.fusion import elementwise
+from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
+from fusec.fusion.trace import NeedsNumberError, Storage, Trace, constant, here, literal
+from fusec.fusion.trace_values import Array, Step, Value, phantom
+
+WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
+CURES = {
+    "making a NumPy array of it": "use functions that fuse knows: docs/fuse.md lists them; np.stack joins totals",
+    "bool()": "choose element by element: xp.where(condition, a, b); a loop or branch needs values known beforehand",
+    "iteration": "iterate over range(len(x)) and index, or write it without a loop",
+}
+
+
+OF_PANDAS = frozenset("iloc loc at iat index columns values to_numpy fillna dropna groupby rolling shift apply".split())
+REDUCED = frozenset("sum prod mean std var min max any all".split())
+PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would give, such as s.to_numpy()"
+
+
+class Tracer:
+    """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy would give a number."""
+
+    __array_priority__ = 1000.0
+    __fusec_tracer__ = True
+
+    def __init__(
+        self, trace: Trace, memory: Storage, steps: tuple[Step, ...], seen: Array, is_scalar: bool = False
+    ) -> None:
+        self._trace, self._memory, self._steps, self._seen = trace, memory, steps, seen
+        self._is_scalar = is_scalar
+
+    # --- what arrays say of themselves ---------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        return self._seen.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents, known while tracing."""
+        return self._seen.shape
+
+    @shape.setter
+    def shape(self, given: Any) -> None:
+        """Give it another shape in place; raises if that needs a copy."""
+        found = METHODS["_reshaped"](self, given, copies=False)
+        self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes, as unfused."""
+        return self._seen.strides
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._seen.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._seen.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._seen.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._seen.nbytes
+
+    @property
+    def device(self) -> str:
+        """Where arrays are; NumPy's."""
+        return "cpu"
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        from fusec.fusion.namespace import Namespace
+
+        del api_version
+        return Namespace(self._trace)
+
+    def __repr__(self) -> str:
+        from fusec.fusion.recording import recording_now
+
+        if recording_now() is not None:  # else a debugger or a report of an error asks
+            return repr(self._text())
+        return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
+
+    def is_whole(self) -> bool:
+        """Whether it is all of a buffer of the plan's own, as it is."""
+        buffer = self._memory.buffer
+        is_own = buffer is not None and buffer.kind == "temporary" and self._memory.value is None
+        return is_own and not self._steps and not self._is_scalar
+
+    # --- reading and writing -------------------------------------------------------------------------------------
+
+    def _read(self) -> Value:
+        return self._trace.read(self._memory, self._steps, self._seen)
+
+    def _write(self, value: Value) -> None:
+        """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
+        dtype = elementwise.known_dtype(self.dtype)
+        if value.is_weak and value.dtype.is_complex and not dtype.is_complex:
+            python = (
+                "int() argument must be a string, a bytes-like object"
+                if dtype.is_integer
+                else "float() argument must be a string"
+            )
+            raise TypeError(f"{python} or a real number, not 'complex'")
+        value = self._trace.adapted(value, dtype)
+        if value.shape != self.shape:
+            lead = len(value.shape) - self.ndim
+            rest = value.shape[lead:] if lead > 0 and set(value.shape[:lead]) == {1} else value.shape
+            if np.broadcast_shapes(rest, self.shape) != self.shape:
+                raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {self.shape}")
+            if rest != value.shape:
+                value = viewed(self._trace, value, lambda array: np.reshape(array, rest))
+            (value, _) = self._trace.ready([value, Value(value.scalar, self._seen)])
+        self._trace.write(self._memory, self._steps, self._seen, value)
+
+    def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
+        seen = step(self._seen)
+        if isinstance(seen, np.generic):  # np.flip gives the number of an array without axes
+            return self[()]
+        scalar = is_scalar or (self._is_scalar and not seen.ndim)
+        base = made(self._trace, self._read(), scalar) if self._is_scalar else self  # arrays of a number are new
+        return Tracer(self._trace, base._memory, (*base._steps, step), seen, scalar)
+
+    def _labelled(self) -> str:
+        """The type with labels that it has without fuse, or may have; "" if it has none."""
+        labelled, value = self._trace.labelled, self._memory.value
+        if not labelled or self._is_scalar:
+            return ""
+        buffers = [self._memory.buffer] if value is None else [self._trace.leaves[at].buffer for at in _leaves(value)]
+        found = [each for each in buffers if each is not None and each.kind != "constant"]
+        names = [
+            next(iter(labelled.values())) if each.kind == "temporary" else labelled.get(each.place) for each in found
+        ]
+        return next(filter(None, names), "")
+
+    def _refuse_labelled(self, what: str, cure: str) -> None:
+        """Raise NotFusable for what an array with labels does in another way than NumPy's."""
+        name = self._labelled()
+        if name:
+            raise NotFusable(f"{what} of a {name}", cure).at(here())
+
+    def __getitem__(self, index: Any) -> Tracer:
+        index = _basic(index)
+        if index != (...,):
+            self._refuse_labelled("indexing", "it goes by labels: pass a plain array, as s.to_numpy() gives")
+        number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
+        where = (*index, ...) if number else index
+        found = self._view(lambda array: array[where], number)
+        if ... in index:
+            found._is_scalar = False
+        return made(self._trace, found._read(), True) if number else found  # a number stays what it is now
+
+    def __setitem__(self, index: Any, given: Any) -> None:
+        value = _operand(self._trace, given)
+        if isinstance(index, Tracer) and index.dtype == np.bool_:
+            if value.shape or index.shape != self.shape:
+                raise NotFusable("a mask that picks elements", "write x[...] = xp.where(mask, value, x)").at(here())
+            index, value = ..., elementwise.choose(self._trace, index._read(), value, self._read())
+        found = _basic(index)
+        if len(found) == self.ndim and value.shape and all(isinstance(each, int) for each in found):
+            raise ValueError("setting an array element with a sequence.")
+        self[found if ... in found else (*found, ...)]._write(value)
+
+    @property
+    def T(self) -> Tracer:  # noqa: N802 - NumPy's name
+        """The transpose."""
+        return self._view(np.transpose)
+
+    @property
+    def mT(self) -> Tracer:  # noqa: N802 - NumPy's name
+        """The last two axes exchanged."""
+        return self._view(lambda array: np.swapaxes(array, -1, -2))
+
+    @property
+    def real(self) -> Tracer:
+        """The real part."""
+        found: Tracer = FUNCTIONS["real"](self)
+        return found
+
+    @real.setter
+    def real(self, given: Any) -> None:
+        """Store all of a real array."""
+        if self.dtype.kind == "c":
+            raise NotFusable("storing real parts alone", "write x[...] = a + 1j * x.imag").at(here())
+        self[...] = given
+
+    @property
+    def imag(self) -> Tracer:
+        """The imaginary part."""
+        found: Tracer = FUNCTIONS["imag"](self)
+        return found
+
+    @property
+    def flat(self) -> Any:
+        """Refused."""
+        raise NotFusable("x.flat", "write x.ravel(), or index axes").at(here())
+
+    # --- what needs values ---------------------------------------------------------------------------------------
+
+    def _number(self, what: str) -> Any:
+        """Raise what tells that Python needs this as a number."""
+        if not self._steps and self._memory.value is not None and not self.shape:
+            names = [self._trace.leaves[each] for each in _leaves(self._memory.value)]
+            if all(each.number is not None for each in names):
+                arguments = [place for each in names for place in self._trace.fetched(each)[1]]
+                if arguments:
+                    raise NeedsNumberError(arguments[0])
+        cure = CURES.get(what, "keep arrays as they are; what needs numbers comes before or after the fused function")
+        raise NeedsValues(what, cure).at(here())
+
+    def __bool__(self) -> bool:
+        found: bool = self._number("bool()")
+        return found
+
+    def __int__(self) -> int:
+        found: int = self._number("int()")
+        return found
+
+    def __float__(self) -> float:
+        found: float = self._number("float()")
+        return found
+
+    def __complex__(self) -> complex:
+        found: complex = self._number("complex()")
+        return found
+
+    def __index__(self) -> int:
+        found: int = self._number("an index, range or axis")
+        return found
+
+    def item(self, *_: Any) -> Any:
+        """Refused."""
+        return self._number("item()")
+
+    def tolist(self) -> Any:
+        """Refused."""
+        return self._number("tolist()")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return self._number("making a NumPy array of it")
+
+    def __hash__(self) -> int:
+        if not self._is_scalar:
+            raise TypeError("unhashable type: 'numpy.ndarray'")
+        return hash(self._number("a key or hash()"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._text(), spec)
+
+    def __str__(self) -> str:
+        return str(self._text())
+
+    def _text(self) -> Any:
+        """Raise what tells that a text needs values."""
+        if self._is_scalar:
+            return self._number("a text")
+        cure = "return the array, and make the text of the result; x.shape and x.dtype are known"
+        raise NotFusable("the text of an array", cure).at(here())
+
+    def __copy__(self) -> Any:
+        return self if self._is_scalar else METHODS["copy"](self)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self.__copy__()
+
+    def __round__(self, *_: Any) -> Any:
+        if not self._is_scalar:
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        return self._number("round()")
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What isinstance asks: the type that the function would have without fuse."""
+        if not self._is_scalar:
+            return np.ndarray
+        kind = self._memory.value.kind if self._memory.value is not None else None
+        return WEAK_TYPES[kind] if isinstance(kind, PythonType) else self.dtype.type
+
+    def __contains__(self, _: Any) -> bool:
+        found: bool = self._number("in")
+        return found
+
+    def __iter__(self) -> Iterator[Tracer]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[at] for at in range(len(self)))
+
+    # --- protocols -----------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+        return METHODS["__array_ufunc__"](self._trace, ufunc, method, args, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        del types
+        known = FUNCTIONS.get(function.__name__)
+        module = getattr(function, "__module__", "") or ""
+        if known is None or module != "numpy":
+            raise NotFusable(f"{module}.{function.__name__}", cure_for(function.__name__)).at(here())
+        return _asked(f"np.{function.__name__}", known, args, options)
+
+    # --- methods -------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        method = METHODS.get(name) if name[0] != "_" else None
+        if method is None:
+            if name.startswith("__"):
+                raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+            if not hasattr(np.ndarray, name):
+                raise NoSuchAttribute(name, PANDAS_CURE if name in OF_PANDAS else did_you_mean(name, METHODS)).at(
+                    here()
+                )
+            raise NotFusable(f"the method '{name}'", cure_for(name, METHODS)).at(here())
+
+        def call(*args: Any, **options: Any) -> Any:
+            wanted = ["ddof"] if name in ("std", "var") else []
+            wanted += ["axis"] if name in REDUCED and self.ndim > 1 and not args else []
+            for each in wanted:
+                if each not in options:
+                    self._refuse_labelled(f"'{name}' without {each}=", f"write {each}=, whose default is another")
+            return _asked(f"the method '{name}'", method, (self, *args), options)
+
+        return call
+
+
+def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function that stands for one of NumPy's. Raises NotFusable for arguments that only NumPy's has."""
+    params = _parameters(function)
+    unknown = [name for name in options if name not in params and "**" not in params]
+    if unknown:
+        raise NotFusable(f"{what} with {', '.join(f'{name}=' for name in unknown)}", "leave it out").at(here())
+    try:
+        return function(*args, **options)
+    except TypeError as problem:
+        if _takes(function, args, options):
+            raise
+        given = f"{what} with {len(args)} positional arguments"
+        raise NotFusable(given, "give those that NumPy's takes, by name where it has names").at(here()) from problem
+
+
+def _takes(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a function has parameters for all arguments."""
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of a function's parameters, "**" for any."""
+    found = inspect.signature(function).parameters.values()
+    return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
+
+
+def _leaves(value: Value) -> list[Any]:
+    from fusec.fusion.trace_values import leaves_of
+
+    return list(leaves_of(value.expr))
+
+
+def _basic(index: Any) -> tuple[Any, ...]:
+    """An index as a tuple of integers, slices, None and Ellipsis. Raises NotFusable for others."""
+    items = index if isinstance(index, tuple) else (index,)
+    found: list[Any] = []
+    for each in items:
+        if each is None or isinstance(each, (slice, EllipsisType)):
+            found.append(each)
+        elif isinstance(each, (bool, np.bool_, list, np.ndarray, str)) or (isinstance(each, Tracer) and each.ndim):
+            cure = "indices are integers, slices, None and ...; choose by a mask with xp.where"
+            raise NotFusable("indexing by an array or a list", cure).at(here())
+        else:
+            try:
+                found.append(operator.index(each))
+            except TypeError:
+                text = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer arrays"
+                raise IndexError(f"{text} are valid indices") from None
+    return tuple(found)
+
+
+def _operand(trace: Trace, given: Any) -> Value:
+    """An operand as a value. Raises TypeError for what is none."""
+    if isinstance(given, Tracer):
+        if given._trace is not trace:
+            raise NotFusable("an array of another call", "return it, and pass it as an argument").at(here())
+        return given._read()
+    if isinstance(given, (bool, int, float, complex)) and type(given) in (bool, int, float, complex):
+        return literal(given)
+    if isinstance(given, np.generic):
+        return constant(given, elementwise.known_dtype(given.dtype))
+    if isinstance(given, np.ndarray):
+        dtype = dtype_of(given, "an array from outside", trace.name)
+        memory = trace.constant(given, dtype)
+        return trace.read(memory, (), memory.base)
+    if isinstance(given, (float, int, complex)):
+        return literal(float(given) if isinstance(given, float) else given)
+    if isinstance(given, (list, tuple)) and not any(isinstance(each, Tracer) for each in given):
+        return _operand(trace, np.asarray(given))
+    raise not_an_operand(given)
+
+
+def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
+    """The error for a value that arrays cannot be computed with."""
+    cure = "compute with arrays, numbers, and lists of numbers"
+    return NotFusable(f"{what} of type {type(given).__name__}", cure).at(here())
+
+
+Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
+
+
+def viewed(trace: Trace, value: Value, step: Step) -> Value:
+    """A view of a value."""
+    memory = trace.storage(value.phantom, None, value)
+    return trace.read(memory, (step,), step(value.phantom))
+
+
+def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
+    """A new array of a value. is_scalar: one that NumPy gives as a number if it has no axes."""
+    seen = value.phantom
+    if seen.dtype != value.dtype.numpy:
+        seen = phantom(seen.shape, value.dtype.numpy)
+    scalar = is_scalar and not seen.shape
+    if value.is_weak and not scalar:
+        value = trace.adapted(value, value.dtype)
+    return Tracer(trace, trace.storage(seen, None, Value(value.scalar, seen)), (), seen, scalar)
+
+
+__all__ = ["Tracer", "made"]

@@ -1,0 +1,76 @@
+"""Calls of ufuncs with traced operands: outputs, masks, methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusec.errors.fusing import NotFusable
+from fusec.fusion import elementwise, tracer
+from fusec.fusion.tables import METHODS
+from fusec.fusion.trace import Trace, here
+
+REDUCES = {
+    "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+
+
+def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """The result of a ufunc. Raises NotFusable and NumPy's errors."""
+    options = {name: value for name, value in options.items() if value is not None}
+    if method == "reduce" and ufunc.__name__ in REDUCES:
+        if isinstance(options.get("out"), tuple):
+            (options["out"],) = options["out"]
+        return METHODS[REDUCES[ufunc.__name__]](*args, **{"axis": 0, **options})
+    if method != "__call__":
+        raise NotFusable(f"np.{ufunc.__name__}.{method}", "call it outside of the fused function").at(here())
+    out = options.pop("out", ())
+    where, dtype, casting = options.pop("where", True), options.pop("dtype", None), options.pop("casting", "same_kind")
+    options.pop("order", None), options.pop("subok", None)
+    if options:
+        raise NotFusable(f"np.{ufunc.__name__} with {', '.join(options)}=", "leave it out").at(here())
+    outputs = out if isinstance(out, tuple) else (out,)
+    if len(args) > ufunc.nin:
+        outputs, args = tuple(args[ufunc.nin :]), args[: ufunc.nin]
+    values = [tracer._operand(trace, each) for each in args]
+    found = elementwise.apply_ufunc(trace, ufunc, values, dtype)
+    if where is not True and not any(each is not None for each in outputs):
+        raise NotFusable("where= without out=", "elements left out would have no value: use xp.where").at(here())
+    results = []
+    for at, value in enumerate(found):
+        target = outputs[at] if at < len(outputs) else None
+        if target is None:
+            results.append(tracer.made(trace, value, True))
+            continue
+        results.append(_into(trace, ufunc, target, value, where, casting))
+    return results[0] if ufunc.nout == 1 else tuple(results)
+
+
+def _into(trace: Trace, ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:
+    """Store a result in an array given for it."""
+    if isinstance(target, np.ndarray) and not isinstance(target, tracer.Tracer):
+        cure = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
+        raise NotFusable("writing into an array that the function made outside of the trace", cure).at(here())
+    if not isinstance(target, tracer.Tracer):
+        raise TypeError("return arrays must be of ArrayType")
+    if not np.can_cast(value.dtype.numpy, target.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(
+            f"Cannot cast ufunc '{ufunc.__name__}' output from dtype('{value.dtype}') to dtype('{target.dtype}') "
+            f"with casting rule '{casting}'"
+        )
+    if np.broadcast_shapes(value.shape, target.shape) != target.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape "
+            f"{np.broadcast_shapes(value.shape, target.shape)}"
+        )
+    if where is not True:
+        value = trace.adapted(value, elementwise.known_dtype(target.dtype))
+        mask = elementwise.mask(tracer._operand(trace, where))
+        value = elementwise.choose(trace, mask, value, target._read())
+    target._write(value)
+    return target
+
+
+METHODS["__array_ufunc__"] = call

@@ -1,0 +1,224 @@
+"""The decorators: Python functions that become functions of arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import overload
+
+from fusec.base.kernel_abi import Fp
+from fusec.dispatch.checked import Bounds, Checks, wanted
+from fusec.dispatch.planned import briefly
+from fusec.errors.arguments import DefinitionNotText
+from fusec.errors.python import NotAFunction
+from fusec.frontends.capture.closure import Origin, Text
+from fusec.frontends.capture.snapshot import snapshot
+from fusec.kernels.elementwise_function import Elementwise
+from fusec.kernels.grid_kernel import Explicit, block_of
+from fusec.kernels.stencil import Stencil, border_of
+
+Decorated = Callable[..., object]
+
+
+@overload
+def elementwise(
+    function: Decorated | str,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Elementwise: ...
+@overload
+def elementwise(
+    function: None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Callable[[Decorated], Elementwise]: ...
+
+
+@briefly
+def elementwise(
+    function: Decorated | str | None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Elementwise | Callable[[Decorated], Elementwise]:
+    """Make a function of scalars one of arrays; a decorator, bare or with options.
+
+    function: a Python function, whose source is read and never run, or the text of one; before it in the text may stand
+    others that it calls. name: shown in messages and used as entry point. fp: "strict", "contract" or "fast", as for
+    ElementwiseKernel. names: what free names of a text stand for. bounds: "check" makes calls look for indices outside
+    of arrays and for assertions that do not hold, and raise at the first. check: what else to look for, "wrap" for
+    integers that lose their value. None does as FUSEC_CHECK says.
+    Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+    """
+
+    @briefly
+    def decorate(decorated: Decorated | str) -> Elementwise:
+        origin, kept = origin_of(decorated, names)
+        return Elementwise(origin, name, fp, kept, wanted(bounds, check))
+
+    return decorate if function is None else decorate(function)
+
+
+@overload
+def stencil(
+    function: Decorated | str,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Stencil: ...
+@overload
+def stencil(
+    function: None = None,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Callable[[Decorated], Stencil]: ...
+
+
+@briefly
+def stencil(
+    function: Decorated | str | None = None,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Stencil | Callable[[Decorated], Stencil]:
+    """Make a function of an element and its neighbours one of arrays; a decorator, bare or with options.
+
+    In the function ``a[-1, 0]`` is the neighbour one step before along the first axis, and ``a`` the element itself.
+    boundary: what lies outside, for all axes or one for each, as scipy.ndimage has it: "constant" (`cval`), "nearest",
+    "reflect", "mirror", "wrap"; or "skip", which leaves out elements that lack a neighbour: they are 0 in a new output
+    and stay what they are in a given one. axes: which axes the indices are for, if not all. The others as for
+    `elementwise`.
+    """
+    border = border_of(boundary, cval, axes)
+
+    @briefly
+    def decorate(decorated: Decorated | str) -> Stencil:
+        origin, kept = origin_of(decorated, names)
+        return Stencil(origin, name, fp, kept, border, wanted(bounds, check))
+
+    return decorate if function is None else decorate(function)
+
+
+@overload
+def kernel(
+    function: Decorated | str,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+    block: int | Sequence[int] | None = None,
+) -> Explicit: ...
+@overload
+def kernel(
+    function: None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+    block: int | Sequence[int] | None = None,
+) -> Callable[[Decorated], Explicit]: ...
+
+
+@briefly
+def kernel(
+    function: Decorated | str | None = None,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+    block: int | Sequence[int] | None = None,
+) -> Explicit | Callable[[Decorated], Explicit]:
+    """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
+
+    The function takes arrays, which it indexes itself and may change, and numbers; its last statement is
+    ``for i in fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. Nothing says in which order the rounds
+    run: an element that several write needs an atomic update, `fusec.atomic_add` and its like. Calls return None.
+    block: how many positions along each axis make a block, whose positions meet at `fusec.barrier` and have
+    `fusec.shared` arrays together; the grid is a multiple of it. The other options are those of `elementwise`.
+    """
+    extents = block_of(block)
+
+    @briefly
+    def decorate(decorated: Decorated | str) -> Explicit:
+        origin, kept = origin_of(decorated, names)
+        return Explicit(origin, name, fp, kept, wanted(bounds, check), extents)
+
+    return decorate if function is None else decorate(function)
+
+
+def given_names(names: object) -> dict[str, object]:
+    """What the names of a text stand for, as names= gives it. Raises DefinitionNotText."""
+    if names is not None and not isinstance(names, Mapping):
+        cure = 'pass a dictionary, e.g. names={"scale": 2.0}'
+        raise DefinitionNotText("function", "names", "a dictionary", type(names).__name__, cure).at()
+    return dict(names or {})
+
+
+def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin, Mapping[str, object]]:
+    """What was decorated, and the values of its free names now. Raises NotAFunction."""
+    if _is_signature(given):
+        what = f"{given!r} says types, and is not a function"
+        raise NotAFunction(what, "leave it out: types are inferred at every call; an annotation fixes one").at()
+    if isinstance(given, str):
+        return Text(given, given_names(names)), {}
+    if isinstance(given, Elementwise):
+        return given.__fusec_origin__, given.kept
+    inner = getattr(given, "__func__", given)  # of a staticmethod
+    if not isinstance(inner, FunctionType):
+        what = f"{type(given).__name__} is not a function"
+        raise NotAFunction(what, "decorate a function made with def, or pass its text").at()
+    return inner, snapshot(inner)
+
+
+def _is_signature(given: object) -> bool:
+    """Whether it is what Numba's decorators take: ``float32(float32)``, or a list of such."""
+    if isinstance(given, (list, tuple)):
+        return bool(given) and all(map(_is_signature, given))
+    text = given if isinstance(given, str) else str(given) if type(given).__module__.startswith("numba") else ""
+    return re.fullmatch(r"\s*[\w.]*(\[[:, ]*\])?\s*\([\w.:,\s\[\]]*\)\s*", text) is not None

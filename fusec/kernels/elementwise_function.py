@@ -1,0 +1,499 @@
+"""Functions of scalars, written in Python, as objects that calls run for every element of their arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec.arguments.containers import Door, adopted
+from fusec.arguments.layouts import Shape
+from fusec.arguments.operands import Form, dtype_of, form_of, is_contained, is_foreign
+from fusec.arguments.scalars import SCALAR_TYPES, as_array, encode
+from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.base import dtypes, locks
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp
+from fusec.base.recent import Recent
+from fusec.base.records import dataclass, field
+from fusec.compiler import pipeline
+from fusec.compiler.pipeline import Source, Specialisation
+from fusec.dispatch import checked, host
+from fusec.dispatch.checked import Checks
+from fusec.dispatch.fast_path_host import ShortWays
+from fusec.dispatch.host import Call
+from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, briefly, kernel_name, runner
+from fusec.errors.arguments import UnknownTypeName
+from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
+from fusec.frontends.capture import closure, snapshot
+from fusec.frontends.capture.closure import Captured, Origin
+from fusec.frontends.python import signature as declared
+from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
+from fusec.kinds.elementwise import Plan
+
+if TYPE_CHECKING:
+    from fusec.dispatch.explain import Explanation
+    from fusec.dispatch.fast_path_device import Ready
+    from fusec.runtime import cuda
+
+RESERVED = ("out", "stream", "block_size")
+MAX_VARIANTS = 64  # combinations of numbers and defaults of one function
+
+
+@dataclass(frozen=True)
+class FunctionSignature(Signature):
+    """The parameters of one variant; dtypes of results are inferred."""
+
+    definition: PythonDefinition | None = None
+    adapted: dict[tuple[tuple[str, DType], ...], frozenset[str]] = field(default_factory=dict, compare=False)
+    inferred: Recent[object, dict[str, DType]] = field(default_factory=lambda: Recent(MAX_PLANS), compare=False)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{param.name}: {param.dtype}" if param.dtype else param.name for param in self.inputs)
+        return f"{self.name}({shown})"
+
+    def bind(self, given: Sequence[DType | None]) -> dict[str, DType]:
+        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for outputs not given).
+
+        A Python number takes the dtype that it meets, if that is one alone. Raises TypeMismatch, CannotStore, and what
+        the text is refused with for these types.
+        """
+        pairs = list(zip(self.params, given, strict=True))
+        types: dict[str, DType] = {}
+        for param, dtype in pairs[: len(self.inputs)]:
+            if param.dtype is not None and dtype is not None:
+                super()._bind_one(param, dtype, {})
+            known = param.dtype or dtype
+            if known is not None:
+                types[param.name] = known
+        return self.with_results(types, {param.name: dtype for param, dtype in pairs[len(self.inputs) :]})
+
+    def with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
+        """The dtypes of all parameters; outputs: those of the outputs given."""
+        key = (*types.items(), None, *outputs.items())
+        found = self.inferred.get(key) or self.inferred.keep(key, self._with_results(types, outputs))
+        return dict(found)
+
+    def _with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
+        from fusec.frontends.python.lower import infer
+
+        assert self.definition is not None, "a variant has a definition"
+        found = infer(self.definition, types, {})
+        types.update(found.numbers)
+        for name, dtype in zip(self.definition.outputs, found.results, strict=True):
+            wanted = outputs.get(name) or dtype
+            if not np.can_cast(dtype.numpy, wanted.numpy, "same_kind"):
+                raise CannotStore(self.name, dtype.name, wanted.name).at()
+            types[name] = wanted
+        types = {param.name: types[param.name] for param in self.params}
+        self.adapted[tuple(types.items())] = found.single
+        return types
+
+    def bind_names(self, types: Mapping[str, object]) -> dict[str, DType]:
+        """Parameter name -> dtype, from a mapping of parameter names to dtypes."""
+        bound = {
+            param.name: param.dtype or dtype_named(param.name, types[param.name])
+            for param in self.inputs
+            if param.dtype is not None or param.name in types
+        }
+        return self.with_results(bound, {})
+
+
+def dtype_named(param: str, given: object) -> DType:
+    """A dtype from its name, a NumPy dtype or a type. Raises UnknownTypeName."""
+    name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
+    found = dtypes.BY_NAME.get({"float": "float64", "int": "int64", "complex": "complex128"}.get(name, name))
+    if found is None:
+        raise UnknownTypeName(param, str(given), "no such dtype", f"known dtypes: {', '.join(dtypes.BY_NAME)}").at()
+    return found
+
+
+class Variant(Planned):
+    """A function called with certain arguments as arrays, others as numbers, and some left to their defaults.
+
+    scalars: parameters whose dtypes one of NumPy's scalars chose each.
+    """
+
+    def __init__(
+        self,
+        owner: Elementwise,
+        definition: PythonDefinition,
+        signature: FunctionSignature,
+        scalars: frozenset[str],
+        fp: Fp,
+        neighbours: bool = False,
+    ) -> None:
+        tuples = owner.returns_tuple
+        super().__init__(
+            definition, signature, return_tuple=tuples, fp=fp, uses_index=neighbours, reduce_dims=not neighbours
+        )
+        self.follows_raw = neighbours
+        self.owner, self.scalars = owner, scalars
+        self.takes_outputs, self.names_output = not definition.constants, True
+
+    @cached_property
+    def checked(self) -> Planned:
+        """The same with the checks of its owner."""
+        return checked.checked(self, self.owner.checks)
+
+    @cached_property
+    def guarded(self) -> Planned:
+        """The same with checks of bounds at least."""
+        return checked.checked(self, checked.with_bounds(self.owner.checks))
+
+    @cached_property
+    def is_positional(self) -> bool:
+        """Whether arguments by position reach it: no parameter is left to its default before one that is given."""
+        return [param.name for param in self.in_params] == list(self.owner.params[: self.nin])
+
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        call.key = (id(self), call.key)
+        if self.is_positional:
+            self.owner.hasten_calls(self, plan, call, again)
+
+    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Take the short way in later calls on a device, unless arguments by position would mean something else."""
+        if self.is_positional and (self.takes_outputs or len(args) == self.nin):
+            self.owner.repeat_calls(self, args, device, source, ready)
+
+    def takes(self, param: Parameter) -> Takes:
+        """Numbers of the sort that made this variant, unless the dtype was declared."""
+        assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
+        if param.name in self.scalars:
+            return "NumPy"
+        return dict(self.definition.numbers).get(param.name, "any")  # type: ignore[return-value]
+
+    def remember(self, spec: Specialisation) -> None:
+        """Note what was called last: source() without types shows it."""
+        self.owner.last = self
+        super().remember(spec)
+
+    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
+        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
+        assert isinstance(self.signature, FunctionSignature), "variants infer"
+        if any(param.name == name and self.takes(param) == "any" for param in self.in_params):
+            return True
+        return name in self.signature.adapted.get(tuple(types.items()), ())
+
+    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
+        """True if the outputs have the dtypes that the function computes."""
+        del numbers
+        given = [None if param in self.out_params else types[param.name] for param in self.params]
+        return self.signature.bind(given) == dict(types)
+
+
+class Elementwise(ShortWays):
+    """A function of scalars that calls run for every element of their arguments; see `fusec.elementwise`.
+
+    origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: what
+    calls look for, see `fusec.dispatch.checked`.
+    """
+
+    kind = "elementwise"
+    reserved: tuple[str, ...] = RESERVED
+    is_elementwise = True  # whether a result depends on the arguments at its own place alone
+
+    def __init__(self, origin: Origin, name: str, fp: Fp, kept: Mapping[str, object], checks: Checks = "") -> None:
+        self.__fusec_origin__, self.checks = origin, checks
+        self.tree = closure.read(origin)
+        self.kept = closure.attributes(origin, self.tree) | dict(kept)
+        self.name = kernel_name(name, self.tree.name)
+        self.fp = pipeline.check_fp(fp)
+        self.params = tuple(param.name for param in self.tree.params)
+        declared.check(self.tree, self.reserved)
+        self._variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
+        self._captured: Captured | None = None
+        self._declared: dict[str, DType | None] = {}
+        self.last: Variant | None = None
+        self.take_no_short_way(self._from_python)
+        if isinstance(origin, FunctionType):
+            functools.update_wrapper(self, origin)
+        else:
+            self.__name__ = self.__qualname__ = self.tree.name
+            self.__doc__ = self.tree.doc or None
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results."""
+        return declared.outputs(self.captured().functions)[0]
+
+    @cached_property
+    def returns_tuple(self) -> bool:
+        """Whether calls return a tuple."""
+        return declared.outputs(self.captured().functions)[1]
+
+    # --- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Run for every element; returns the result, or a tuple of several.
+
+        Arguments are arrays that broadcast and numbers, by position or name. out: the array for the result, or a tuple
+        of them. stream, block_size: for arrays on a GPU. Without any array the result is a NumPy scalar.
+        Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
+        """
+        return self._fast(*args, **kwargs)
+
+    @briefly
+    def _from_python(
+        self,
+        *args: object,
+        out: object = None,
+        stream: object = None,
+        block_size: object = None,
+        **named: object,
+    ) -> object:
+        outputs, args = self._outputs_after(args), args[: len(self.params)]
+        if out is not None:
+            if outputs:
+                raise UnexpectedArgument(self.name, "out=", "the outputs were given by position already").at()
+            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            if len(outputs) != len(self.outputs):
+                raise UnexpectedArgument(self.name, "out=", f"it takes {len(self.outputs)} array(s)").at()
+        threads = None if block_size is None else block_size_of(block_size)
+        given = (*args, *named.values())
+
+        def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+            rest = dict(zip(named, inputs[len(args) :], strict=True))
+            return self._results(inputs[: len(args)], rest, outputs, stream, threads)
+
+        if any(map(is_contained, given)):
+            names = (*self.params[: len(args)], *named)
+            door = Door(self.name, names, len(self.outputs), call, elementwise=self.is_elementwise)
+            results = adopted(door, given, outputs)
+        else:
+            results = call(given, outputs)
+        return results if self.returns_tuple else results[0]
+
+    def _results(
+        self,
+        args: tuple[object, ...],
+        named: Mapping[str, object],
+        outputs: tuple[object, ...],
+        stream: object,
+        threads: int | None,
+    ) -> tuple[object, ...]:
+        """All results of a call whose arguments need no reading before."""
+        variant, inputs, _ = self.bound(args, named)
+        if not outputs and all(isinstance(arg, SCALAR_TYPES) for arg in inputs):
+            return self._of_numbers(inputs, variant)
+        return self.launch(variant, (*inputs, *outputs), -1, stream, threads)
+
+    def launch(
+        self, variant: Variant, args: tuple[object, ...], size: int | Shape, stream: object, threads: int | None
+    ) -> tuple[object, ...]:
+        """Run a variant, with checks if they are wanted."""
+        self.last = variant
+        if self.checks:
+            return checked.run(variant.checked, args, size, stream, threads)
+        run = host.run if not any(map(is_foreign, args)) else runner(args)
+        return run(variant, args, size, stream, threads)
+
+    def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> tuple[object, ...]:
+        """The function of numbers alone, as NumPy scalars; Python's numbers adapt to NumPy's among them, if any."""
+        arrays: dict[str, object] = {}
+        adapts = any(isinstance(value, np.generic) for value in inputs)
+        for param, value in zip(variant.in_params, inputs, strict=True):
+            dtype = self.declared()[param.name]
+            if dtype is not None:
+                encode(value, dtype, param.name, self.name)  # refuses what does not fit
+                arrays[param.name] = np.asarray(value).astype(dtype.numpy)
+            elif adapts and not isinstance(value, np.generic):
+                arrays[param.name] = value
+            else:
+                arrays[param.name] = as_array(value, param.name, self.name)
+        if not arrays:
+            raise BadParameter(f"'{self.name}' has no parameter that is given", "pass an array or a number").at()
+        variant, args, _ = self.bound((), arrays)
+        found = self.launch(variant, args, -1, None, None)
+        return tuple(each[()] for each in found)  # type: ignore[index]
+
+    def bound(
+        self, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> tuple[Variant, tuple[object, ...], tuple[object, ...]]:
+        """The variant for these arguments, its inputs, and outputs given by position."""
+        self._look_again()
+        given: dict[str, object] = dict(zip(self.params, args, strict=False))
+        outputs = self._outputs_after(args)
+        for name, value in named.items():
+            if name not in self.params:
+                cure = f"its parameters are: {', '.join(self.params)}; and out=, stream=, block_size="
+                raise UnexpectedArgument(self.name, name, cure).at()
+            if name in given:
+                raise UnexpectedArgument(self.name, name, "it was given by position already").at()
+            given[name] = value
+        forms = tuple(self.form(name, given[name]) if name in given else "default" for name in self.params)
+        variant = self._variants.get(forms) or self._variant(forms)
+        return variant, tuple(given[name] for name in self.params if name in given), outputs
+
+    def _outputs_after(self, args: tuple[object, ...]) -> tuple[object, ...]:
+        """The outputs that follow the inputs by position. Raises UnexpectedArgument."""
+        outputs = args[len(self.params) :]
+        if outputs and len(outputs) != len(self.outputs):
+            cure = f"it takes {len(self.params)} arguments, then {len(self.outputs)} output(s) if any"
+            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
+        return outputs
+
+    def form(self, name: str, value: object) -> Form:
+        """How a variant sees an argument. Raises UnsupportedDtype for NumPy's scalars that are no numbers."""
+        if isinstance(value, np.generic) and dtypes.from_numpy(value.dtype) is None:
+            dtype_of(np.asarray(value), name, self.name)
+        return form_of(value)
+
+    # --- variants ------------------------------------------------------------------------------------------------
+
+    @locks.forks_wait
+    def _variant(self, forms: tuple[Form, ...]) -> Variant:
+        """A variant, made at the first call of its kind."""
+        captured = self.captured()
+        defaults = dict(captured.functions[-1].defaults)
+        declared = self.declared()
+        inputs, constants, numbers, scalars = [], [], [], set[str]()
+        for name, form in zip(self.params, forms, strict=True):
+            if form == "default":
+                if name not in defaults:
+                    raise argument_missing(self.name, name, self.params).at()
+                constants.append((name, defaults[name]))
+                continue
+            dtype = declared[name]
+            if form.startswith("Python ") and dtype is None:
+                numbers.append((name, form.partition(" ")[2]))
+            elif form.startswith("number "):
+                if dtype is None:
+                    scalars.add(name)
+                dtype = dtype or dtypes.BY_NAME[form.partition(" ")[2]]
+            inputs.append(Parameter(name, dtype.name if dtype else name, dtype))
+        seen = dict(zip(self.params, forms, strict=True))
+        made = self.variant_of(tuple(inputs), captured, tuple(constants), tuple(numbers), frozenset(scalars), seen)
+        return self._variants.keep(forms, made)
+
+    def variant_of(
+        self,
+        inputs: tuple[Parameter, ...],
+        captured: Captured,
+        constants: tuple[tuple[str, Capture], ...],
+        numbers: tuple[tuple[str, str], ...],
+        scalars: frozenset[str],
+        forms: Mapping[str, Form],
+    ) -> Variant:
+        """A variant of these inputs; forms: of all parameters. scalars: see `Variant`."""
+        del forms
+        definition = PythonDefinition(self.name, captured.functions, self.outputs, constants, numbers)
+        outputs = tuple(Parameter(name, name, None) for name in self.outputs)
+        return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), scalars, self.fp)
+
+    def captured(self) -> Captured:
+        """The function's text with what its names stand for; names that were not there yet are looked up now."""
+        self._look_again()
+        if self._captured is None:
+            self._captured = closure.capture(self.__fusec_origin__, self.kept)
+        return self._captured
+
+    def _look_again(self) -> None:
+        """Forget what was made while a name was missing that is there now."""
+        if self._captured is not None and self._captured.missing and snapshot.now_known(self._captured.missing):
+            with locks.lock:
+                self._captured, self._declared = None, {}
+                self._variants.clear()
+                for each in ("outputs", "returns_tuple"):
+                    self.__dict__.pop(each, None)
+
+    def declared(self) -> Mapping[str, DType | None]:
+        """The dtypes that annotations fix."""
+        if not self._declared:
+            from fusec.frontends.python.annotations import dtype_of
+            from fusec.frontends.python.context import Unit
+
+            captured = self.captured()
+            unit = Unit(PythonDefinition(self.name, captured.functions, self.outputs))
+            key = captured.functions[-1].key
+            self._declared = {param.name: dtype_of(param.annotation, unit, key) for param in self.tree.params}
+        return self._declared
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def source(
+        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
+
+        types: parameter -> dtype; not needed after a call, nor if annotations fix them. scalars: parameters to pass
+        by value, as Python floats unless `types` or an annotation says otherwise. Raises FusecTypeError if one is
+        missing.
+        """
+        pipeline.check_target(target)
+        return pipeline.text_of(*self.shown_as(types, scalars), target)
+
+    def shown_as(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
+    ) -> tuple[Source, Specialisation]:
+        """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
+        if types is None and self.last is not None and not scalars:
+            return (self.last.checked if self.checks else self.last).shown_as(None)
+        variant, given, by_value = self.shown(types, scalars)
+        return (variant.checked if self.checks else variant).shown_as(given, by_value)
+
+    def shown(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str]
+    ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
+        """What is shown where no call says: the variant, its types, and its parameters passed by value."""
+        given = types or {}
+        for name in (*given, *scalars):
+            if name not in self.params:
+                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+        defaults = dict(self.captured().functions[-1].defaults)
+        forms = []
+        for name in self.params:
+            if name in scalars:
+                forms.append(f"number {dtype_named(name, given[name])}" if name in given else "Python float")
+            elif name in given or self.declared()[name] is not None:
+                forms.append(self.form_shown(name))
+            else:
+                if name not in defaults:
+                    raise ArgumentMissing(self.name, name, f"pass types={{'{name}': 'float32'}}").at()
+                forms.append("default")
+        return self._variant(tuple(forms)), given, scalars
+
+    def form_shown(self, name: str) -> Form:
+        """How a parameter is given where no call says."""
+        del name
+        return "array"
+
+    @briefly
+    def explain(self, *args: object, **named: object) -> Explanation:
+        """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
+        variant, inputs, outputs = self.bound(args, named)
+        return variant.explained((*inputs, *outputs))
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination called so far."""
+        return {key: text for each in self._variants.values() for key, text in each.cached_codes.items()}
+
+    def __repr__(self) -> str:
+        return f"<fusec.{self.kind} {self.name}({', '.join(self.params)})>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
+        return _restore, (*state, self.checks)
+
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        return self
+
+
+def _restore(
+    functions: tuple[FunctionText, ...], name: str, fp: Fp, module: str, qualname: str, checks: Checks = ""
+) -> Elementwise:
+    """Rebuild a pickled function from its text."""
+    return restored(Elementwise(Captured(functions), name, fp, {}, checks), module, qualname)
+
+
+def restored(made: Elementwise, module: str, qualname: str) -> Elementwise:
+    """A function rebuilt from its text, under the name that it had."""
+    made.__module__, made.__qualname__ = module, qualname
+    return made

@@ -1,0 +1,279 @@
+"""Kernels a user defines in text: ElementwiseKernel, CuPy's, for arrays of any library on any target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec.arguments.containers import Door, adopted
+from fusec.arguments.operands import is_contained, is_foreign
+from fusec.arguments.signature import Parameter, Signature, join
+from fusec.base.diagnostics import shown_number
+from fusec.base.kernel_abi import Fp
+from fusec.compiler import pipeline
+from fusec.compiler.pipeline import Definition, Source, Specialisation
+from fusec.dispatch import checked, host
+from fusec.dispatch.checked import Bounds, Checks
+from fusec.dispatch.fast_path_host import ShortWays
+from fusec.dispatch.host import Call
+from fusec.dispatch.planned import Planned, block_size_of, briefly, runner
+from fusec.errors.arguments import (
+    BadSize,
+    DefinitionNotText,
+    InvalidKernelName,
+    OutGivenTwice,
+    ReservedParameterName,
+    UnknownKeyword,
+    WrongNumberOfArguments,
+    WrongNumberOfOutputs,
+)
+from fusec.frontends.c.params import parse_params
+from fusec.kinds.elementwise import Plan
+
+if TYPE_CHECKING:
+    from fusec.dispatch.explain import Explanation
+    from fusec.dispatch.fast_path_device import Ready
+    from fusec.runtime import cuda
+
+MAX_SIZE = 1 << 62  # elements; beyond, positions would not fit 64 bits with room for a chunk
+
+KEYWORDS = frozenset(
+    """
+    alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
+    default delete device do double else enum explicit extern false float for friend goto half if inline int
+    long mutable namespace new not nullptr operator or private protected public register return short signed sizeof
+    static struct switch template this thread threadgroup true try typedef typename union unsigned using vertex
+    virtual void volatile while xor __global__ __device__ __shared__ __constant__ __host__
+    """.split()
+)
+
+
+class ElementwiseKernel(ShortWays, Planned):
+    """A kernel that runs a C-like operation for every element of its broadcast arguments.
+
+    in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,
+    bound at the call. operation: the body; it may use ``i``, the flat index, and ``_ind``. name: shown in messages
+    and used as entry point. reduce_dims: merge axes that all operands walk evenly. preamble: device functions, macros,
+    structs and typedefs. no_return: calls return None. return_tuple: calls return a tuple even of one output.
+    loop_prep, after_loop: statements before and after the operation. options: ``-DNAME=VALUE``, and
+    ``-fsingle-precision-constant`` to read ``0.5`` as ``0.5f``. fp: "strict" computes what is written; "contract" makes
+    one fma of a product and a sum, the same on every target; "fast" also approximates. bounds: "check" makes calls look
+    for indices outside of raw and local arrays, and raise at the first. check: what else to look for: "wrap" for
+    integers that lose their value. None does as FUSEC_CHECK says.
+    Raises FusecError with the place in the text if a declaration or the body is not well formed.
+    """
+
+    names_output = True
+
+    @briefly
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        operation: str,
+        name: str = "kernel",
+        reduce_dims: bool = True,
+        preamble: str = "",
+        no_return: bool = False,
+        return_tuple: bool = False,
+        *,
+        loop_prep: str = "",
+        after_loop: str = "",
+        options: Sequence[str] = (),
+        fp: Fp = "strict",
+        bounds: Bounds | None = None,
+        check: Checks | None = None,
+    ) -> None:
+        texts = {"in_params": in_params, "out_params": out_params, "operation": operation, "preamble": preamble}
+        check_texts(name, {**texts, "loop_prep": loop_prep, "after_loop": after_loop}, options)
+        definition = Definition(in_params, out_params, operation, name, preamble, loop_prep, after_loop, tuple(options))
+        signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
+        check_names(signature)
+        pipeline.check(definition)
+        super().__init__(
+            definition,
+            signature,
+            reduce_dims=reduce_dims,
+            no_return=no_return,
+            return_tuple=return_tuple,
+            uses_index=_uses_index(definition, signature),
+            fp=pipeline.check_fp(fp),
+        )
+        self.__name__ = name
+        self.checks = checked.wanted(bounds, check)
+        self.operation, self.preamble = operation, preamble
+        self.kwargs = {"loop_prep": loop_prep, "after_loop": after_loop, "options": tuple(options)}
+        self.__doc__ = f"{self.signature}\n\n{operation.strip()}"
+        self.take_no_short_way(self._from_python)
+
+    # --- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Run for every element; returns the output, or a tuple of several.
+
+        args: the inputs, or inputs and outputs: arrays and numbers. size: how often to run, if and only if all arrays
+        are raw. out: the output array, or a tuple of them. stream, block_size: for arrays on a GPU.
+        Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
+        """
+        return self._fast(*args, **kwargs)
+
+    @briefly
+    def _from_python(self, *args: object, **kwargs: object) -> object:
+        if kwargs:
+            return self._from_keywords(args, **kwargs)
+        return self._run(args, -1, None, None)
+
+    def _from_keywords(
+        self,
+        args: tuple[object, ...],
+        size: object = -1,
+        stream: object = None,
+        block_size: object = None,
+        out: object = None,
+        **unknown: object,
+    ) -> object:
+        for keyword in unknown:
+            raise UnknownKeyword(self.name, keyword).at()
+        threads = None if block_size is None else block_size_of(block_size)
+        if size is None:
+            size = -1
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not -1 <= size < MAX_SIZE:
+            raise BadSize(self.name, shown_number(size)).at()
+        if out is not None:
+            if len(args) != self.nin:
+                raise (OutGivenTwice(self.name) if len(args) == self.nargs else self.wrong_number(len(args))).at()
+            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            if len(outputs) != self.nout:
+                raise WrongNumberOfOutputs(self.name, self.nout, len(outputs), join(self.out_params)).at()
+            args = (*args, *outputs)
+        return self._run(args, int(size), stream, threads)
+
+    def _run(self, args: tuple[object, ...], size: int, stream: object, block_size: int | None) -> object:
+        if len(args) != self.nin and len(args) != self.nargs:
+            raise self.wrong_number(len(args)).at()
+        if any(map(is_contained, args)):
+            names = [param.name for param in self.in_params]
+            door = Door(
+                self.name, names, 0 if self.no_return else self.nout,
+                lambda inputs, outputs: self._results((*inputs, *outputs), size, stream, block_size),
+                elementwise=not (self.uses_index or size != -1 or any(param.raw for param in self.params)),
+            )  # fmt: skip
+            results = adopted(door, args[: self.nin], args[self.nin :])
+        else:
+            results = self._results(args, size, stream, block_size)
+        if self.no_return:
+            return None
+        return results[0] if self.nout == 1 and not self.return_tuple else results
+
+    def _results(
+        self, args: tuple[object, ...], size: int, stream: object, block_size: int | None
+    ) -> tuple[object, ...]:
+        """All outputs of a call whose arguments need no reading before."""
+        if self.checks:
+            return checked.run(self._checked, args, size, stream, block_size)
+        run = host.run if not any(map(is_foreign, args)) else runner(args)
+        return run(self, args, size, stream, block_size)
+
+    @cached_property
+    def _checked(self) -> Planned:
+        return checked.checked(self, self.checks)
+
+    def wrong_number(self, given: int) -> WrongNumberOfArguments:
+        """The error for a call with so many arguments."""
+        return WrongNumberOfArguments(
+            self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
+        )
+
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
+        """Put a native entry before Python once a kind of call has come twice."""
+        self.hasten_calls(self, plan, call, again)
+
+    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+        """Put what repeats calls on devices before everything else."""
+        self.repeat_calls(self, args, device, source, ready)
+
+    def shown_as(
+        self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
+    ) -> tuple[Source, Specialisation]:
+        """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
+        return self._checked.shown_as(types, scalars) if self.checks else super().shown_as(types, scalars)
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def explain(self, *args: object, size: int = -1) -> Explanation:
+        """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
+        if len(args) not in (self.nin, self.nargs):
+            raise self.wrong_number(len(args)).at()
+        return self.explained(args, size)
+
+    def __repr__(self) -> str:
+        return f"<ElementwiseKernel {vars(self).get('signature', 'that was refused')}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<b>{escape(str(self.signature))}</b><pre>{escape(self.operation.strip())}</pre>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        d = self.definition
+        assert isinstance(d, Definition), "a kernel string has texts"
+        state = (d.in_params, d.out_params, d.operation, d.name, self.reduce_dims, d.preamble)
+        loops = (d.loop_prep, d.after_loop, d.options)
+        return _restore, (type(self), state, self.no_return, self.return_tuple, *loops, self.fp, self.checks)
+
+
+def _restore(
+    cls: type[ElementwiseKernel],
+    state: tuple[str, str, str, str, bool, str],
+    no_return: bool,
+    return_tuple: bool,
+    loop_prep: str,
+    after_loop: str,
+    options: tuple[str, ...],
+    fp: Fp = "strict",
+    checks: Checks = "",
+) -> ElementwiseKernel:
+    """Rebuild a pickled kernel from its texts."""
+    loops = {"loop_prep": loop_prep, "after_loop": after_loop, "options": options}
+    return cls(*state, no_return, return_tuple, **loops, fp=fp, check=checks)  # type: ignore[arg-type]
+
+
+def check_texts(name: object, texts: Mapping[str, object], options: object) -> None:
+    """Raise DefinitionNotText for a part of a definition of another type, InvalidKernelName for its name."""
+    called = name if isinstance(name, str) else "kernel"
+    for part, text in {"name": name, **texts}.items():
+        if not isinstance(text, str):
+            cure = "declarations are one text, separated by commas" if "params" in part else "pass a text"
+            raise DefinitionNotText(called, part, "a text (str)", type(text).__name__, cure).at()
+    if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
+        cure = f"write options=({options!r},)" if isinstance(options, str) else "e.g. options=('-DN=3',)"
+        raise DefinitionNotText(called, "options", "a tuple of texts", type(options).__name__, cure).at()
+    if not re.fullmatch(r"[a-zA-Z_]\w*", called, re.ASCII) or called in KEYWORDS:
+        raise InvalidKernelName(called).at()
+
+
+def check_names(signature: Signature) -> None:
+    """Raise ReservedParameterName for a parameter that is called like the index."""
+    for param in signature.params:
+        if param.name in ("i", "_ind"):
+            raise ReservedParameterName(param.name).at()
+
+
+def parameters(text: str, which: str) -> tuple[Parameter, ...]:
+    """The declared parameters of one side. which: "input" or "output"."""
+    declared = parse_params(text, which)  # type: ignore[arg-type]
+    return tuple(Parameter(each.name, each.type_name, each.dtype, each.raw, each.non_const) for each in declared)
+
+
+def _uses_index(definition: Definition, signature: Signature) -> bool:
+    """True if a text holds one of the names of the index; comments and strings count, which only costs speed."""
+    names = {"i", "n", "_ind"} - {param.name for param in signature.params}
+    text = " ".join(
+        (definition.operation, definition.preamble, definition.loop_prep, definition.after_loop, *definition.options)
+    )
+    return not names.isdisjoint(re.findall(r"[A-Za-z_]\w*", text))

@@ -1,0 +1,205 @@
+"""The decorator `fusec.reduction`: Python functions that become reductions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, overload
+
+import numpy as np
+
+from fusec.base.diagnostics import did_you_mean
+from fusec.base.kernel_abi import Fp
+from fusec.dispatch.checked import Bounds, Checks, wanted
+from fusec.dispatch.planned import briefly, kernel_name
+from fusec.errors.python import BadReduction
+from fusec.frontends.capture import closure
+from fusec.frontends.capture.closure import FileFunction, Origin, Text
+from fusec.frontends.python.accumulator import identity_of
+from fusec.frontends.python.definition import Capture
+from fusec.frontends.python.functions import FUNCTIONS
+from fusec.kernels.decorators import given_names, origin_of
+from fusec.kernels.reduction_function import Reduction
+from fusec.kernels.reduction_roles import ROLES
+
+Function = Callable[..., object]
+FromText = (Text, FileFunction)
+OPERATORS = {
+    "mul": "multiply",
+    "and_": "bitwise_and",
+    "or_": "bitwise_or",
+    "xor": "bitwise_xor",
+}  # Python's, as NumPy's
+
+
+@overload
+def reduction(
+    definition: Function | type | str,
+    /,
+    *,
+    map: Function | str | None = None,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Reduction: ...
+@overload
+def reduction(
+    *,
+    map: Function | str | None = None,
+    combine: Function | str,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Reduction: ...
+@overload
+def reduction(
+    *,
+    map: Function | str | None = None,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Callable[[Any], Reduction]: ...
+
+
+@briefly
+def reduction(
+    definition: Function | type | str | None = None,
+    /,
+    *,
+    map: Function | str | None = None,  # noqa: A002 - its own word
+    combine: Function | str | None = None,
+    finish: Function | str | None = None,
+    identity: object = None,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> Reduction | Callable[[Any], Reduction]:
+    """Make a reduction of functions of scalars; a decorator, bare or with options, or a function of keywords.
+
+    definition: the function that combines two totals; or a class whose functions are called map, combine and finish,
+    with an attribute identity if there is one; or a text of such functions. map: from the elements at one place of the
+    arguments, and their `index` if it has such a parameter, to what is combined, a number or a tuple. combine:
+    associative and commutative; the first has the earlier elements. finish: from the total, and their `count`, to the
+    result or a tuple of them. identity: what a total of no elements is, a number or a tuple of as many as are combined.
+    name: shown in messages and used as entry point. fp: "strict", "contract" or "fast". names: what free names of a
+    text stand for. bounds: "check" makes calls look for indices outside of arrays and tables
+    in the map, and for assertions that do not hold there.
+    Functions may be lambdas, decorated by fusec, known as np.maximum is, or texts. Sources are read and never run.
+    Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+    """
+
+    @briefly
+    def decorate(given: object) -> Reduction:
+        roles, start = roles_of(given, {"map": map, "combine": combine, "finish": finish}, names)
+        called = kernel_name(name, _name(given))
+        made = made_of(roles, identity if identity is not None else start, called, fp, names)
+        made.checks = wanted(bounds, check)
+        if not isinstance(given, str) and given is not None:
+            made.__module__, made.__doc__ = getattr(given, "__module__", ""), getattr(given, "__doc__", None)
+            made.__qualname__ = getattr(given, "__qualname__", made.__name__)
+        return made
+
+    return decorate if definition is None and combine is None else decorate(definition)
+
+
+def made_of(
+    roles: Mapping[str, object], identity: object, name: str, fp: Fp, names: Mapping[str, object] | None = None
+) -> Reduction:
+    """A reduction of functions, or texts of them, by role."""
+    origins: dict[str, Origin] = {}
+    kept: dict[str, Mapping[str, object]] = {}
+    for role, given in roles.items():
+        each = known(given, role)
+        origins[role], kept[role] = (each, {}) if isinstance(each, FromText) else origin_of(each, names)
+    if "combine" not in origins:
+        raise BadReduction("there is no function that combines", "pass combine=lambda a, b: a + b").at()
+    return Reduction(origins, kept, _identity(identity), name, fp)
+
+
+def known(given: object, role: str) -> object:
+    """A function that fusec knows, such as np.maximum, math.sqrt or operator.add, as a text that calls it."""
+    name = getattr(given, "__name__", "")
+    if getattr(given, "__module__", "") == "_operator":
+        name = OPERATORS.get(name, name)
+        given = getattr(np, name, given)
+    if isinstance(given, FromText) or closure.constant_of(given)[0] != "builtin":
+        return given
+    params = ", ".join("ab"[: 2 if role == "combine" else min(FUNCTIONS[name].least, 2)]) if name in FUNCTIONS else "a"
+    return Text(f"lambda {params}: function({params})", {"function": given})
+
+
+def roles_of(
+    given: object, options: Mapping[str, object], names: Mapping[str, object] | None
+) -> tuple[dict[str, object], object]:
+    """The functions by role, and the identity that a class has. Raises BadReduction for one given twice."""
+    found: dict[str, object] = {}
+    start = None
+    if isinstance(given, type):
+        found = {role: getattr(given, role) for role in ROLES if hasattr(given, role)}
+        start = getattr(given, "identity", None)
+        _check_class(given)
+    elif isinstance(given, str):
+        found = dict(_of_text(given, names))
+    elif given is not None:
+        found = {"combine": given}
+    for role, each in options.items():
+        if each is not None and role in found:
+            raise BadReduction(f"{role} is given twice", "once, where it is decorated or as an option").at()
+        if each is not None:
+            found[role] = each
+    return found, start
+
+
+def _check_class(given: type) -> None:
+    """Raise BadReduction for a class that has no function combine, or functions that are nothing to a reduction."""
+    for name, each in vars(given).items():
+        if name not in ROLES and isinstance(each, (FunctionType, staticmethod, classmethod)):
+            what = f"class '{given.__name__}' has a function '{name}', which is nothing to a reduction"
+            cure = "its functions are map, combine and finish; define those that they call outside of it"
+            raise BadReduction(what, did_you_mean(name, ROLES) or cure).at()
+    if not hasattr(given, "combine"):
+        what = f"class '{given.__name__}' has no function combine"
+        raise BadReduction(what, "write def combine(a, b): return a + b in it").at()
+
+
+def _of_text(text: str, names: Mapping[str, object] | None) -> dict[str, Text]:
+    """The functions of a text by role: what is called combine, else the last, combines."""
+    whole = Text(text, given_names(names))
+    defined = [each.name for each in whole.functions]
+    if "combine" not in defined:
+        return {"combine": whole}
+    return {role: Text(text, whole.names, meant=role) for role in ROLES if role in defined}
+
+
+def _identity(given: object) -> Capture | None:
+    """The identity as a capture. Raises BadReduction for what is no number and no tuple of numbers."""
+    if given is None:
+        return None
+    found = closure.constant_of(given)
+    if identity_of(found) is None:
+        what = f"identity={given!r} is neither a number nor a tuple of numbers"
+        raise BadReduction(what, "write identity=0, or one number for each part, identity=(0, 0.0)").at()
+    return found
+
+
+def _name(given: object) -> str:
+    """What a reduction is called if nobody says."""
+    found = str(getattr(given, "__name__", ""))
+    return "reduction" if found in ("", "<lambda>", "combine") else found
+
+
+__all__ = ["made_of", "reduction", "roles_of"]

@@ -1,0 +1,445 @@
+"""Reductions whose map, combination and finish are Python functions, as objects that calls run along axes of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, NoneType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusec.arguments import operands
+from fusec.arguments.operands import Form
+from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.base import dtypes, locks
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp
+from fusec.base.recent import Recent
+from fusec.base.records import dataclass, replace
+from fusec.compiler import pipeline
+from fusec.dispatch.bind import Axis
+from fusec.dispatch.checked import Checks
+from fusec.dispatch.fast_path_host import Chain
+from fusec.dispatch.planned import MAX_PLANS, briefly, kernel_name
+from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
+from fusec.frontends.capture import closure, snapshot
+from fusec.frontends.capture.closure import Origin
+from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
+from fusec.kernels.elementwise_function import dtype_named
+from fusec.kernels.reduction_kernel import Reducing, outputs_of, scalars_of
+from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
+
+if TYPE_CHECKING:
+    from fusec.arguments.layouts import Shape
+    from fusec.compiler.reduction_pipeline import Request
+    from fusec.dispatch.bind import Bound
+    from fusec.dispatch.explain import Explanation
+    from fusec.dispatch.fast_path_device_reduction import Repeated
+    from fusec.dispatch.fast_path_reduction import Repeat
+    from fusec.dispatch.host_reduction import Call, Plan
+    from fusec.frontends.python import syntax as s
+    from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction as Lowered
+
+Short = tuple[
+    dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, Chain], Recent[object, "Repeat"]
+]
+"""Short ways for repeated calls: see `Reducing`, its quick, repeated, chains, and several."""
+
+MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
+TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
+
+
+@dataclass(frozen=True)
+class PythonReduction(ReductionFunctions):
+    """The functions of a reduction as what kernels are made of."""
+
+    def lower(self, request: Request) -> tuple[Lowered, Program]:
+        """The typed reduction, and what totals of no elements are."""
+        from fusec.frontends.python.reduction import lower
+
+        return lower(self, dict(request.types), request.scalars, request.ndim, request.reduced)
+
+
+class Variant(Reducing):
+    """A reduction for arguments of certain dtypes, some of them numbers, others left to their defaults.
+
+    is_tuple: whether several results, or one, come as a tuple. forms: of all parameters. native: calls of as many
+    arguments by position may get a native entry.
+    """
+
+    converts = False
+
+    def __init__(
+        self,
+        owner: Reduction,
+        definition: PythonReduction,
+        signature: Signature,
+        is_tuple: bool,
+        forms: Mapping[str, Form],
+    ) -> None:
+        super().__init__(definition, signature, uses_index=owner.uses_index, fp=owner.fp)
+        self.owner, self.is_tuple, self.forms, self.checks = owner, is_tuple, forms, owner.checks
+        types = {param.name: param.dtype for param in signature.inputs if param.dtype is not None}
+        self.native = _is_plain(forms, types) and (self.nout == 1) == (not is_tuple)
+        if self.native:
+            short = owner.short.setdefault(self.nin, ({}, {}, {}, Recent(MAX_PLANS)))
+            self.quick, self.repeated, self._chains, self._several = short
+
+    def takes(self, name: str) -> Takes:
+        """Numbers of the sort that made this variant."""
+        sort, _, kind = self.forms.get(name, "").partition(" ")
+        return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
+
+    def _hasten(self, plan: Plan, call: Call) -> None:
+        if self.native:
+            super()._hasten(plan, call)
+
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, axis: Axis, keepdims: bool) -> object:
+        """The result of a call that has come here, but may be one of another variant."""
+        return self.owner.reduce(args, {}, out, axis, keepdims)
+
+
+class Reduction:
+    """A reduction of functions that calls run along axes of their arguments; see `fusec.reduction`.
+
+    origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a
+    total of no elements is, as a capture.
+    """
+
+    def __init__(
+        self,
+        origins: Mapping[str, Origin],
+        kept: Mapping[str, Mapping[str, object]],
+        identity: Capture | None,
+        name: str,
+        fp: Fp,
+        captured: tuple[tuple[FunctionText, ...], dict[str, str]] | None = None,
+    ) -> None:
+        self.origins, self.identity = origins, identity
+        self._captured = captured
+        self._missing: closure.Missing = ()
+        self.trees = self._trees()
+        self.kept = {
+            role: {**closure.attributes(origin, self.trees[role]), **kept[role]} for role, origin in origins.items()
+        }
+        self.name = kernel_name("", name)
+        self.fp = pipeline.check_fp(fp)
+        check(self.trees)
+        self.params = inputs_of(self.trees)
+        asked = {param.name for role in ("map", "finish") if role in self.trees for param in self.trees[role].params}
+        self.uses_index = not asked.isdisjoint(("index", "indices"))
+        self._declared: dict[str, DType | None] = {}
+        self._variants: Recent[object, Variant] = Recent(MAX_VARIANTS)
+        self._last: Variant | None = None
+        self.checks: Checks = ""
+        self.short: dict[int, Short] = {}  # by the number of arguments
+        self.__name__ = self.__qualname__ = name
+
+    def _trees(self) -> dict[str, s.Function]:
+        if self._captured is not None:
+            functions, keys = self._captured
+            known = {each.key: each for each in functions}
+            return {role: known[key].tree for role, key in keys.items()}
+        return {role: closure.read(origin) for role, origin in self.origins.items()}
+
+    # --- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Reduce; returns the result, or a tuple of several.
+
+        args: arrays that broadcast and numbers, by position or name. axis: None for all, an integer or a tuple.
+        keepdims: reduced axes stay with one element. out: the array for the result, or a tuple of them. where: a bool
+        array of elements that take part. stream: for arrays on a GPU.
+        Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
+        """
+        short = self.short.get(len(args))
+        if short is not None and kwargs.keys() <= {"axis", "keepdims", "out"}:
+            axis, keepdims, out = kwargs.get("axis"), kwargs.get("keepdims", False), kwargs.get("out")
+            quick = short[0].get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
+            if quick is not None:
+                return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
+        return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
+
+    @briefly
+    def _from_keywords(
+        self,
+        args: tuple[object, ...],
+        axis: Axis = None,
+        keepdims: bool = False,
+        out: object = None,
+        where: object = True,
+        stream: object = None,
+        **named: object,
+    ) -> object:
+        return self.reduce(args, named, out, axis, keepdims, where, stream)
+
+    def reduce(
+        self,
+        args: tuple[object, ...],
+        named: Mapping[str, object],
+        out: object,
+        axis: Axis,
+        keepdims: bool,
+        where: object = True,
+        stream: object = None,
+    ) -> object:
+        """Run a call in its variant."""
+        variant, inputs = self.bound(args, named, out)
+        self._last = variant
+        if out is not None:
+            variant.check_counts(inputs, out)
+        results = variant.reduce(inputs, out, axis, keepdims, where, stream)
+        found = results if variant.is_tuple else results[0]
+        return scalars_of(found) if out is None else found
+
+    def bound(
+        self, args: tuple[object, ...], named: Mapping[str, object], out: object = None
+    ) -> tuple[Variant, tuple[object, ...]]:
+        """The variant for these arguments, and its inputs in order."""
+        self._look_again()
+        given: dict[str, object] = dict(zip(self.params, args, strict=False))
+        if len(args) > len(self.params):
+            cure = f"it takes {', '.join(self.params)}; axis=, out= and the others are given by name"
+            raise UnexpectedArgument(self.name, f"{len(args)} arguments", cure).at()
+        for name, value in named.items():
+            if name not in self.params:
+                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}; {TAKES}").at()
+            if name in given:
+                raise UnexpectedArgument(self.name, name, "it was given by position already").at()
+            given[name] = value
+        if given and all(map(operands.is_number, given.values())):
+            first = next(name for name in self.params if name in given)
+            given[first] = np.asarray(given[first])
+        forms, ndim = dict.fromkeys(self.params, "default"), 0
+        for name, value in given.items():
+            forms[name], axes = self._form(name, value)
+            ndim = max(ndim, axes)
+        outputs = out if isinstance(out, (tuple, list)) else () if out is None else (out,)
+        wanted = tuple(None if operands.is_number(each) else self._dtype(each, "out") for each in outputs)
+        return self._variant(forms, ndim, wanted), tuple(given[name] for name in self.params if name in given)
+
+    def _form(self, name: str, value: object) -> tuple[Form, int]:
+        """How a variant sees an argument, and how many axes it has."""
+        if isinstance(value, (FunctionType, type)):
+            what = f"'{self.name}' has a function that combines already, and decorates no other"
+            raise BadReduction(what, "leave combine= out: the function that is decorated combines").at()
+        if isinstance(value, np.generic):
+            return f"number {self._dtype(np.asarray(value), name)}", 0
+        if isinstance(value, (bool, int, float, complex)):
+            return f"Python {next(kind.__name__ for kind in (bool, int, float, complex) if isinstance(value, kind))}", 0
+        given = _looked_at(value, name, self.name)
+        return f"array {self._dtype(given, name)}", given.ndim
+
+    def _dtype(self, array: object, name: str) -> DType:
+        found = array if isinstance(array, np.ndarray) else _looked_at(array, name, self.name)
+        return operands.dtype_of(found, name, self.name)
+
+    # --- variants ------------------------------------------------------------------------------------------------
+
+    def _variant(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...] = ()) -> Variant:
+        """A variant, made at the first call of its kind. wanted: dtypes of the outputs given."""
+        key = (*forms.values(), ndim if self.uses_index else None, wanted)
+        known = self._variants.get(key)
+        if known is not None:
+            return known
+        return self._variants.keep(key, self._made(forms, ndim, wanted))
+
+    @locks.forks_wait
+    def _made(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...]) -> Variant:
+        """The types of a variant: those of its arguments first, then what its functions return for these."""
+        from fusec.frontends.python.reduction import infer
+
+        functions, keys = self.captured()
+        constants, numbers, types = self._sorted(forms)
+        definition = PythonReduction(
+            self.name, functions, tuple(keys.items()), self.params, self.identity, (), constants, numbers
+        )
+        scalars = frozenset(name for name, form in forms.items() if form.startswith(("Python", "number")))
+        found = infer(definition, types, scalars, ndim)
+        types |= found.numbers
+        names = ["out"] if len(found.results) == 1 else [f"out{at}" for at in range(len(found.results))]
+        names = [f"{name}_" if name in self.params else name for name in names]
+        results = []
+        for dtype, asked in zip(found.results, wanted or found.results, strict=False):
+            results.append(asked or dtype)
+            if not np.can_cast(dtype.numpy, results[-1].numpy, "same_kind"):
+                raise CannotStore(self.name, dtype.name, results[-1].name).at()
+        results += found.results[len(results) :]
+        inputs = tuple(Parameter(name, types[name].name, types[name]) for name in self.params if name in types)
+        outputs = tuple(Parameter(name, dtype.name, dtype) for name, dtype in zip(names, results, strict=True))
+        signature = Signature(self.name, inputs, outputs)
+        return Variant(self, replace(definition, outputs=tuple(names)), signature, found.is_tuple, forms)
+
+    def _sorted(
+        self, forms: Mapping[str, Form]
+    ) -> tuple[tuple[tuple[str, Capture], ...], tuple[tuple[str, str], ...], dict[str, DType]]:
+        """Defaults of parameters not given, types of Python numbers, and dtypes of all other parameters."""
+        functions, keys = self.captured()
+        mapping = next((each for each in functions if each.key == keys.get("map")), None)
+        defaults = {} if mapping is None else dict(mapping.defaults)
+        constants, numbers, types = [], [], dict[str, DType]()
+        for name, form in forms.items():
+            sort, _, kind = form.partition(" ")
+            declared = self.declared().get(name)
+            if sort == "default":
+                if name not in defaults:
+                    raise argument_missing(self.name, name, self.params).at()
+                constants.append((name, defaults[name]))
+            elif declared is not None:
+                types[name] = declared
+            elif sort == "Python":
+                numbers.append((name, kind))
+            else:
+                types[name] = dtypes.BY_NAME[kind]
+        return tuple(constants), tuple(numbers), types
+
+    def captured(self) -> tuple[tuple[FunctionText, ...], dict[str, str]]:
+        """The functions' texts with what their names stand for, and the key of each role."""
+        self._look_again()
+        if self._captured is None:
+            found, keys = closure.capture_roles(self.origins, self.kept)
+            self._captured, self._missing = (found.functions, keys), found.missing
+        return self._captured
+
+    def _look_again(self) -> None:
+        """Forget what was made while a name was missing that is there now."""
+        if self._missing and snapshot.now_known(self._missing):
+            self._captured, self._missing, self._declared = None, (), {}
+            self._variants.clear()
+
+    def declared(self) -> Mapping[str, DType | None]:
+        """The dtypes that annotations of the map fix."""
+        if not self._declared and "map" in self.trees:
+            from fusec.frontends.python.annotations import dtype_of
+            from fusec.frontends.python.context import Unit
+            from fusec.frontends.python.definition import PythonDefinition
+
+            functions, keys = self.captured()
+            unit = Unit(PythonDefinition(self.name, functions, ()))
+            params = self.trees["map"].params
+            self._declared = {each.name: dtype_of(each.annotation, unit, keys["map"]) for each in params}
+        return self._declared
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    @briefly
+    def source(
+        self,
+        target: str = "cuda",
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: Shape | None = None,
+        axis: Axis = None,
+        scalars: Sequence[str] = (),
+    ) -> str:
+        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir".
+
+        types: parameter -> dtype, where no annotation says. shape: of contiguous arguments, a million elements in a row
+        if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any
+        of these, what the last call ran is shown. Raises FusecTypeError if types are missing.
+        """
+        from fusec.dispatch import explain_reduction
+
+        pipeline.check_target(target)
+        return explain_reduction.text_of(*self.shown(types, shape, axis, scalars), target)
+
+    def shown(
+        self, types: Mapping[str, object] | None, shape: Shape | None, axis: Axis, scalars: Sequence[str] = ()
+    ) -> tuple[Variant, Bound]:
+        """What source() shows: a variant, and what a call of it comes to."""
+        from fusec.dispatch import explain_reduction
+
+        last = self._last
+        if not types and shape is None and axis is None and not scalars and last is not None and last.last is not None:
+            return last, last.last
+        given = dict(types or {})
+        for name in (*given, *scalars):
+            if name not in self.params:
+                raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()
+        forms: dict[str, Form] = {}
+        for name in self.params:
+            dtype = dtype_named(name, given[name]) if name in given else self.declared().get(name)
+            forms[name] = "default" if dtype is None else f"array {dtype}"
+            if name in scalars:
+                forms[name] = "Python float" if dtype is None else f"number {dtype}"
+        space = explain_reduction.SHOWN if shape is None else shape
+        variant = self._variant(forms, len(space))
+        by_value = [name for name in scalars if name in self.params]
+        return variant, explain_reduction.canonical(variant, {}, space, axis, by_value)
+
+    @briefly
+    def explain(
+        self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True, **named: object
+    ) -> Explanation:
+        """What fusec makes of a call with these arguments: kernels, axes, order, bytes; nothing is run."""
+        from fusec.dispatch import explain_reduction
+
+        variant, inputs = self.bound(args, named)
+        return explain_reduction.explain(variant, *variant.planned(inputs, axis, keepdims, where))
+
+    def simulated(
+        self,
+        *args: object,
+        axis: Axis = None,
+        keepdims: bool = False,
+        out: object = None,
+        where: object = True,
+        **named: object,
+    ) -> object:
+        """A call in the interpreter; see `fusec.simulate`."""
+        from fusec.dispatch.interpret_reduction import interpreted
+
+        variant, inputs = self.bound(args, named, out)
+        if out is not None:
+            variant.check_counts(inputs, out)
+        results = interpreted(variant, inputs, out, axis, keepdims, where)
+        found = results if variant.is_tuple else results[0]
+        return scalars_of(found) if out is None else found
+
+    def __repr__(self) -> str:
+        return f"<fusec.reduction {self.name}({', '.join(self.params)})>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = (*self.captured(), self.identity, self.name, self.fp)
+        return _restore, (*state, self.__module__, self.__name__, self.__qualname__, self.__doc__, self.checks)
+
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        return self
+
+
+def _looked_at(value: object, name: str, kernel: str) -> operands.Array:
+    """An array of any library, as one to look at: of one on a device, dtype and axes. Raises UnsupportedArgument."""
+    from fusec.library.arguments import array_of
+
+    return array_of(value, kernel, name)[1]
+
+
+def _is_plain(forms: Mapping[str, Form], types: Mapping[str, DType]) -> bool:
+    """Whether the given arguments are the first ones, and NumPy's scalars have the dtypes of their parameters."""
+    sorts = [form.partition(" ")[0] for form in forms.values()]
+    count = len([sort for sort in sorts if sort != "default"])
+    numbers = [(types[name].name, form.partition(" ")[2]) for name, form in forms.items() if form.startswith("number")]
+    return "default" not in sorts[:count] and all(dtype == kind for dtype, kind in numbers)
+
+
+def _restore(
+    functions: tuple[FunctionText, ...],
+    keys: dict[str, str],
+    identity: Capture | None,
+    name: str,
+    fp: Fp,
+    module: str,
+    plain: str,
+    qualname: str,
+    doc: str | None,
+    checks: Checks = "",
+) -> Reduction:
+    """Rebuild a pickled reduction from its texts."""
+    made = Reduction({}, {}, identity, name, fp, (functions, keys))
+    made.checks = checks
+    made.__module__, made.__name__, made.__qualname__, made.__doc__ = module, plain, qualname, doc
+    return made
+
+
+__all__ = ["RESERVED", "PythonReduction", "Reduction", "Variant"]

@@ -1,0 +1,300 @@
+"""Scans that a user defines in text: ScanKernel, the running totals of any associative combination."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fusec.arguments.containers import Door, adopted
+from fusec.arguments.operands import is_contained
+from fusec.arguments.signature import Signature
+from fusec.base import locks
+from fusec.base.dtypes import BOOL
+from fusec.base.kernel_abi import Fp
+from fusec.base.recent import Recent
+from fusec.base.rounding_mode import usual
+from fusec.compiler import pipeline
+from fusec.compiler.reduction_pipeline import ReductionDefinition
+from fusec.compiler.scan_pipeline import ScanDefinition
+from fusec.dispatch import host_scan
+from fusec.dispatch.checked import CHECKED, Bounds, Checks, wanted
+from fusec.dispatch.host_reduction import Call, read
+from fusec.dispatch.host_scan import Bound, Plan
+from fusec.dispatch.planned import MAX_PLANS, briefly
+from fusec.environment import debug
+from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
+from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
+from fusec.kernels.reduction_kernel import (
+    INDEX_NAMES,
+    Reducing,
+    identity_number,
+    identity_text,
+    is_on_device,
+    outputs_of,
+)
+
+if TYPE_CHECKING:
+    from fusec.arguments.layouts import Shape
+    from fusec.base.kernel_abi import Kernel
+    from fusec.dispatch.device_reduction import Call as DeviceCall
+    from fusec.dispatch.device_scan import Plan as DevicePlan
+    from fusec.dispatch.explain import Explanation
+
+LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have as variables
+
+
+class Scanning(Reducing):
+    """A scan with a plan for every kind of call."""
+
+    def __init__(self, scan: ScanDefinition, signature: Signature, fp: Fp) -> None:
+        super().__init__(scan.reduced, signature, fp=fp)
+        self.scan = scan
+        self._scan_plans: Recent[object, Plan] = Recent(MAX_PLANS)
+        self._device_scan_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
+        self.last_scan: Bound | None = None  # what was called last, which source() shows
+
+    def scan_plan(self, call: Call, reverse: bool) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        key = (call.key, reverse)
+        found = self._scan_plans.get(key)
+        if found is None:
+            found = self._scan_plans.keep(key, host_scan.make_plan(self, call, reverse))
+        else:
+            self._hasten_scan(found, call, reverse)
+        self.last_scan = found.bound
+        return found
+
+    def _hasten_scan(self, plan: Plan, call: Call, reverse: bool) -> None:
+        """Put a native entry before Python, for calls like one that has come twice."""
+        key = (call.key, reverse)
+        if type(call.axis) is not int or self._settled.get(key):
+            return
+        if self.looks_at_indices(plan.bound.request):
+            debug.show(2, f"{self.name} has no native entry: {CHECKED}")
+            self._settled.keep(key, True)
+            return
+        with locks.lock, usual():
+            from fusec.dispatch import fast_path_scan
+
+            choice = (call.axis, reverse, call.outputs is not None)
+            put_before = partial(fast_path_scan.put_before, self, plan, call.without_memory())
+            self.put_entry(choice, key, put_before, self.otherwise(*choice))
+
+    def otherwise(self, axis: int | None, reverse: bool, given: bool) -> Callable[..., object]:
+        """What answers calls along an axis where nothing faster does; given: the outputs follow the inputs."""
+        return partial(self._scanned, axis, reverse, given)
+
+    def _scanned(self, axis: int | None, reverse: bool, given: bool, *args: object) -> object:
+        results = self.scan_all(args[: self.nin], args[self.nin :] if given else None, axis, reverse)
+        return results[0] if self.nout == 1 else results
+
+    def scan_all(
+        self, args: tuple[object, ...], out: object, axis: int | None, reverse: bool, stream: object = None
+    ) -> tuple[object, ...]:
+        """Run a call; all outputs, in the container of the inputs."""
+        if not any(map(is_contained, args)):
+            return self._scan(args, out, axis, reverse, stream)
+
+        def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+            return self._scan(inputs, outputs or None, axis, reverse, stream)
+
+        door = Door(self.name, [param.name for param in self.in_params], self.nout, call, elementwise=False)
+        return adopted(door, args[: self.nin], args[self.nin :] or outputs_of(out))
+
+    def _scan(
+        self, args: tuple[object, ...], out: object, axis: int | None, reverse: bool, stream: object
+    ) -> tuple[object, ...]:
+        """Run a call, on the device of its arrays if one of them is on one; all outputs."""
+        if is_on_device(args, out, True):
+            with locks.lock:
+                from fusec.dispatch import device_scan
+
+            if self.checks:
+                from fusec.dispatch import device_reduction as reducing
+
+                given = args[self.nin :] or outputs_of(out)
+                there = reducing.read(self, args[: self.nin], given, axis, False, True, stream)
+                self.check(self.device_scan_plan(there, reverse).bound, args, True, stream, axis, reverse)
+            return device_scan.run(self, args, out, axis, stream, reverse=reverse)
+        if self.checks:
+            self.check(
+                self.scan_plan(read(self, args, out, axis, False, True), reverse).bound, args, True, None, axis, reverse
+            )
+        return host_scan.run(self, args, out, axis, reverse=reverse)
+
+    def device_scan_plan(self, call: DeviceCall, reverse: bool) -> DevicePlan:
+        """The same for arrays on a device."""
+        key = (call.key, reverse)
+        found = self._device_scan_plans.get(key)
+        if found is None:
+            from fusec.dispatch import device_scan
+
+            found = self._device_scan_plans.keep(key, device_scan.make_plan(self, call, reverse))
+        self.last_scan = found.bound
+        return found
+
+    def scans(self, args: tuple[object, ...], axis: int | None, reverse: bool) -> tuple[Bound, list[Kernel]]:
+        """What a call comes to, and its kernels in order; nothing is run."""
+        if is_on_device(args, None, True):
+            with locks.lock:
+                from fusec.dispatch import device_reduction as reducing
+
+            there = self.device_scan_plan(reducing.read(self, args, (), axis, False, True, None), reverse)
+            return there.bound, [step.module.kernel for step in there.steps.order]
+        here = self.scan_plan(read(self, args, None, axis, False, True), reverse)
+        return here.bound, list(here.kernels)
+
+
+class ScanKernel(Scanning):
+    """A kernel that gives every element the running total of those along an axis up to it.
+
+    in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
+    value of one element. scan_expr: the combination of ``a``, of earlier elements, and ``b``; it must be associative,
+    and the order is fixed by shape and strides (`fusec.ir.scans`), so that results are reproducible to the bit.
+    post_map_expr: assigns the outputs from the running total ``a``. identity: the total of no elements, which the first
+    one gets if not `inclusive`. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or a struct
+    of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device functions,
+    macros, structs. inclusive: elements take part in their own total. segments: the name of a bool input that is true
+    where totals start again. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast". bounds: "check"
+    makes calls look for indices outside of raw and local arrays, as for ElementwiseKernel.
+    Raises FusecError with the place in the text if a declaration or an expression is not well formed.
+    """
+
+    @briefly
+    def __init__(
+        self,
+        in_params: str,
+        out_params: str,
+        map_expr: str,
+        scan_expr: str,
+        post_map_expr: str,
+        identity: object = None,
+        name: str = "scan_kernel",
+        reduce_type: str | None = None,
+        preamble: str = "",
+        inclusive: bool = True,
+        segments: str | None = None,
+        options: Sequence[str] = (),
+        *,
+        fp: Fp = "strict",
+        bounds: Bounds | None = None,
+        check: Checks | None = None,
+    ) -> None:
+        texts = {
+            "in_params": in_params, "out_params": out_params, "map_expr": map_expr, "scan_expr": scan_expr,
+            "post_map_expr": post_map_expr, "preamble": preamble, "name": name,
+        }  # fmt: skip
+        further = {"reduce_type": reduce_type, "segments": segments}
+        check_texts(name, texts | {part: each for part, each in further.items() if each is not None}, options)
+        start = identity_text(identity)
+        if not inclusive and start is None:
+            raise ExclusiveWithoutIdentity(name).at()
+        reduced = ReductionDefinition(
+            in_params, out_params, map_expr, scan_expr, post_map_expr, start, name, reduce_type, preamble,
+            tuple(options), "scan_expr", number=identity_number(identity),
+        )  # fmt: skip
+        signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
+        self._check(signature, segments, f"{map_expr} {post_map_expr}", preamble)
+        definition = ScanDefinition(reduced, not inclusive, segments or "")
+        super().__init__(definition, signature, pipeline.check_fp(fp))
+        definition.read()
+        self.checks = wanted(bounds, check)
+        self.identity, self.inclusive, self.segments = start, bool(inclusive), segments
+        self.__name__ = name
+        self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {scan_expr.strip()}; {post_map_expr.strip()}"
+
+    @staticmethod
+    def _check(signature: Signature, segments: str | None, text: str, preamble: str) -> None:
+        """Names that mean something else, and segments that are not there."""
+        check_names(signature)
+        positions = INDEX_NAMES - {param.name for param in signature.params}
+        for part, names in ((text, positions), (preamble, positions - LOCAL_NAMES)):
+            for word in re.findall(r"[A-Za-z_]\w*", part):
+                if word in names:
+                    raise NoPositionInScan(word).at()
+        if segments:
+            found = {param.name: param for param in signature.inputs if not param.raw}.get(segments)
+            if found is None:
+                raise SegmentsUnknown(signature.name, segments).at()
+            if found.dtype not in (None, BOOL):
+                raise SegmentsNotBool(signature.name, segments, str(found.dtype)).at()
+
+    @briefly
+    def __call__(
+        self,
+        *args: object,
+        axis: int | None = -1,
+        out: object = None,
+        reverse: bool = False,
+        stream: object = None,
+    ) -> object:
+        """Scan; returns the output, or a tuple of several, of the shape that the inputs have together.
+
+        args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
+        begin at the end of the axis. stream: for arrays on a GPU.
+        """
+        given = out is not None or len(args) != self.nin
+        if given:
+            self.check_counts(args, out)
+        if self.quick and stream is None and (axis is None or type(axis) is int):
+            quick = self.quick.get((axis, bool(reverse), given))
+            if quick is not None:
+                return quick(*args, *outputs_of(out)) if given else quick(*args)
+        results = self.scan_all(args, out, axis, bool(reverse), stream)
+        return results[0] if self.nout == 1 else results
+
+    @briefly
+    def source(
+        self,
+        target: str = "cuda",
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: Shape | None = None,
+        axis: int | None = None,
+        reverse: bool = False,
+        scalars: Sequence[str] = (),
+    ) -> str:
+        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir".
+
+        types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
+        decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
+        what the last call ran is shown. Raises FusecTypeError if types are missing.
+        """
+        from fusec.dispatch import explain_scan
+        from fusec.dispatch.explain_reduction import SHOWN
+
+        pipeline.check_target(target)
+        if types is None and shape is None and axis is None and not scalars and self.last_scan is not None:
+            return explain_scan.text_of(self, self.last_scan, target)
+        shape = SHOWN if shape is None else shape
+        along = -1 if axis is None else axis
+        bound = explain_scan.canonical(self, types or {}, shape, along, scalars, reverse=reverse, target=target)
+        return explain_scan.text_of(self, bound, target)
+
+    @briefly
+    def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
+        """What fusec makes of a call with these arguments: kernels, order, bytes; nothing is run."""
+        from fusec.dispatch import explain_scan
+
+        bound, kernels = self.scans(args, axis, bool(reverse))
+        return explain_scan.explain(self, bound, kernels)
+
+    def __repr__(self) -> str:
+        signature = getattr(self, "signature", None)
+        return f"<ScanKernel {signature}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        d = self.scan.reduced
+        args = (
+            d.in_params, d.out_params, d.map_expr, d.reduce_expr, d.post_map_expr,
+            d.identity if d.number is None else d.number, d.name, d.reduce_type,
+            d.preamble, self.inclusive, self.segments, d.options,
+        )  # fmt: skip
+        return _restore, (type(self), args, self.fp, self.checks)
+
+
+def _restore(cls: type[ScanKernel], args: tuple[object, ...], fp: Fp, checks: Checks = "") -> ScanKernel:
+    """Rebuild a pickled kernel from its texts."""
+    return cls(*args, fp=fp, check=checks)  # type: ignore[arg-type]

@@ -1,0 +1,177 @@
+"""Kernels without compiling them: in the interpreter of the IR, or as the Python functions that they are written as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.layouts import Shape
+from fusec.arguments.operands import is_number
+from fusec.base.rounding_mode import usual
+from fusec.compiler import pipeline
+from fusec.dispatch import checked, host
+from fusec.dispatch.host import Call
+from fusec.dispatch.planned import Planned, briefly, runner
+from fusec.errors.arguments import CannotSimulate
+from fusec.errors.blocks import BlockMisused
+from fusec.kernels.elementwise_function import Elementwise
+from fusec.kernels.elementwise_kernel import ElementwiseKernel
+from fusec.kernels.grid_kernel import Explicit
+from fusec.kernels.stencil import Stencil
+from fusec.language.emulated_block import PythonBlock
+
+NO_DEVICE = "arrays on a device are not: copy them to the host first"
+
+
+@briefly
+def simulate(kernel: object, *, python: bool = False) -> Callable[..., object]:
+    """A function that takes what the kernel takes and does what it does, slowly.
+
+    It interprets the kernel's IR in NumPy: nothing is compiled, the bits are those of every target, and indices outside
+    of arrays and assertions that do not hold are reported as in a kernel with ``bounds="check"``.
+    Of kernels with block= it finds positions that do not work together: a barrier that some miss or that is missing,
+    shared elements that are read before they are written.
+    python: run the Python function of `fusec.elementwise` or `fusec.kernel` itself, one element after the other, with
+    NumPy scalars: print, breakpoint() and exceptions work there, and may stand in it.
+    Raises FusecTypeError for what is no kernel, and for kernels made of texts if python is set.
+    """
+    reduces = getattr(kernel, "simulated", None)
+    if reduces is not None and not isinstance(kernel, type):
+        if python:
+            raise CannotSimulate("a reduction in Python", "leave python=True out: the interpreter runs it").at()
+        return briefly(reduces)
+    if not isinstance(kernel, (Elementwise, ElementwiseKernel)):
+        cure = "pass a kernel: ElementwiseKernel, ReductionKernel, or a decorated function"
+        raise CannotSimulate(type(kernel).__name__, cure).at()
+    if python:
+        return _in_python(kernel)
+    if isinstance(kernel, ElementwiseKernel):
+        return lambda *args, **named: _of_texts(kernel, args, **named)
+    if isinstance(kernel, Explicit):
+        return lambda *args, **named: _explicit(kernel, args, named)
+    return lambda *args, **named: _function(kernel, args, **named)
+
+
+# --- in the interpreter ---------------------------------------------------------------------------------------------
+
+
+@briefly
+def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -1, out: object = None) -> object:
+    outputs = () if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    args = (*args, *outputs)
+    if len(args) not in (kernel.nin, kernel.nargs):
+        raise kernel.wrong_number(len(args)).at()
+    results = interpreted(checked.checked(kernel, checked.with_bounds(kernel.checks)), args, size)
+    if kernel.no_return:
+        return None
+    return results[0] if kernel.nout == 1 and not kernel.return_tuple else results
+
+
+@briefly
+def _explicit(kernel: Explicit, args: tuple[object, ...], named: dict[str, object]) -> None:
+    variant, inputs, grid = kernel.prepared(args, named)
+    interpreted(variant.guarded, inputs, grid)
+
+
+@briefly
+def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None, **named: object) -> object:
+    given = (*args, *named.values())
+    if all(is_number(each) for each in given):
+        args, named = tuple(map(np.asarray, args)), {name: np.asarray(value) for name, value in named.items()}
+    variant, inputs, outputs = kernel.bound(args, named)
+    if out is not None:
+        outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    results = interpreted(variant.guarded, (*inputs, *outputs), -1)
+    if all(is_number(each) for each in given):
+        results = tuple(each[()] for each in results)  # type: ignore[index]
+    return results if kernel.returns_tuple else results[0]
+
+
+@usual()
+def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
+    """Run a checked kernel in the interpreter and return its outputs. Raises IndexOutside or AssertionFailed."""
+    from fusec.ir.interpret import interpret
+    from fusec.ir.memory import BlockFault
+
+    if runner(args) is not host.run:
+        raise CannotSimulate("arrays of a device", NO_DEVICE).at()
+    nin = kernel.nin - 1
+    fault = np.zeros(checked.WORDS, np.uint32)
+    call = host.read(kernel, (*args[:nin], fault, *args[nin:]), size)
+    host.protect(kernel, call)
+    types = kernel.signature.bind(call.dtypes)
+    shapes = [None if each is None else each.shape for each in call.arrays]
+    shape = host.loop_shape(kernel, shapes, size)
+    host.check_outputs(kernel, shapes, shape, size)
+    for at in range(kernel.nin, kernel.nargs):
+        if call.arrays[at] is None:
+            call.arrays[at] = np.zeros(shape, types[kernel.params[at].name].numpy)
+    arrays, numbers = _arguments(kernel, call)
+    ndims = {"": len(shape), **{param.name: arrays[param.name].ndim for param in kernel.params if param.raw}}
+    program = pipeline.lower(kernel.definition, types, ndims, call.numbers, kernel.fp)
+    try:
+        interpret(program, arrays, numbers, shape)
+    except BlockFault as found:
+        raise BlockMisused(kernel.name, found.what).at(checked.line_of(program, found.line)) from None
+    if fault[0]:
+        shapes_of = {name: array.shape for name, array in arrays.items()}
+        raise checked.fault_of(kernel, fault, shapes_of, types, call.numbers, shape)
+    return tuple(args[nin:]) if call.given else tuple(call.arrays[kernel.nin :])
+
+
+def _arguments(kernel: Planned, call: Call) -> tuple[dict[str, Any], dict[str, object]]:
+    """The arrays and the numbers of a call by parameter."""
+    pairs = list(zip(kernel.params, call.arrays, strict=True))
+    arrays = {param.name: array for param, array in pairs if array is not None}
+    values = dict(zip((param.name for param in kernel.params), call.values, strict=False))
+    return arrays, {name: values[name] for name in call.numbers}
+
+
+# --- in Python --------------------------------------------------------------------------------------------------------
+
+
+def _in_python(kernel: Elementwise | ElementwiseKernel) -> Callable[..., object]:
+    """The function itself. Raises CannotSimulate if it is none of Python, or looks at neighbours."""
+    origin = kernel.__fusec_origin__ if isinstance(kernel, Elementwise) else None
+    if not isinstance(origin, FunctionType) or isinstance(kernel, Stencil):
+        what = "a stencil in Python" if isinstance(kernel, Stencil) else "a text in Python"
+        raise CannotSimulate(what, "leave python=True out: the interpreter runs it").at()
+    if isinstance(kernel, Explicit):
+        return origin if not kernel.block else lambda *args, **named: _each_block(kernel, origin, args, named)
+    assert isinstance(kernel, Elementwise), "of the others there is no function"
+    return lambda *args, **named: _each_element(kernel, origin, args, named)
+
+
+@briefly
+def _each_block(kernel: Explicit, function: FunctionType, args: tuple[object, ...], named: dict[str, object]) -> None:
+    """Call a function for every position of one block after the other."""
+    _, _, blocks = kernel.prepared(args, named)
+    for index in np.ndindex(*blocks):
+        PythonBlock(kernel.name, kernel.block, index).run(lambda: function(*args, **named))
+
+
+def _each_element(
+    kernel: Elementwise, function: FunctionType, args: Sequence[object], named: dict[str, object]
+) -> object:
+    """Call a function for every element of arrays that broadcast; numbers are passed as they are."""
+    out = named.pop("out", None)
+    given = dict(zip(kernel.params, args, strict=False)) | named
+    arrays = {name: np.asarray(value) for name, value in given.items() if not is_number(value)}
+    if not arrays:
+        return function(**given)
+    shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    spread = {name: np.broadcast_to(array, shape) for name, array in arrays.items()}
+    found = [
+        function(**(given | {name: array[index] for name, array in spread.items()})) for index in np.ndindex(*shape)
+    ]
+    columns = list(zip(*found, strict=True)) if kernel.returns_tuple else [tuple(found)]
+    results = tuple(np.array(column).reshape(shape) for column in columns)
+    if out is not None:
+        targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        for target, result in zip(targets, results, strict=True):
+            np.copyto(target, result, casting="unsafe")
+        results = targets
+    return results if kernel.returns_tuple else results[0]

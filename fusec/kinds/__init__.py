@@ -1,0 +1,1 @@
+"""What each kind of kernel is: how its iteration domain becomes launches."""

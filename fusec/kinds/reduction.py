@@ -1,0 +1,310 @@
+"""How a reduction walks its arrays: the order of axes, and one phase after the other until every total is one value.
+
+Plain numbers only, so that host and device arrays are treated alike; the choices made here are part of the order of
+operations (`fusec.ir.reductions`) and must not depend on a target.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Protocol
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import WIDE, Nest, Shape, View
+from fusec.arguments.scalars import encode
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Kernel, Layout, Slot
+from fusec.base.records import dataclass, replace
+from fusec.ir.loops import GROUP
+from fusec.ir.reductions import SHORT, chunk_of
+from fusec.passes.phases import Role
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kernel of a reduction.
+
+    role: which part of the reduction. extents: of the walk. axis: which of them is reduced. chunks: that it has.
+    operands: name -> strides in bytes along the walk, and the offset in bytes where it starts; of arrays stored once
+    for a chunk, the stride along `axis` is from chunk to chunk. layout: what the kernel is specialised for.
+    """
+
+    role: Role
+    extents: Shape
+    axis: int
+    chunks: int
+    operands: tuple[tuple[str, Shape, int], ...]
+    layout: Layout
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the axis that is reduced is the innermost of the walk."""
+        return self.axis == len(self.extents) - 1
+
+    @property
+    def positions(self) -> int:
+        """Chunks of all totals: how often the kernel's work is done."""
+        return prod(self.extents[: self.axis]) * self.chunks * prod(self.extents[self.axis + 1 :])
+
+    @property
+    def space(self) -> Shape:
+        """The walk with the axis replaced by its chunks."""
+        return (*self.extents[: self.axis], self.chunks, *self.extents[self.axis + 1 :])
+
+    @property
+    def kind(self) -> Phase:
+        """What kernels for many threads depend on: a small phase, the same for many."""
+        small, layout = (1,) * len(self.extents), self.threads_layout
+        return replace(self, extents=small, chunks=1, operands=(), layout=layout)
+
+    @property
+    def threads(self) -> Shape:
+        """The same for targets of many threads, of which a group shares each chunk of a last axis."""
+        return (*self.space[:-1], self.chunks * GROUP) if self.is_last else self.space
+
+    @property
+    def threads_layout(self) -> Layout:
+        """The layout of a kernel over `threads`, which may be more than the elements."""
+        return replace(self.layout, wide=True) if prod(self.threads) >= WIDE else self.layout
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An argument of a reduction as memory: an input over the walk's shape, or an output over the axes that stay.
+
+    strides: along all axes of the walk, in bytes; 0 where an input is broadcast, and for outputs along reduced axes.
+    """
+
+    name: str
+    view: View
+    strides: Shape
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """How the slots of a phase's kernel are filled: constants at once, addresses and numbers at every call.
+
+    template: all slots, with what no call changes in place. pointers: (slot, name, offset in bytes). scalars: (slot,
+    name, dtype, which half of a complex128).
+    """
+
+    template: array[int]
+    pointers: tuple[tuple[int, str, int], ...]
+    scalars: tuple[tuple[int, str, DType, int], ...]
+
+    def fill(self, addresses: Mapping[str, int], values: Mapping[str, object], kernel: str) -> array[int]:
+        """The slots of one call; raises if a number does not fit its parameter."""
+        slots = self.template[:]
+        for slot, name, offset in self.pointers:
+            slots[slot] = addresses[name] + offset
+        for slot, name, dtype, half in self.scalars:
+            slots[slot] = encode(values[name], dtype, name, kernel)[half]
+        return slots
+
+
+class Walks(Protocol):
+    """A kernel's operands along its walk, as those of a `Phase`."""
+
+    @property
+    def operands(self) -> tuple[tuple[str, Shape, int], ...]:
+        """Name, strides in bytes, offset in bytes."""
+
+
+def arrange(
+    kernel: Kernel, phase: Walks, extents: Shape, raw: Mapping[str, View], known: Mapping[str, int]
+) -> Arguments:
+    """Match the slots of a phase's kernel with its walk.
+
+    extents: of the kernel's own space. raw: the arrays that the texts address. known: numbers that no call changes.
+    """
+    walks = {name: (strides, offset) for name, strides, offset in phase.operands}
+    template, pointers, scalars = array("q"), [], []
+    for position, slot in enumerate(kernel.slots):
+        template.append(_constant(slot, extents, walks, raw, known))
+        if slot.kind == "pointer":
+            pointers.append((position, slot.param, walks[slot.param][1] if slot.param in walks else 0))
+        elif slot.kind == "scalar" and slot.param not in known:
+            scalars.append((position, slot.param, slot.dtype, slot.axis if slot.dtype.bits == 128 else 0))
+    return Arguments(template, tuple(pointers), tuple(scalars))
+
+
+def _constant(
+    slot: Slot,
+    extents: Shape,
+    walks: Mapping[str, tuple[Shape, int]],
+    raw: Mapping[str, View],
+    known: Mapping[str, int],
+) -> int:
+    match slot.kind:
+        case "size":
+            return prod(extents)
+        case "extent":
+            return extents[slot.axis]
+        case "stride":
+            return walks[slot.param][0][slot.axis]
+        case "raw_size":
+            return raw[slot.param].size
+        case "raw_extent":
+            return raw[slot.param].shape[slot.axis]
+        case "raw_stride":
+            return raw[slot.param].strides[slot.axis]
+        case "scalar":
+            return known.get(slot.param, 0)
+        case "pointer":
+            return 0
+
+
+@dataclass
+class _Walk:
+    """Axes from outermost to innermost, while they are ordered and merged. reduced: for each axis."""
+
+    extents: list[int]
+    reduced: list[bool]
+    rows: dict[str, list[int]]
+    offsets: dict[str, int]
+
+    def take(self, order: Sequence[int]) -> None:
+        """Keep these axes, in this order."""
+        self.extents = [self.extents[axis] for axis in order]
+        self.reduced = [self.reduced[axis] for axis in order]
+        self.rows = {name: [row[axis] for axis in order] for name, row in self.rows.items()}
+
+    def merge(self) -> None:
+        """Join an axis with the next inner one of its kind wherever every operand steps over that evenly."""
+        axis = len(self.extents) - 2
+        while axis >= 0:
+            inner = self.extents[axis + 1]
+            even = all(row[axis] == row[axis + 1] * inner for row in self.rows.values())
+            if even and self.reduced[axis] == self.reduced[axis + 1]:
+                self.extents[axis : axis + 2] = [self.extents[axis] * inner]
+                del self.reduced[axis]
+                for row in self.rows.values():
+                    del row[axis]
+            axis -= 1
+
+
+def phases(
+    shape: Shape,
+    axes: Sequence[int],
+    operands: Sequence[Operand],
+    raw: Sequence[tuple[str, View]],
+    *,
+    lanes: int,
+    partials: Sequence[tuple[str, str, DType]],
+    as_is: bool = False,
+    totals_as_is: bool = False,
+) -> tuple[Phase, ...]:
+    """The kernels of a reduction of the axes `axes` of the walk `shape`, in order.
+
+    lanes: of the reduction. partials: (name as output, name as input, dtype) of the arrays between phases, in C order
+    of the space of the phase that stores them. as_is: axes are neither merged nor put in another order, since the
+    texts ask for positions. totals_as_is: nor are they afterwards, since what is made of totals asks for theirs.
+    Requires: no extent is 0.
+    """
+    walk = _Walk(
+        list(shape),
+        [axis in axes for axis in range(len(shape))],
+        {each.name: list(each.strides) for each in operands},
+        dict.fromkeys((each.name for each in operands), 0),
+    )
+    if not as_is:
+        walk.take([axis for axis, extent in enumerate(shape) if extent != 1])
+        inputs = [each.name for each in operands if not each.is_output]
+        _walk_upwards(walk, inputs)
+        rows = [walk.rows[name] for name in sorted(inputs, key=lambda name: -sum(map(bool, walk.rows[name])))]
+        walk.take(sorted(range(len(walk.extents)), key=lambda axis: tuple(-abs(row[axis]) for row in rows)))
+        walk.merge()
+    views = {each.name: each.view for each in operands}
+    outputs = [each.name for each in operands if each.is_output]
+    found: list[Phase] = []
+    while True:
+        phase, walk = _phase(walk, views, outputs, raw, lanes, partials, as_is, totals_as_is, is_first=not found)
+        found.append(phase)
+        if phase.role in ("whole", "last"):
+            return tuple(found)
+        raw, as_is = (), totals_as_is
+        views = {name: views[name] for name in outputs}
+        views |= {name: dense(phase.space, dtype) for _, name, dtype in partials}
+
+
+def _walk_upwards(walk: _Walk, inputs: Sequence[str]) -> None:
+    """Reverse every axis along which no input moves up and some input moves down."""
+    for axis, extent in enumerate(walk.extents):
+        column = [walk.rows[name][axis] for name in inputs]
+        if min(column, default=0) < 0 and max(column) <= 0:
+            for name, row in walk.rows.items():
+                walk.offsets[name] += (extent - 1) * row[axis]
+                row[axis] = -row[axis]
+
+
+def _phase(
+    walk: _Walk,
+    views: Mapping[str, View],
+    outputs: Sequence[str],
+    raw: Sequence[tuple[str, View]],
+    lanes: int,
+    partials: Sequence[tuple[str, str, DType]],
+    as_is: bool,
+    totals_as_is: bool,
+    *,
+    is_first: bool,
+) -> tuple[Phase, _Walk]:
+    """The phase that reduces the innermost reduced axis, and the walk that is left after it."""
+    if True not in walk.reduced:
+        walk.extents.append(1)
+        walk.reduced.append(True)
+        for row in walk.rows.values():
+            row.append(0)
+    axis = len(walk.reduced) - 1 - walk.reduced[::-1].index(True)
+    if axis == len(walk.extents) - 1 and walk.extents[axis] <= SHORT and False in walk.reduced and not as_is:
+        inner = len(walk.reduced) - 1 - walk.reduced[::-1].index(False)
+        walk.take([at for at in range(len(walk.extents)) if at != inner] + [inner])
+        axis -= 1
+    is_last = axis == len(walk.extents) - 1
+    chunks = -(-walk.extents[axis] // chunk_of(lanes, is_last))
+    is_done = chunks == 1 and sum(walk.reduced) == 1
+    extents = tuple(walk.extents)
+    space = (*extents[:axis], chunks, *extents[axis + 1 :])
+    stored = [] if is_done else [(name, dense(space, dtype)) for name, _, dtype in partials]
+    names = [name for name in views if is_done or name not in outputs]
+    rows = [*((name, tuple(walk.rows[name]), walk.offsets[name]) for name in names)]
+    rows += [(name, view.strides, 0) for name, view in stored]
+    nest = Nest(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
+    arrays = [*((name, views[name]) for name in names), *stored]
+    layout = layouts.make_layout(nest, arrays, raw, c_order=as_is)
+    role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")
+    phase = Phase(role, extents, axis, chunks, tuple(rows), layout)
+    return phase, _after(walk, axis, chunks, outputs, partials, space, totals_as_is)
+
+
+def _after(
+    walk: _Walk,
+    axis: int,
+    chunks: int,
+    outputs: Sequence[str],
+    partials: Sequence[tuple[str, str, DType]],
+    space: Shape,
+    as_is: bool,
+) -> _Walk:
+    """The walk over the results of chunks; as_is: an axis that is done stays, with one element."""
+    rows = {name: list(walk.rows[name]) for name in outputs}
+    rows |= {name: list(dense(space, dtype).strides) for _, name, dtype in partials}
+    left = _Walk([*space], [*walk.reduced], rows, {name: walk.offsets.get(name, 0) for name in rows})
+    if as_is:
+        left.reduced[axis] = chunks > 1
+        return left
+    left.take([at for at in range(len(space)) if at != axis or chunks > 1])
+    left.merge()
+    return left
+
+
+def dense(shape: Shape, dtype: DType) -> View:
+    """A new array in C order, wherever it will be."""
+    strides, step = [0] * len(shape), dtype.nbytes
+    for axis in range(len(shape) - 1, -1, -1):
+        strides[axis] = step
+        step *= shape[axis]
+    return View(0, shape, tuple(strides), dtype)

@@ -1,0 +1,270 @@
+"""How a scan walks its arrays, and the kernels that it takes: one, or totals, their scan, and results.
+
+Plain numbers only. The walk is part of the order of operations (`fusec.ir.scans`) and must not depend on a target; the
+number of kernels is not, since they give the same bits in any number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import WIDE, Nest, Shape, View
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Layout
+from fusec.base.records import dataclass, replace
+from fusec.ir.loops import GROUP
+from fusec.ir.scans import GIVEN, PARTIAL, PREFIX, SHORT, STATE, Role, chunk_of, levels_of
+from fusec.kinds.reduction import Operand, dense
+
+
+@dataclass(frozen=True)
+class Machine:
+    """From when on one kernel keeps a machine busy.
+
+    groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
+    which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
+    to do what is dear twice, on all threads, takes less time than once on one.
+    """
+
+    groups: int
+    columns: int
+    least: int
+    chain: int = 0
+    twice: bool = True
+
+
+MANY_THREADS = Machine(groups=4096, columns=1 << 16, least=1 << 13)
+"""Some groups for each of the schedulers of a large GPU; less than `least` elements are one launch."""
+
+
+MOST_BLOCK_BYTES = 1 << 21
+"""Of what a block of a chain reads and writes: a second cache, about."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a kernel is specialised for, apart from dtypes.
+
+    role, levels: of `fusec.passes.scan_rows`. of_totals: it scans totals of chunks, not elements. axis: of the walk.
+    """
+
+    role: Role
+    levels: int
+    of_totals: bool
+    axis: int
+    layout: Layout
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the axis is the innermost of the walk."""
+        return self.axis == self.layout.ndim - 1
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different forms."""
+        return f"{self.role}{self.levels}{'t' if self.of_totals else ''}/{self.axis}/{self.layout.key}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel of a scan.
+
+    space: its positions. extent: of the axis. operands: name -> strides in bytes along the walk, and the offset in
+    bytes where it starts. arrays: by the names of parameters, what else they are called among all steps; `made` are
+    those that this step makes, with shape and dtype.
+    """
+
+    form: Form
+    space: Shape
+    extent: int
+    operands: tuple[tuple[str, Shape, int], ...]
+    arrays: tuple[tuple[str, str], ...]
+    made: tuple[tuple[str, Shape, DType], ...]
+
+    @property
+    def positions(self) -> int:
+        """How many there are."""
+        return prod(self.space)
+
+    @property
+    def threads(self) -> Shape:
+        """The space of targets of many threads: the same."""
+        return self.space
+
+    @property
+    def threads_layout(self) -> Layout:
+        """The layout of a kernel whose threads take one position at a time."""
+        return replace(self.form.layout, aligned=1)
+
+    @property
+    def elements(self) -> int:
+        """Elements that a position stands for, about."""
+        return max(1, self.extent // self.space[self.form.axis])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The axes in order, from the outermost to the innermost. operands: as those of a step, with their views."""
+
+    extents: Shape
+    axis: int
+    operands: tuple[tuple[str, View, Shape, int], ...]
+
+
+def walk_of(shape: Shape, axis: int, operands: Sequence[Operand], *, backwards: bool) -> Walk:
+    """The walk over `shape`: axes in the order of the inputs' memory, joined where all operands allow.
+
+    backwards: the scan begins at the end of the axis. Requires: no extent is 0.
+    """
+    rows = {each.name: list(each.strides) for each in operands}
+    offsets = dict.fromkeys(rows, 0)
+    inputs = [each.name for each in operands if not each.is_output]
+    for at, extent in enumerate(shape):
+        column = [rows[name][at] for name in inputs]
+        downwards = min(column, default=0) < 0 and max(column) <= 0
+        if backwards if at == axis else downwards:
+            for name, row in rows.items():
+                offsets[name] += (extent - 1) * row[at]
+                row[at] = -row[at]
+    ranked = [rows[name] for name in sorted(inputs, key=lambda name: -sum(map(bool, rows[name])))]
+    order = [at for at, extent in enumerate(shape) if extent != 1 or at == axis]
+    order.sort(key=lambda at: tuple(-abs(row[at]) for row in ranked))
+    groups = _joined(order, shape, axis, rows)
+    extents = [prod(shape[at] for at in group) for group in groups]
+    place = next(number for number, group in enumerate(groups) if axis in group)
+    if place == len(groups) - 1 and extents[place] <= SHORT and place:
+        groups.insert(place, groups.pop(place - 1))
+        extents.insert(place, extents.pop(place - 1))
+        place -= 1
+    taken = tuple(
+        (each.name, each.view, tuple(rows[each.name][group[-1]] for group in groups), offsets[each.name])
+        for each in operands
+    )
+    return Walk(tuple(extents), place, taken)
+
+
+def _joined(order: Sequence[int], shape: Shape, axis: int, rows: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    """Neighbours that every operand steps over evenly, as one; the axis itself stays alone."""
+    groups: list[list[int]] = []
+    for at in order:
+        before = groups[-1][-1] if groups else axis
+        even = all(row[before] == row[at] * shape[at] for row in rows.values())
+        if axis not in (before, at) and even:
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+    return groups
+
+
+def steps_of(
+    walk: Walk,
+    raw: Sequence[tuple[str, View]],
+    totals: Sequence[DType],
+    inputs: frozenset[str],
+    machine: Machine,
+    *,
+    is_dear: bool = False,
+) -> tuple[Step, ...]:
+    """The kernels in order. totals: dtypes of the parts of a total. inputs: what a kernel that makes totals reads.
+
+    is_dear: elements take longer to compute than to read.
+    """
+    if is_dear and not machine.twice:
+        machine = replace(machine, groups=1, columns=1)
+    return tuple(_steps(walk, raw, totals, inputs, machine, 0))
+
+
+def chain_of(
+    steps: Sequence[Step], totals: Sequence[DType], nbytes: Sequence[int], machine: Machine
+) -> tuple[Step, ...]:
+    """The kernels of a chain in place of several steps: totals, a group of their scan, results; none if there is none.
+
+    A block is a group of chunks, see Note [Chains] in `fusec.runtime.cpu.chain_text`. nbytes: of one element of each
+    input and output.
+    """
+    if len(steps) < 2 or not machine.chain or not steps[0].form.is_last:
+        return ()
+    first, last = steps[0], steps[-1]
+    chunks = last.space[-1] // GROUP
+    blocks = prod(last.space[:-1]) * -(-chunks // GROUP)
+    if blocks < machine.chain or GROUP * chunk_of(True) * sum(nbytes) > MOST_BLOCK_BYTES:
+        return ()
+    levels = levels_of(chunks - 1, True)
+    pairs = list(enumerate(totals))
+    dense_ones = [(f"{GIVEN}{at}", f"totals1.{at}", dtype) for at, dtype in pairs]
+    dense_ones += [(f"{PARTIAL}{at}", f"scanned1.{at}", dtype) for at, dtype in pairs]
+    held = [(f"{STATE}{at}", f"state.{at}", dtype) for at, dtype in enumerate([*totals] * (1 + 3 * levels))]
+    arrays = [(name, dense((GROUP,), dtype)) for name, _, dtype in (*dense_ones, *held)]
+    nest = Nest((GROUP,), tuple(view.strides for _, view in arrays), (0,) * len(arrays))
+    layout = layouts.make_layout(nest, arrays, (), c_order=False)
+    few = (*last.space[:-1], chunks - 1)
+    made = [(f"scanned1.{at}", few, dtype) for at, dtype in pairs]
+    made += [(known, (GROUP,), dtype) for _, known, dtype in held]
+    advance = Step(
+        Form("advance", levels, True, 0, layout),
+        (GROUP,),
+        chunks - 1,
+        tuple((name, view.strides, 0) for name, view in arrays),
+        tuple((name, known) for name, known, _ in (*dense_ones, *held)),
+        tuple(made),
+    )
+    return first, advance, last
+
+
+def _steps(
+    walk: Walk,
+    raw: Sequence[tuple[str, View]],
+    totals: Sequence[DType],
+    inputs: frozenset[str],
+    machine: Machine,
+    depth: int,
+) -> list[Step]:
+    extents, axis = walk.extents, walk.axis
+    is_last, extent = axis == len(extents) - 1, extents[axis]
+    chunks = -(-extent // chunk_of(is_last))
+    alone = prod(extents) // extent
+    enough = alone >= (machine.groups if is_last else machine.columns)
+    if chunks == 1 or enough or prod(extents) < machine.least:
+        return [_step(walk, raw, "whole", 1, levels_of(extent, is_last), depth)]
+    few = (*extents[:axis], chunks - 1, *extents[axis + 1 :])
+    views = [(at, dense(few, dtype)) for at, dtype in enumerate(totals)]
+    names = {kind: [(f"{kind}{at}", view, view.strides, 0) for at, view in views] for kind in (GIVEN, PARTIAL, PREFIX)}
+    kept = tuple(each for each in walk.operands if each[0] in inputs or (depth and each[0].startswith(GIVEN)))
+    first = replace(walk, operands=(*kept, *names[PARTIAL]))
+    middle = Walk(few, axis, (*names[GIVEN], *names[PARTIAL]))
+    last = replace(walk, operands=(*walk.operands, *names[PREFIX]))
+    return [
+        _step(first, raw, "totals", chunks - 1, 0, depth),
+        *_steps(middle, (), totals, inputs, machine, depth + 1),
+        _step(last, raw, "results", chunks, 0, depth),
+    ]
+
+
+def _step(walk: Walk, raw: Sequence[tuple[str, View]], role: Role, count: int, levels: int, depth: int) -> Step:
+    extents, axis = walk.extents, walk.axis
+    is_last = axis == len(extents) - 1
+    space = (*extents[:axis], count * GROUP if is_last else count, *extents[axis + 1 :])
+    rows = tuple(row for _, _, row, _ in walk.operands)
+    nest = Nest(extents, rows, tuple(offset for *_, offset in walk.operands))
+    arrays = [(name, view) for name, view, _, _ in walk.operands]
+    layout = layouts.make_layout(nest, arrays, raw, c_order=False)
+    layout = replace(layout, wide=layout.wide or prod(space) >= WIDE)
+    form = Form(role, levels, depth > 0, axis, layout)
+    operands = tuple((name, row, offset) for name, _, row, offset in walk.operands)
+    known = {name: _known_as(name, role, depth) for name, *_ in operands}
+    made = tuple((known[name], view.shape, view.dtype) for name, view, *_ in walk.operands if name.startswith(PARTIAL))
+    return Step(form, space, extents[axis], operands, tuple(known.items()), made)
+
+
+def _known_as(name: str, role: Role, depth: int) -> str:
+    """What an array between kernels is called among all: totals and their scans, by how often chunks were combined."""
+    at = name.lstrip("_abcdefghijklmnopqrstuvwxyz")
+    if name.startswith(GIVEN) and depth:
+        return f"totals{depth}.{at}"
+    if name.startswith(PARTIAL):
+        return f"totals{depth + 1}.{at}" if role == "totals" else f"scanned{depth}.{at}"
+    if name.startswith(PREFIX):
+        return f"scanned{depth + 1}.{at}"
+    return name

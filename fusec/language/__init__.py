@@ -1,0 +1,1 @@
+"""What only kernels can say, as Python has it."""

@@ -1,0 +1,1 @@
+"""The functions that are built in: reductions, cumulative functions, normalisations."""

@@ -1,0 +1,91 @@
+"""Positions of extremes: a chunk finds its extreme, then, while its elements are in cache, the first place of that.
+
+Fewer operations for each element than to carry places along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from fusec.base.dtypes import BOOL, INT64, DType
+from fusec.ir.expr import const
+from fusec.ir.loops import Local, Program, Query
+from fusec.ir.reductions import Accumulator, Reduction, Stage
+from fusec.library.formula import Formula, combining, kind_of, made, parts_named
+from fusec.math.value import Value, unary, where
+
+Fields = tuple[tuple[str, DType], ...]
+
+
+def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], tuple[Reduction, Program]]:
+    """The rule for the first place of the greatest or the least element; -1 if none takes part."""
+
+    def rule(formula: Formula, reduced: Sequence[int]) -> tuple[Reduction, Program]:
+        x, index = formula.element(), formula.index
+        held = formula.held if x.dtype == BOOL else x.dtype
+        x, nowhere = x.to(held), Value(const(np.iinfo(index.numpy).max, index))
+
+        def further(a: Value, b: Value) -> Value:
+            beyond = b > a if upwards else b < a
+            return where(beyond | unary("isnan", b), b, a) if held.is_float else where(beyond, b, a)
+
+        def first(a: Value, b: Value) -> Value:
+            return where(b < a, b, a)
+
+        def together(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+            found = further(a["m"], b["m"])
+            places = [where(_is(side["m"], found), side["at"], nowhere) for side in (a, b)]
+            return [found, first(*places)]
+
+        fields: Fields = (("m", held), ("at", index))
+        name = formula.name
+        functions = (
+            combining(f"{name}_extreme", fields[:1], lambda a, b: [further(a["m"], b["m"])]),
+            combining(f"{name}_first", fields[1:], lambda a, b: [first(a["at"], b["at"])]),
+            combining(name, fields, together),
+        )
+        extreme, at = Value(Local("extreme", held)), Value(Local("place", index))
+        here = formula.chosen(_is(x, extreme), Value(const(False, BOOL)))
+        values = (
+            formula.chosen(x, Value(const(_end(held, not upwards), held))),
+            where(here, _position(reduced, index), nowhere),
+        )
+        stages = tuple(
+            Stage(formula.loads, Accumulator(local, kind_of(function), value.expr, function.name))
+            for local, function, value in zip(("extreme", "place"), functions, values, strict=False)
+        )
+        kind = kind_of(functions[2])
+        total = Accumulator("total", kind, made([extreme, at], kind), functions[2].name)
+        found = parts_named("total", fields)["at"].to(INT64)
+        missing = parts_named("total", fields)["at"].eq(nowhere)
+        stores = formula.stores([where(missing, -1, found) if formula.condition is not None else found])
+        reduction = Reduction(name, formula.params, stages, total, stores, functions)
+        return reduction, Program(name, (), ())
+
+    return rule
+
+
+def _is(x: Value, extreme: Value) -> Value:
+    """Whether an element is the extreme: equal, or nan, which is one wherever it is."""
+    return x.eq(extreme) | unary("isnan", x) if x.dtype.is_float else x.eq(extreme)
+
+
+def _end(dtype: DType, upper: bool) -> object:
+    """The last value of a dtype at one end."""
+    if dtype.is_float:
+        return np.inf if upper else -np.inf
+    info = np.iinfo(dtype.numpy)
+    return info.max if upper else info.min
+
+
+def _position(reduced: Sequence[int], index: DType) -> Value:
+    """The position among the elements of one total, in C order of the axes that are reduced."""
+    found = Value(const(0, index))
+    for axis in reduced:
+        along = const(axis, INT64)
+        extent = Value(Query("", "shape", along, INT64)).to(index)
+        here = Value(Query("", "coordinate", along, INT64)).to(index)
+        found = here if axis == reduced[0] else found * extent + here
+    return found

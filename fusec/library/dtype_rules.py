@@ -1,0 +1,195 @@
+"""Which formula a built-in reduction is for dtypes and options; every one becomes a kernel once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments.operands import cure_for
+from fusec.base import dtypes
+from fusec.base.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compute_type, real_type
+from fusec.dispatch.checked import wanted
+from fusec.errors.arguments import UnsupportedDtype
+from fusec.errors.reductions import NotReducible
+from fusec.kernels.reduction_kernel import Reducing
+from fusec.library.dates import Dated, is_dated
+from fusec.library.formula import Formula, signature_of
+
+Given = np.dtype[Any]  # of an argument
+Asked = np.dtype[Any] | None  # of the result, as dtype= or out= say
+
+KINDS = ("bool", "unsigned", "signed", "float", "complex")
+WIDE = {"bool": INT64, "signed": INT64, "unsigned": UINT64}  # what integers are summed in
+NORMS = {0: "norm_zero", 1: "norm_one", 2: "norm_two", inf: "norm_high", -inf: "norm_low"}
+CACHE = 1024  # kernels that are remembered
+
+
+@lru_cache(CACHE)
+def total(
+    name: str, rule: str, given: Given, dtype: Asked, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
+) -> Reducing | Dated:
+    """A sum or product."""
+    if is_dated(given) and dtype is None:
+        return Dated(name, given, masked=masked, starts=starts)
+    row = row_of(given, name)
+    default = WIDE.get(row.kind, row)
+    result = asked(name, default, dtype, out)
+    held = compute_type(default if dtype is None else result)
+    numbers = (("initial", held),) if starts else ()
+    return _watched(_kernel(Formula(name, rule, (row,), held, (("z", result),), numbers, masked, skips_nan)))
+
+
+@lru_cache(CACHE)
+def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> Reducing:
+    """A sum of products."""
+    rows = (row_of(left, name), row_of(right, name))
+    default = dtypes.promote(*rows)
+    if default is None:
+        raise NotReducible(name, f"{rows[0]} with {rows[1]}", "convert one of them").at()
+    if name == "mulsum":
+        default = WIDE.get(default.kind, default)
+    result = asked(name, default, dtype, out)
+    held = compute_type(default if dtype is None else result)
+    return _watched(_kernel(Formula(name, name, rows, INT64 if held == BOOL else held, (("z", result),))))
+
+
+@lru_cache(CACHE)
+def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing | Dated:
+    """Whether any or all elements are not zero, or how many."""
+    if is_dated(given):
+        return Dated(name, given, masked=masked)
+    kind = INT64 if name == "count_nonzero" else BOOL
+    result = asked(name, kind, None, out)
+    return _kernel(Formula(name, name, (row_of(given, name),), kind, (("z", result),), (), masked))
+
+
+@lru_cache(CACHE)
+def extreme(
+    name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
+) -> Reducing | Dated:
+    """The least or greatest element, both, or their distance."""
+    if is_dated(given):
+        return Dated(name, given, masked=masked, starts=starts)
+    row = ordered(given, name)
+    if rule == "ptp" and row == BOOL:
+        raise NotReducible("ptp", "bool", "truths are not subtracted; compare any() with all()").at()
+    held = compute_type(row)
+    numbers = (("initial", held),) if starts else ()
+    result = asked(name, row, None, out)
+    outputs = (("low", result), ("high", result)) if rule == "minmax" else (("z", result),)
+    return _kernel(Formula(name, rule, (row,), held, outputs, numbers, masked, skips_nan))
+
+
+@lru_cache(CACHE)
+def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> Reducing | Dated:
+    """The place of an extreme element. short: int32 holds all places."""
+    if is_dated(given):
+        return Dated(f"nan{name}" if skips_nan else name, given)
+    row = ordered(given, f"nan{name}" if skips_nan else name)
+    held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
+    outputs = (("z", _place_held(out)),)
+    return _kernel(Formula(name, name, (row,), held, outputs, (), False, skips_nan and row.is_float, index))
+
+
+@lru_cache(CACHE)
+def moments(
+    outputs: tuple[str, ...],
+    given: Given,
+    dtype: Asked,
+    out: Asked,
+    *,
+    masked: bool,
+    skips_nan: bool,
+    about: Asked = None,
+) -> Reducing | Dated:
+    """Means and variances; about: the dtype of the means, if they are known."""
+    name = ("nan" if skips_nan else "") + "_".join(outputs)
+    if is_dated(given) and dtype is None and about is None:
+        return Dated(name, given, masked=masked)
+    row, known = row_of(given, name), () if about is None else (row_of(about, name, "mean"),)
+    default = row if row.kind in ("float", "complex") else FLOAT64
+    for each in known:
+        default = dtypes.promote(default, each) or default
+    result = _floating(name, asked(name, default, dtype, out))
+    held = compute_type(default if dtype is None else result)
+    stored = tuple((each, result if each == "mean" else real_type(result)) for each in outputs)
+    rule, numbers = ("mean", ()) if outputs == ("mean",) else ("spread", (("correction", real_type(held)),))
+    rule = "about" if known else rule
+    return _kernel(Formula(name, rule, (row, *known), held, stored, numbers, masked, skips_nan))
+
+
+@lru_cache(CACHE)
+def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
+    """A norm; one of an order without a rule of its own takes it as a number."""
+    row = row_of(given, "norm")
+    default = row if row.kind in ("float", "complex") else FLOAT64
+    result = _floating("norm", asked("norm", default, dtype, out))
+    held = real_type(compute_type(default if dtype is None else result))
+    numbers = () if order in NORMS else (("p", held),)
+    return _kernel(Formula("norm", NORMS.get(order, "norm_p"), (row,), held, (("z", real_type(result)),), numbers))
+
+
+@lru_cache(CACHE)
+def logsumexp(given: Given, out: Asked = None) -> Reducing:
+    """The logarithm of a sum of powers."""
+    row = ordered(given, "logsumexp")
+    floating = row if row.is_float else FLOAT64
+    result = asked("logsumexp", floating, None, out)
+    return _kernel(Formula("logsumexp", "logsumexp", (row,), compute_type(floating), (("z", result),)))
+
+
+# --- dtypes --------------------------------------------------------------------------------------------------------
+
+
+def _kernel(formula: Formula) -> Reducing:
+    return Reducing(formula, signature_of(formula), uses_index=formula.rule in ("argmin", "argmax"))
+
+
+def _watched(kernel: Reducing) -> Reducing:
+    """The kernel, which reports totals of integers that wrap if FUSEC_CHECK says so."""
+    kernel.checks = "wrap" if "wrap" in wanted("trust") else ""
+    return kernel
+
+
+def row_of(given: Given, name: str, param: str = "x") -> DType:
+    """The dtype of an argument. Raises UnsupportedDtype."""
+    found = dtypes.from_numpy(given)
+    if found is None:
+        raise UnsupportedDtype(name, param, str(given), cure_for(given)).at()
+    return found
+
+
+def ordered(given: Given, name: str) -> DType:
+    """The dtype of elements that are less or greater. Raises NotReducible for complex numbers."""
+    row = row_of(given, name)
+    if row.is_complex:
+        raise NotReducible(name, row.name, "complex numbers have no order; pass abs(x), or a part").at()
+    return row
+
+
+def asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
+    """The dtype of the result: as asked for; that of `out` if it can hold the default; or the default."""
+    if dtype is not None:
+        found = row_of(dtype, name, "dtype")
+        if default.is_complex and not found.is_complex:
+            raise NotReducible(name, default.name, f"{found} would drop imaginary parts; pass x.real").at()
+        return found
+    found_out = None if out is None else dtypes.from_numpy(out)
+    if found_out is not None and KINDS.index(found_out.kind) >= KINDS.index(default.kind):
+        return found_out
+    return default
+
+
+def _place_held(out: Asked) -> DType:
+    """The dtype of positions: that of `out` if it is of integers."""
+    found = None if out is None else dtypes.from_numpy(out)
+    return found if found is not None and found.is_integer else INT64
+
+
+def _floating(name: str, result: DType) -> DType:
+    if result.kind not in ("float", "complex"):
+        raise NotReducible(name, result.name, "the result is a floating-point number; pass a float dtype").at()
+    return result

@@ -1,0 +1,236 @@
+"""Formulas: reductions written as expressions, one walk along the axis unless `fusec.library.moments` needs two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from fusec.arguments.signature import Parameter, Signature
+from fusec.base.dtypes import BOOL, INT64, DType, compute_type
+from fusec.base.records import dataclass
+from fusec.ir.expr import Expr, Pointer, Struct, Type, apply
+from fusec.ir.loops import (
+    ArrayParam,
+    Declare,
+    Element,
+    Field,
+    Function,
+    Load,
+    Local,
+    Make,
+    Param,
+    Program,
+    Return,
+    ScalarParam,
+    Stmt,
+    Store,
+)
+from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage
+from fusec.math.value import Value, unary, where
+
+if TYPE_CHECKING:
+    from fusec.compiler.reduction_pipeline import Request
+
+Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
+"""From the totals of parts to the outputs."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The source of a built-in reduction.
+
+    name: shown in messages. rule: what is computed, see `fusec.library.rules`. given: dtypes of the inputs x and y.
+    held: in which elements are accumulated. outputs: names and dtypes. numbers: inputs passed by value, of the real
+    type of `held`; `initial`, of `held` itself, takes part in every total. masked: a bool input `where` says which
+    elements take part. skips_nan: those that are nan do not. index: of positions.
+    """
+
+    name: str
+    rule: str
+    given: tuple[DType, ...]
+    held: DType
+    outputs: tuple[tuple[str, DType], ...]
+    numbers: tuple[tuple[str, DType], ...] = ()
+    masked: bool = False
+    skips_nan: bool = False
+    index: DType = INT64
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """All fields."""
+        return {key: repr(value) for key, value in vars(self).items()}
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The reduction, and totals of no elements."""
+        from fusec.library.rules import RULES
+
+        return RULES[self.rule](self, request.reduced)
+
+    @property
+    def is_started(self) -> bool:
+        """Whether a number takes part in every total."""
+        return any(name == "initial" for name, _ in self.numbers)
+
+    def number(self, name: str) -> Value:
+        """An input passed by value."""
+        return Value(Local(name, dict(self.numbers)[name]))
+
+    # --- elements ------------------------------------------------------------------------------------------------
+
+    def element(self, at: int = 0) -> Value:
+        """An element of an input, in the type that it is computed with."""
+        return Value(Local("xy"[at], self.given[at])).to(compute_type(self.given[at]))
+
+    @property
+    def condition(self) -> Value | None:
+        """Whether an element takes part; None if all do."""
+        found = Value(Local("where", BOOL)) if self.masked else None
+        if self.skips_nan and self.given[0].kind in ("float", "complex"):
+            is_number = ~unary("isnan", self.element())
+            found = is_number if found is None else found & is_number
+        return found
+
+    def chosen(self, value: Value, neutral: Value) -> Value:
+        """The value of an element, or what takes its place if it does not take part."""
+        takes = self.condition
+        return value if takes is None else where(takes, value, neutral)
+
+    @property
+    def loads(self) -> tuple[Stmt, ...]:
+        """The elements of all inputs as locals."""
+        pairs = [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
+        return tuple(
+            Declare(name, dtype, Load(Element(name, Pointer(dtype, "global", const=True)), dtype))
+            for name, dtype in pairs
+        )
+
+    # --- what a reduction consists of -----------------------------------------------------------------------------
+
+    @property
+    def scalars(self) -> tuple[Param, ...]:
+        """Numbers, and how many elements a total has."""
+        return (*(ScalarParam(name, dtype) for name, dtype in self.numbers), ScalarParam(REDUCED, INT64))
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """All parameters."""
+        arrays = [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
+        return (*(ArrayParam(name, dtype) for name, dtype in arrays), *self.scalars, *self.stored)
+
+    @property
+    def stored(self) -> tuple[ArrayParam, ...]:
+        """The outputs as parameters."""
+        return tuple(ArrayParam(name, dtype, written=True, read=False) for name, dtype in self.outputs)
+
+    def stores(self, values: Sequence[Value]) -> tuple[Stmt, ...]:
+        """The outputs of one total."""
+        return tuple(
+            Store(Element(name, Pointer(dtype, "global")), value.to(dtype).expr)
+            for (name, dtype), value in zip(self.outputs, values, strict=True)
+        )
+
+    def empty(self, neutral: Mapping[str, Value], finish: Outputs, *, has_value: bool) -> Program:
+        """The program for totals of no elements."""
+        body = self.stores(finish(neutral)) if has_value else ()
+        return Program(self.name, (*self.scalars, *self.stored), body)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the values that a walk accumulates.
+
+    op: of two operands. value: of an element. neutral: changes nothing; in place of elements that take no part.
+    """
+
+    name: str
+    op: str
+    value: Value
+    neutral: Value
+
+
+REST = Value(Local(REDUCED, INT64))  # elements of a total, over all axes
+
+
+def one_walk(
+    formula: Formula,
+    parts: Sequence[Part],
+    finish: Outputs,
+    *,
+    has_value: bool = True,
+    combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]] | None = None,
+) -> tuple[Reduction, Program]:
+    """A reduction that accumulates some parts side by side.
+
+    finish: from totals, by the names of the parts, to outputs. has_value: totals of no elements have one. combine:
+    the parts of two accumulators to those of both together; each part's op if None.
+    """
+    values = [formula.chosen(part.value, part.neutral) for part in parts]
+    fields = tuple((part.name, part.value.dtype) for part in parts)
+    if combine is None:
+        ops = [part.op for part in parts]
+
+        def combine(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+            pairs = zip(ops, a.values(), b.values(), strict=True)
+            return [Value(apply(op, left.expr, right.expr)) for op, left, right in pairs]
+
+    function = combining(formula.name, fields, combine)
+    kind = kind_of(function)
+    stage = Stage(formula.loads, Accumulator("part", kind, made(values, kind), function.name))
+    total = Accumulator("total", kind, made(list(parts_named("part", fields).values()), kind), function.name)
+    neutral = {part.name: part.neutral for part in parts}
+    stores = formula.stores(finish(parts_named("total", fields)))
+    reduction = Reduction(formula.name, formula.params, (stage,), total, stores, (function,))
+    return reduction, formula.empty(neutral, finish, has_value=has_value)
+
+
+def combining(
+    name: str,
+    fields: Sequence[tuple[str, DType]],
+    combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]],
+) -> Function:
+    """A function of two accumulators with these fields; of scalars if there is one."""
+    if len(fields) == 1:
+        ((only, dtype),) = fields
+        a, b = ({only: Value(Local(side, dtype))} for side in "ab")
+        (result,) = combine(a, b)
+        return Function(f"{name}_combine", (("a", dtype), ("b", dtype)), dtype, (Return(result.expr),))
+    kind = Struct(f"{name}_parts", tuple(fields))
+    a, b = ({n: Value(Field(Local(side, kind), n, dtype)) for n, dtype in fields} for side in "ab")
+    return Function(f"{name}_combine", (("a", kind), ("b", kind)), kind, (Return(made(combine(a, b), kind)),))
+
+
+def kind_of(function: Function) -> Type:
+    """What a combining function takes and gives."""
+    assert function.result is not None, "a combination is a value"
+    return function.result
+
+
+def made(values: Sequence[Value], kind: Type) -> Expr:
+    """The accumulator of some parts."""
+    return Make(tuple(value.expr for value in values), kind) if isinstance(kind, Struct) else values[0].expr
+
+
+def parts_named(name: str, fields: Sequence[tuple[str, DType]]) -> dict[str, Value]:
+    """The locals that hold the parts of an accumulator."""
+    if len(fields) == 1:
+        ((only, dtype),) = fields
+        return {only: Value(Local(name, dtype))}
+    return {field: Value(Local(f"{name}_{field}", dtype)) for field, dtype in fields}
+
+
+@lru_cache(maxsize=1024)
+def signature_of(formula: Formula) -> Signature:
+    """The inputs and outputs as a kernel's."""
+
+    def parameter(name: str, dtype: DType) -> Parameter:
+        return Parameter(name, dtype.name, dtype)
+
+    arrays = [*zip("xy", formula.given, strict=False), *([("where", BOOL)] if formula.masked else [])]
+    inputs = tuple(parameter(name, dtype) for name, dtype in (*arrays, *formula.numbers))
+    return Signature(formula.name, inputs, tuple(parameter(name, dtype) for name, dtype in formula.outputs))

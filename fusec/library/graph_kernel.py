@@ -1,0 +1,159 @@
+"""Kernels made of a graph with reductions: one kernel where every row fits a chunk, else one for each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from fusec.arguments.containers import Door, adopted
+from fusec.arguments.operands import is_contained, is_number
+from fusec.arguments.signature import join
+from fusec.base import locks
+from fusec.base.kernel_abi import Fp
+from fusec.dispatch import host_reduction
+from fusec.dispatch.bind import Axis, plain_axis
+from fusec.dispatch.explain import Explanation
+from fusec.dispatch.planned import MAX_PLANS, briefly
+from fusec.errors import FusecError
+from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
+from fusec.errors.reductions import RowsTooLong
+from fusec.ir.graph import Graph
+from fusec.ir.text import print_graph
+from fusec.kernels.reduction_kernel import Reducing
+from fusec.library import graph_levels
+from fusec.library.arguments import array_of, run
+from fusec.library.graph_levels import Apart
+from fusec.library.graph_sources import ReducingSource, signature_of
+from fusec.passes.lower_graph_reductions import elements_of, in_place, stage
+
+
+class GraphKernel:
+    """A graph with reductions as a function of arrays.
+
+    graph: some output of it reduces; inputs have the dtypes of the graph and broadcast. fp: the floating-point mode.
+    Outputs over which elements differ have the shape of the arguments, others that of the totals.
+    """
+
+    def __init__(self, graph: Graph, fp: Fp = "strict") -> None:
+        self.graph, self.fp, self.name = graph, fp, graph.name
+        self._source = ReducingSource(print_graph(graph), graph)
+        self.signature = signature_of(self._source)
+        self._whole: dict[frozenset[str], Reducing] = {}
+        self._apart: dict[frozenset[str], Apart] = {}
+        self._long: set[object] = set()  # calls whose rows do not fit a chunk
+
+    @briefly
+    def __call__(self, *args: object, out: object = None, axis: Axis = None, keepdims: bool = False) -> object:
+        """Run; returns the output, or a tuple of several.
+
+        args: arrays and numbers for the inputs. axis: what reductions reduce: None for all, an integer or a tuple.
+        keepdims: reduced axes of totals stay with one element. out: an array for the output, or a tuple of them; it may
+        be one of the inputs.
+        """
+        if any(map(is_contained, args)):
+            names = [param.name for param in self.signature.inputs]
+
+            def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+                found = self._run(inputs, outputs or None, axis, keepdims)
+                return (found,) if len(self.signature.outputs) == 1 else found  # type: ignore[return-value]
+
+            door = Door(self.name, names, len(self.signature.outputs), call, elementwise=False)
+            results = adopted(door, args, self._outputs(out) or ())
+            return results[0] if len(results) == 1 else results
+        return self._run(args, out, axis, keepdims)
+
+    def _run(self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool) -> object:
+        scalars, given, axis = self._numbers(args), self._outputs(out), plain_axis(axis)
+        key = _kind(self.name, args, axis)
+        if key not in self._long:
+            try:
+                return run(self.whole(scalars), args, out, axis, keepdims)
+            except FusecError as error:
+                if not isinstance(error.error, RowsTooLong):
+                    raise
+            if len(self._long) < MAX_PLANS:
+                self._long.add(key)
+        found = graph_levels.Call(self.apart(scalars), args, axis, keepdims).run(given)
+        return found[0] if len(found) == 1 else found
+
+    def _numbers(self, args: Sequence[object]) -> frozenset[str]:
+        """Inputs given as numbers. Raises WrongNumberOfArguments."""
+        inputs, outputs = self.signature.inputs, self.signature.outputs
+        if len(args) != len(inputs):
+            count = len(inputs)
+            raise WrongNumberOfArguments(self.name, count, count, len(args), join(inputs), join(outputs)).at()
+        return frozenset(param.name for param, arg in zip(inputs, args, strict=True) if is_number(arg))
+
+    def _outputs(self, out: object) -> tuple[object, ...] | None:
+        if out is None:
+            return None
+        given, outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,), self.signature.outputs
+        if len(given) != len(outputs):
+            raise WrongNumberOfOutputs(self.name, len(outputs), len(given), join(outputs)).at()
+        return given
+
+    def whole(self, scalars: frozenset[str]) -> Reducing:
+        """The one kernel for calls that give these inputs as numbers."""
+        found = self._whole.get(scalars)
+        if found is None:
+            found = Reducing(
+                self._source, self.signature, elements=elements_of(self.graph, scalars),
+                in_place=in_place(stage(self.graph, scalars)), fp=self.fp,
+            )  # fmt: skip
+            with locks.lock:
+                self._whole[scalars] = found
+        return found
+
+    def apart(self, scalars: frozenset[str]) -> Apart:
+        """The kernels of levels for the same calls."""
+        found = self._apart.get(scalars)
+        if found is None:
+            found = Apart(self.graph, scalars, self.fp)
+            with locks.lock:
+                self._apart[scalars] = found
+        return found
+
+    @briefly
+    def explain(self, *args: object, axis: Axis = None) -> Explanation:
+        """How many kernels a call runs, and why; nothing is run, but kernels are compiled."""
+        scalars = self._numbers(args)
+        whole = self.whole(scalars)
+        arrays = tuple(arg if is_number(arg) else array_of(arg, "x")[1] for arg in args)
+        moved = sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
+        try:
+            plan = whole.plan(host_reduction.read(whole, arrays, None, axis, False, True))
+        except FusecError as error:
+            if not isinstance(error.error, RowsTooLong):
+                raise
+            call = graph_levels.Call(self.apart(scalars), arrays, axis, False)
+            steps = call.steps()
+            count, most = error.error.count, error.error.most
+            why = f"{count:,} elements exceed a chunk of {most:,}: totals of each level come first"
+            moved += sum(prod(call.shape) * each.dtype.nbytes for each in self.signature.outputs if each.dtype)
+        else:
+            steps, walks = [(self.name, len(plan.steps))], len(stage(self.graph, scalars).stages)
+            why = f"{plan.bound.count:,} elements are one chunk, walked {walks} times, from the second time on in cache"
+            if len(plan.steps) > 1:
+                why = f"{plan.bound.count:,} elements: totals of chunks, then of what these leave"
+            pairs = zip(self.signature.outputs, plan.bound.shapes, strict=True)
+            moved += sum(prod(shape) * each.dtype.nbytes for each, shape in pairs if each.dtype)
+        lines = [("kernels", str(sum(count for _, count in steps))), ("reason", why)]
+        lines += [(name, f"{count} kernel{'s' * (count > 1)}") for name, count in steps]
+        return Explanation(str(self.signature), tuple(lines), moved)
+
+    def __repr__(self) -> str:
+        return f"<GraphKernel {self.signature}>"
+
+
+def _kind(name: str, args: Sequence[object], axis: Axis) -> object:
+    """What the choice between one kernel and several depends on."""
+    found: list[object] = [tuple(axis) if isinstance(axis, list) else axis]
+    for arg in args:
+        if not isinstance(arg, np.ndarray) and is_number(arg):
+            found.append(None)
+            continue
+        array = arg if isinstance(arg, np.ndarray) else array_of(arg, name)[1]
+        found.append((array.shape, array.strides, array.dtype, type(arg)))
+    return tuple(found)

@@ -1,0 +1,148 @@
+"""A graph with reductions as several kernels: totals level by level, then what is left, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from fusec.arguments.layouts import Shape
+from fusec.arguments.operands import is_foreign, is_number
+from fusec.base import locks
+from fusec.base.dtypes import INT64
+from fusec.base.kernel_abi import Fp
+from fusec.dispatch import host as elementwise_calls
+from fusec.dispatch import host_reduction
+from fusec.dispatch.bind import Axis, normalised
+from fusec.dispatch.planned import Planned, runner
+from fusec.ir.expr import Expr
+from fusec.ir.graph import Count, Graph, Input
+from fusec.ir.reductions import REDUCED
+from fusec.ir.text import print_graph
+from fusec.kernels.reduction_kernel import Reducing, is_on_device
+from fusec.library.arguments import array_of
+from fusec.library.graph_sources import ElementwiseSource, ReducingSource, levels, signature_of
+from fusec.passes.lower_graph_reductions import elements_of
+
+
+class Apart:
+    """The kernels of a graph for calls that give these inputs as numbers.
+
+    reducing: of totals, in order; later ones read what earlier ones give. elements: of all outputs over which elements
+    differ. totals: of the others, each for itself, or the total that it is.
+    """
+
+    def __init__(self, graph: Graph, scalars: frozenset[str], fp: Fp) -> None:
+        self.graph = graph
+        parts = levels(graph)
+        sources = [ReducingSource(print_graph(each), each) for each in parts.totals]
+        self.reducing = tuple(Reducing(each, signature_of(each), fp=fp) for each in sources)
+        differ = elements_of(graph, scalars)
+        own = tuple((name, value) for name, value in parts.rest.outputs if name in differ)
+        self.elements = _planned(parts.rest, own, fp) if own else None
+        self.totals: dict[str, Planned | str] = {
+            name: value.name if isinstance(value, Input) else _planned(parts.rest, ((name, value),), fp)
+            for name, value in parts.rest.outputs
+            if name not in differ
+        }
+
+
+class Call:
+    """One call of them."""
+
+    def __init__(self, kernels: Apart, args: Sequence[object], axis: Axis, keepdims: bool) -> None:
+        self.kernels, self.keepdims = kernels, keepdims
+        names = [each.name for each in kernels.graph.inputs]
+        self.values = dict(zip(names, args, strict=True))
+        self.shape = self._shape(names)
+        self.axes = normalised(kernels.graph.name, axis, self.shape)
+        self.values[REDUCED] = prod(self.shape[along] for along in self.axes)
+
+    def run(self, out: Sequence[object] | None) -> tuple[object, ...]:
+        """All outputs in order."""
+        for reducing in self.kernels.reducing:
+            found = reducing.reduce(self._arguments(reducing), None, self.axes, True, True)
+            self.values |= {param.name: each for param, each in zip(reducing.out_params, found, strict=True)}
+        names = [name for name, _ in self.kernels.graph.outputs]
+        given = {} if out is None else dict(zip(names, out, strict=True))
+        results = {name: self._total(each) for name, each in self.kernels.totals.items()}
+        if self.kernels.elements is not None:
+            stored = [param.name for param in self.kernels.elements.out_params]
+            outputs = () if out is None else tuple(given[name] for name in stored)
+            results |= zip(stored, self._elementwise(self.kernels.elements, outputs), strict=True)
+        for name in given.keys() & self.kernels.totals.keys():
+            _run(Planned.copier(), (results[name], given[name]))
+            results[name] = given[name]
+        return tuple(results[name] for name in names)
+
+    def steps(self) -> list[tuple[str, int]]:
+        """The kernels that a call runs: of what, and how many. Compiles those of totals."""
+        found = []
+        for reducing in self.kernels.reducing:
+            plan = reducing.plan(host_reduction.read(reducing, self._arguments(reducing), None, self.axes, True, True))
+            found.append((reducing.name, len(plan.steps)))
+            for param, shape in zip(reducing.out_params, plan.bound.shapes, strict=True):
+                self.values[param.name] = np.broadcast_to(np.empty((), plan.bound.types[param.name].numpy), shape)
+        if self.kernels.elements is not None:
+            found.append((self.kernels.elements.name, 1))
+        return found + [(each.name, 1) for each in self.kernels.totals.values() if isinstance(each, Planned)]
+
+    def _shape(self, names: Sequence[str]) -> Shape:
+        """The shape that some arrays have together."""
+        arrays = [self.values[name] for name in names if not is_number(self.values[name])]
+        return np.broadcast_shapes(*(array_of(each, "x")[1].shape for each in arrays))
+
+    def _arguments(self, reducing: Reducing) -> tuple[object, ...]:
+        """The inputs of totals; repeated if all of them together are smaller than what is reduced."""
+        names = [param.name for param in reducing.in_params]
+        if self._shape(names) == self.shape:
+            return tuple(self.values[name] for name in names)
+        return tuple(self._repeated(self.values[name]) for name in names)
+
+    def _repeated(self, value: object) -> object:
+        """A number as it is, an array in the shape of all, without a copy: where it lies is part of a total's order."""
+        if is_number(value):
+            return value
+        if is_on_device((value,), None, True):
+            with locks.lock:
+                from fusec.runtime import cuda
+
+            return cuda.broadcast(value, self.shape, cuda.stream_for((value,)))
+        return np.broadcast_to(array_of(value, self.kernels.graph.name)[1], self.shape)
+
+    def _total(self, kernel: Planned | str) -> object:
+        """An output of totals, with the axes that it is to have."""
+        found = self.values[kernel] if isinstance(kernel, str) else self._elementwise(kernel, ())[0]
+        kept = tuple(extent for along, extent in enumerate(self.shape) if along not in self.axes)
+        if self.keepdims:
+            return found
+        reshape = getattr(found, "with_shape", None) or found.reshape  # type: ignore[attr-defined]
+        return reshape(kept)
+
+    def _elementwise(self, kernel: Planned, outputs: tuple[object, ...]) -> tuple[object, ...]:
+        return _run(kernel, (*(self.values[param.name] for param in kernel.in_params), *outputs))
+
+
+def _run(kernel: Planned, args: tuple[object, ...]) -> tuple[object, ...]:
+    """Run an element-wise kernel where its arrays are; all outputs."""
+    start = elementwise_calls.run if not any(map(is_foreign, args)) else runner(args)
+    return start(kernel, args, -1)
+
+
+def _planned(rest: Graph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -> Planned:
+    """The element-wise kernel of some outputs of a graph; what it counts is an input."""
+    count = Input(REDUCED, INT64)
+    known: dict[Expr, Expr] = {}
+
+    def visit(expr: Expr) -> Expr:
+        if expr not in known:
+            found = count if isinstance(expr, Count) else expr
+            known[expr] = found.rebuild(tuple(map(visit, found.children))) if found.children else found
+        return known[expr]
+
+    values = tuple((name, visit(value)) for name, value in outputs)
+    inputs = tuple(each for each in (*rest.inputs, count) if each in known.values())
+    graph = Graph(f"{rest.name}_{outputs[0][0]}", inputs, values)
+    source = ElementwiseSource(print_graph(graph), graph)
+    return Planned(source, signature_of(source), fp=fp)

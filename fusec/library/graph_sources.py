@@ -1,0 +1,174 @@
+"""Graphs with reductions: as the source of one kernel, or taken apart into one for each level of reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from fusec.arguments.signature import Parameter, Signature
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, field
+from fusec.compiler.reduction_pipeline import Request
+from fusec.ir.expr import Expr, scalar_type
+from fusec.ir.graph import Count, Graph, Input, Reduce
+
+if TYPE_CHECKING:
+    from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """A graph as the source of a kernel; two are equal if their texts are."""
+
+    text: str
+    graph: Graph = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.graph.name
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """The graph's text."""
+        return {"graph": self.text}
+
+    def read(self) -> Graph:
+        """The graph."""
+        return self.graph
+
+
+@dataclass(frozen=True)
+class ReducingSource(GraphSource):
+    """A graph in which something is reduced."""
+
+    def lower(self, request: Request) -> tuple[Reduction, Program]:
+        """The reduction; totals of no elements have no value."""
+        from fusec.ir.loops import Program
+        from fusec.passes.lower_graph_reductions import stage
+
+        return stage(self.graph, request.scalars), Program(self.name, (), ())
+
+
+@dataclass(frozen=True)
+class ElementwiseSource(GraphSource):
+    """A graph in which nothing is reduced."""
+
+    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
+        """The program."""
+        from fusec.passes.lower_graph import lower
+
+        del types, ndims
+        return lower(self.graph, scalars)
+
+
+@lru_cache(maxsize=256)
+def signature_of(source: GraphSource) -> Signature:
+    """The graph's inputs and outputs as a kernel's."""
+    inputs = tuple(Parameter(each.name, each.type.name, each.type) for each in source.graph.inputs)
+    outputs = tuple(
+        Parameter(name, scalar_type(value).name, scalar_type(value)) for name, value in source.graph.outputs
+    )
+    return Signature(source.name, inputs, outputs)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A graph as kernels that run one after the other: totals of each level, then what is left.
+
+    totals: graphs of totals, level by level; their outputs are inputs of the following ones. rest: the element-wise
+    graph over inputs and totals.
+    """
+
+    totals: tuple[Graph, ...]
+    rest: Graph
+
+
+def levels(graph: Graph) -> Levels:
+    """Take a graph apart into one that reduces for each level of reductions, and one for the rest."""
+    known: dict[Expr, Expr] = {}
+    totals: list[Graph] = []
+    inputs = graph.inputs
+    while True:
+        found = dict.fromkeys(each for _, value in graph.outputs for each in _ready(value, known))
+        if not found:
+            break
+        outputs, made = [], []
+        for at, each in enumerate(found):
+            name = f"{graph.name}_total{len(totals)}_{at}"
+            outputs.append((name, Reduce(each.op, _replaced(each.value, known), each.type)))
+            made.append(Input(name, each.type))
+        totals.append(
+            Graph(f"{graph.name}_{len(totals)}", _used(inputs, [value for _, value in outputs]), tuple(outputs))
+        )
+        known |= dict(zip(found, made, strict=True))
+        inputs = (*inputs, *made)
+    rest = tuple((name, _replaced(value, known)) for name, value in graph.outputs)
+    return Levels(tuple(totals), Graph(f"{graph.name}_rest", _used(inputs, [value for _, value in rest]), rest))
+
+
+def _ready(root: Expr, known: Mapping[Expr, Expr]) -> list[Reduce]:
+    """The reductions not known yet whose values need none that are not known."""
+    found: dict[Reduce, None] = {}
+    seen: set[Expr] = set()
+
+    def visit(expr: Expr) -> bool:
+        """Whether a reduction that is not known stands below."""
+        if expr in known:
+            return False
+        if expr in seen:
+            return any(map(visit, expr.children)) or isinstance(expr, Reduce)
+        seen.add(expr)
+        waits = sum(map(visit, expr.children)) > 0  # all of them are visited
+        if isinstance(expr, Reduce):
+            if not waits:
+                found[expr] = None
+            return True
+        return waits
+
+    visit(root)
+    return list(found)
+
+
+def _replaced(root: Expr, known: Mapping[Expr, Expr]) -> Expr:
+    """The value over inputs that stand for known totals."""
+    done: dict[Expr, Expr] = dict(known)
+
+    def visit(expr: Expr) -> Expr:
+        if expr not in done:
+            children = expr.children
+            done[expr] = expr.rebuild(tuple(map(visit, children))) if children else expr
+        return done[expr]
+
+    return visit(root)
+
+
+def _used(inputs: tuple[Input, ...], values: list[Expr]) -> tuple[Input, ...]:
+    """The inputs that values read, in order."""
+    seen: set[Expr] = set()
+    pending = list(values)
+    while pending:
+        expr = pending.pop()
+        if expr not in seen:
+            seen.add(expr)
+            pending += expr.children
+    return tuple(each for each in inputs if each in seen)
+
+
+def counts(graph: Graph) -> bool:
+    """Whether a graph asks how many elements it reduces."""
+    seen: set[Expr] = set()
+    pending: list[Expr] = [value for _, value in graph.outputs]
+    while pending:
+        expr = pending.pop()
+        if expr not in seen:
+            seen.add(expr)
+            pending += expr.children
+    return any(isinstance(each, Count) for each in seen)

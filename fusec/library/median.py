@@ -1,0 +1,77 @@
+"""The median, by selection: NumPy's partition finds the elements in the middle without sorting the others."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from fusec.arguments.operands import Array, host_array, output_array, wrapper_of
+from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
+from fusec.dispatch.bind import Axis, normalised
+from fusec.dispatch.planned import briefly
+from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
+from fusec.kernels.reduction_kernel import scalars_of
+from fusec.library.arguments import array_of, plain_keepdims
+from fusec.library.dates import Dated, is_dated
+from fusec.library.dtype_rules import asked, ordered, row_of
+
+__all__ = ["median"]
+
+
+@briefly
+def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The element in the middle of those of each total in order, or the mean of two; nan if one of them is nan.
+
+    Integers give float64. out: of floats or complex numbers. The work is NumPy's partition, on one thread and for
+    arrays in host memory.
+    """
+    given, _ = array_of(x, "median")
+    array = host_array(given, "x", "median")  # refuses arrays on a device
+    if is_dated(array.dtype):
+        return scalars_of(
+            Dated("median", array.dtype).reduce((array,), out, axis, plain_keepdims(keepdims, "median"))[0]
+        )
+    row = ordered(array.dtype, "median")
+    result = row if row.is_float else FLOAT64
+    axes = normalised("median", axis, array.shape)
+    kept = [along for along in range(array.ndim) if along not in axes]
+    rows = array.transpose(*kept, *axes).reshape(
+        *(array.shape[along] for along in kept), prod(array.shape[along] for along in axes)
+    )
+    values = _middle(rows.astype(compute_type(row).numpy) if row in STORAGE_FLOATS else rows).astype(result.numpy)
+    if plain_keepdims(keepdims, "median"):
+        values = np.expand_dims(values, axes)
+    if out is None:
+        wrap = wrapper_of((given,))
+        return scalars_of(values) if wrap is None else wrap(values)
+    target = _output(out, result)
+    if target.shape != values.shape:
+        raise OutShapeMismatch("median", "out", target.shape, values.shape).at()
+    target[...] = values
+    return out
+
+
+def _output(out: object, result: DType) -> Array:
+    """The array for the results. Raises what a kernel raises for one that cannot hold them."""
+    target = output_array(out, "out", "median")
+    row = row_of(target.dtype, "median", "out")
+    if asked("median", result, None, target.dtype) != row:
+        reason, cure = f"the medians are {result}", f"pass an array of {result}, or one of complex numbers"
+        raise TypeMismatch("median", "out", row.name, result.name, reason, cure).at()
+    return target
+
+
+def _middle(rows: Array) -> Array:
+    """The medians of the last axis."""
+    count = rows.shape[-1]
+    kind = rows.dtype if rows.dtype.kind == "f" else np.dtype(np.float64)
+    if count == 0:
+        return np.full(rows.shape[:-1], np.nan, kind)
+    low, high = (count - 1) // 2, count // 2
+    ordered = np.partition(rows, (low, high, count - 1), axis=-1)  # nan comes last
+    with np.errstate(all="ignore"):
+        below, above = ordered[..., low].astype(kind), ordered[..., high].astype(kind)
+        found = below if low == high else np.divide(np.add(below, above), 2, dtype=kind)
+    last = ordered[..., -1]
+    return np.where(last != last, kind.type(np.nan), found)

@@ -1,0 +1,171 @@
+"""Reductions whose chunks are walked twice: variance and logsumexp.
+
+Note [Spread]. A chunk computes its mean, then, while its elements are in cache, the sums d and q of deviations from it
+and of their squares. Since the mean is rounded, d is not zero; mean + d / n and q - d * d / n are corrected for that
+(the corrected two-pass algorithm: Chan, Golub and LeVeque, The American Statistician 37, 1983). Chunks combine by the
+pairwise formula of the same paper, so that memory is read once. Means are pairs of numbers, the second one what the
+first lacks: differences of means are then as good as the elements allow, also where these lie far from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fusec.base.dtypes import INT64, DType, real_type
+from fusec.ir.expr import const
+from fusec.ir.loops import Declare, Function, Local, Program, Stmt
+from fusec.ir.reductions import COVERED, Accumulator, Reduction, Stage
+from fusec.library.formula import REST, Formula, combining, kind_of, made, parts_named
+from fusec.math.value import Value, make_complex, sqrt, unary, where
+
+Fields = tuple[tuple[str, DType], ...]
+
+
+def _summed(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+    return [a[name] + b[name] for name in a]
+
+
+def _over(value: Value, by: Value) -> Value:
+    """A real or complex value divided by a real one."""
+    return make_complex(value.real / by, value.imag / by) if value.dtype.is_complex else value / by
+
+
+def _times(value: Value, by: Value) -> Value:
+    return make_complex(value.real * by, value.imag * by) if value.dtype.is_complex else value * by
+
+
+def _square(value: Value) -> Value:
+    """The squared distance from 0."""
+    if value.dtype.is_complex:
+        return value.real * value.real + value.imag * value.imag
+    return value * value
+
+
+def _named(name: str, value: Value) -> tuple[Stmt, Value]:
+    return Declare(name, value.dtype, value.expr), Value(Local(name, value.dtype))
+
+
+def _chan(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+    """Count, mean and sum of squared deviations of two sets of elements together."""
+    n = a["n"] + b["n"]
+    share = b["n"] / where(n.eq(0), 1.0, n)
+    delta = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
+    step = _times(delta, share) + a["rest"]
+    mean, rest = _exact_sum(a["mean"], step)
+    return [n, mean, rest, (a["square"] + b["square"]) + _square(delta) * (a["n"] * share)]
+
+
+def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
+    """A sum and what rounding has taken from it (Knuth, The Art of Computer Programming 2, 4.2.2)."""
+    total = x + y
+    shadow = total - x
+    return total, (x - (total - shadow)) + (y - shadow)
+
+
+def spread(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
+    """The mean, the variance, its root, as the outputs are named: see Note [Spread]."""
+    held, real = formula.held, real_type(formula.held)
+    x, nothing = formula.element().to(held), Value(const(0, held))
+    counted = formula.condition is not None
+    sums: Fields = (("s", held), *((("n", real),) if counted else ()))
+    rest: Fields = (("d", held), ("q", real))
+    moments: Fields = (("n", real), ("mean", held), ("rest", held), ("square", real))
+    functions = (
+        combining(f"{formula.name}_sum", sums, _summed),
+        combining(f"{formula.name}_rest", rest, _summed),
+        combining(formula.name, moments, _chan),
+    )
+    first = [formula.chosen(x, nothing)]
+    found = parts_named("first", sums)
+    if counted:
+        first.append(formula.chosen(Value(const(1, real)), Value(const(0, real))))
+        count = found["n"]
+    else:
+        count = Value(Local(COVERED, INT64)).to(real)
+    declare_count, count = _named("count", count)
+    declare_divisor, divisor = _named("divisor", where(count.eq(0), 1.0, count))
+    declare_mean, mean = _named("mean", _over(found["s"], divisor))
+    far = formula.chosen(x - mean, nothing)
+    second = parts_named("second", rest)
+    square = second["q"] - _square(second["d"]) / divisor
+    square = where(square < 0, 0.0, square)
+    total = [count, mean, _over(second["d"], divisor), square]
+    stages = (
+        _stage(formula, "first", first, functions[0], (declare_count, declare_divisor, declare_mean)),
+        _stage(formula, "second", [far, _square(far)], functions[1]),
+    )
+    kind = kind_of(functions[2])
+    whole = Accumulator("total", kind, made(total, kind), functions[2].name)
+
+    def finish(found: Mapping[str, Value]) -> Sequence[Value]:
+        count = found["n"] if counted else REST.to(real)
+        free = count - formula.number("correction")
+        variance = found["square"] / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
+        values = {"mean": found["mean"] + found["rest"], "var": variance, "std": sqrt(variance)}
+        return [values[name] for name, _ in formula.outputs]
+
+    neutral = {name: Value(const(0, dtype)) for name, dtype in moments}
+    stores = formula.stores(finish(parts_named("total", moments)))
+    reduction = Reduction(formula.name, formula.params, stages, whole, stores, functions)
+    return reduction, formula.empty(neutral, finish, has_value=True)
+
+
+def _stage(
+    formula: Formula, name: str, values: Sequence[Value], combine: Function, then: tuple[Stmt, ...] = ()
+) -> Stage:
+    accumulator = Accumulator(name, kind_of(combine), made(values, kind_of(combine)), combine.name)
+    return Stage(formula.loads, accumulator, then)
+
+
+# --- logsumexp -----------------------------------------------------------------------------------------------------
+
+
+def _shift(greatest: Value) -> Value:
+    """What is taken from exponents: the greatest, or nothing if that is infinite or nan."""
+    return where(unary("isfinite", greatest), greatest, 0.0)
+
+
+def _together(a: Mapping[str, Value], b: Mapping[str, Value]) -> Sequence[Value]:
+    """Sums of powers relative to the greatest exponent of both."""
+    greatest = _maximum(a["m"], b["m"])
+
+    def scaled(side: Mapping[str, Value]) -> Value:
+        factor = where(side["m"].eq(greatest), 1.0, unary("exp", side["m"] - greatest))
+        return side["s"] * factor
+
+    return [greatest, scaled(a) + scaled(b)]
+
+
+def _maximum(a: Value, b: Value) -> Value:
+    return where((a > b) | a.ne(a), a, b)
+
+
+def logsumexp(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
+    """The logarithm of the sum of the powers of e; no power overflows."""
+    held = formula.held
+    lowest = Value(const(-np.inf, held))
+    x = formula.chosen(formula.element().to(held), lowest)
+    fields: Fields = (("m", held), ("s", held))
+    functions = (
+        combining(f"{formula.name}_greatest", (("m", held),), lambda a, b: [_maximum(a["m"], b["m"])]),
+        combining(f"{formula.name}_sum", (("s", held),), _summed),
+        combining(formula.name, fields, _together),
+    )
+    declare, shift = _named("shift", _shift(Value(Local("greatest", held))))
+    stages = (
+        _stage(formula, "greatest", [x], functions[0], (declare,)),
+        _stage(formula, "powers", [unary("exp", x - shift)], functions[1]),
+    )
+    kind = kind_of(functions[2])
+    whole = made([Value(Local("greatest", held)), Value(Local("powers", held))], kind)
+    total = Accumulator("total", kind, whole, functions[2].name)
+
+    def finish(found: Mapping[str, Value]) -> Sequence[Value]:
+        return [unary("log", found["s"]) + _shift(found["m"])]
+
+    neutral = {"m": lowest, "s": Value(const(0, held))}
+    stores = formula.stores(finish(parts_named("total", fields)))
+    reduction = Reduction(formula.name, formula.params, stages, total, stores, functions)
+    return reduction, formula.empty(neutral, finish, has_value=True)

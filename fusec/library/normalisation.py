@@ -1,0 +1,141 @@
+"""Functions that scale elements by totals of their row: softmax, its logarithm, layer_norm."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from fusec.arguments.operands import cure_for, is_foreign, is_number
+from fusec.base import dtypes
+from fusec.base.dtypes import FLOAT64, INT64, DType, compute_type, promote
+from fusec.dispatch.bind import Axis
+from fusec.dispatch.planned import briefly
+from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, UnsupportedDtype
+from fusec.errors.reductions import NotReducible
+from fusec.ir.expr import scalar_type
+from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.library.arguments import array_of
+from fusec.library.graph_kernel import GraphKernel
+from fusec.math.value import Value, sqrt, unary
+
+__all__ = ["layer_norm", "log_softmax", "softmax"]
+
+Scale = np.dtype[Any] | Literal["number"] | None  # of weight or bias: of an array, a number, or nothing
+
+
+@briefly
+def softmax(x: object, axis: Axis = -1, out: object = None) -> object:
+    """Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64."""
+    given, array = array_of(x, "softmax")
+    return softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
+
+
+@briefly
+def log_softmax(x: object, axis: Axis = -1, out: object = None) -> object:
+    """The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x."""
+    given, array = array_of(x, "log_softmax")
+    return log_softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
+
+
+@briefly
+def layer_norm(
+    x: object,
+    weight: object = None,
+    bias: object = None,
+    axis: Axis = -1,
+    *,
+    eps: float = 1e-5,
+    out: object = None,
+) -> object:
+    """Each row with mean 0 and variance 1, times weight, plus bias: (x - mean) / sqrt(var + eps) * weight + bias.
+
+    weight, bias: arrays that broadcast against x, numbers, or None; of dtypes that the one computed in holds, float32
+    for x of float32 and narrower floats, else float64. axis: what makes a row. Raises TypeMismatch for wider ones.
+    """
+    given, array = array_of(x, "layer_norm")
+    kernel = layer_norm_kernel(array.dtype, _scale_of(weight, "weight"), _scale_of(bias, "bias"))
+    further = tuple(each for each in (weight, bias) if each is not None)
+    return kernel(x if given is not x and is_foreign(x) else given, *further, eps, axis=axis, out=out)
+
+
+# --- graphs --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(64)
+def softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
+    """The kernel of softmax."""
+    source, x, kind = _input(given, "softmax")
+    power = unary("exp", x - _total("maximum", x))
+    result = power * (1.0 / _total("add", power))
+    return GraphKernel(Graph("softmax", (source,), (("y", result.to(kind).expr),)))
+
+
+@lru_cache(64)
+def log_softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
+    """The kernel of log_softmax."""
+    source, x, kind = _input(given, "log_softmax")
+    greatest = _total("maximum", x)
+    result = (x - greatest) - unary("log", _total("add", unary("exp", x - greatest)))
+    return GraphKernel(Graph("log_softmax", (source,), (("y", result.to(kind).expr),)))
+
+
+@lru_cache(256)
+def layer_norm_kernel(given: np.dtype[Any], weight: Scale = None, bias: Scale = None) -> GraphKernel:
+    """The kernel of layer_norm; its inputs are x, weight and bias if there are, and eps."""
+    source, x, kind = _input(given, "layer_norm")
+    count = Value(Count(INT64)).to(x.dtype)
+    far = x - _total("add", x) / count
+    eps = Input("eps", x.dtype)
+    result = far * (1.0 / sqrt(_total("add", far * far) / count + Value(eps)))
+    inputs = [source]
+    for name, scale in (("weight", weight), ("bias", bias)):
+        if scale is not None:
+            inputs.append(Input(name, _held(scale, name, source.type, x.dtype)))
+            value = Value(inputs[-1]).to(x.dtype)
+            result = result * value if name == "weight" else result + value
+    return GraphKernel(Graph("layer_norm", (*inputs, eps), (("y", result.to(kind).expr),)))
+
+
+def _input(given: np.dtype[Any], name: str) -> tuple[Input, Value, DType]:
+    """The input x, its elements as they are computed with, and the dtype of the result."""
+    row = dtypes.from_numpy(given)
+    if row is None:
+        raise UnsupportedDtype(name, "x", str(given), cure_for(given)).at()
+    if row.is_complex:
+        raise NotReducible(name, row.name, "complex numbers have no order; pass a part").at()
+    kind = row if row.is_float else FLOAT64
+    source = Input("x", row)
+    return source, Value(source).to(compute_type(kind)), kind
+
+
+def _scale_of(value: object, name: str) -> Scale:
+    """What the kernel needs to know of weight or bias. Raises UnsupportedArgument."""
+    if value is None:
+        return None
+    if is_number(value):
+        return "number"
+    if isinstance(value, tuple):
+        raise UnsupportedArgument("layer_norm", name, "tuple", "axis is the keyword axis=, not an argument here").at()
+    return array_of(value, "layer_norm", name)[1].dtype
+
+
+def _held(scale: np.dtype[Any] | Literal["number"], name: str, row: DType, computed: DType) -> DType:
+    """The dtype of weight or bias. Raises UnsupportedDtype, NotReducible, and TypeMismatch for one that is too wide."""
+    if scale == "number":
+        return computed
+    found = dtypes.from_numpy(scale)
+    if found is None:
+        raise UnsupportedDtype("layer_norm", name, str(scale), cure_for(scale)).at()
+    if found.is_complex:
+        raise NotReducible("layer_norm", found.name, f"{name} must be real; pass {name}.real").at()
+    if promote(found, computed) != computed:
+        reason = f"x of {row} is computed in {computed}, which does not hold it"
+        cure = f"convert it first, e.g. {name}.astype('{computed}')"
+        raise TypeMismatch("layer_norm", name, found.name, computed.name, reason, cure).at()
+    return found
+
+
+def _total(op: str, value: Value) -> Value:
+    return Value(Reduce(op, value.expr, scalar_type(value.expr)))

@@ -1,0 +1,413 @@
+"""The reductions that are built in, named and called as NumPy's and the Array API's.
+
+Sums and products of small integers and bools accumulate in int64 or uint64 and wrap; float16 and bfloat16 accumulate in
+float32 and are rounded once. Results without axes are NumPy scalars. A nan among the elements is the result, but
+of functions named nan...; these give nan where no number is left.
+"""
+
+from __future__ import annotations
+
+from fusec.arguments.operands import is_number
+from fusec.dispatch.bind import Axis
+from fusec.dispatch.planned import briefly
+from fusec.errors.reductions import UnknownOrder
+from fusec.library import arguments, dtype_rules
+from fusec.library.arguments import Dtype, Number
+
+# --- sums and products ---------------------------------------------------------------------------------------------
+
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "logsumexp",
+    "max",
+    "mean",
+    "mean_var",
+    "min",
+    "minmax",
+    "mulsum",
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "norm",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+    "vecdot",
+]
+
+
+@briefly
+def sum(  # noqa: A001 - NumPy's name
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The sum of elements.
+
+    axis: None for all, an integer or a tuple. dtype: in which to accumulate. initial: added to every sum. where: a bool
+    array of elements that take part.
+    """
+    return arguments.total("sum", "sum", x, axis, dtype, out, keepdims, initial, where)
+
+
+@briefly
+def prod(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The product of elements; arguments as for `sum`."""
+    return arguments.total("prod", "prod", x, axis, dtype, out, keepdims, initial, where)
+
+
+@briefly
+def nansum(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The sum of elements that are not nan; arguments as for `sum`."""
+    return arguments.total("nansum", "sum", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
+
+
+@briefly
+def nanprod(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The product of elements that are not nan; arguments as for `sum`."""
+    return arguments.total("nanprod", "prod", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
+
+
+@briefly
+def mulsum(
+    x: object, y: object, axis: Axis = None, dtype: Dtype = None, out: object = None, *, keepdims: bool = False
+) -> object:
+    """The sum of x * y, in one pass; arguments as for `sum`."""
+    return arguments.product("mulsum", x, y, axis, dtype, out, keepdims)
+
+
+@briefly
+def vecdot(x: object, y: object, axis: int = -1, out: object = None, *, keepdims: bool = False) -> object:
+    """The dot product along an axis, of the conjugate of x if that is complex, in the dtype of both together."""
+    return arguments.product("vecdot", x, y, axis, None, out, keepdims)
+
+
+@briefly
+def count_nonzero(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+    """How many elements are not zero, int64; nan is not."""
+    return arguments.truth("count_nonzero", x, axis, out, keepdims, True)
+
+
+# --- truth ---------------------------------------------------------------------------------------------------------
+
+
+@briefly
+def any(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False, where: object = True) -> object:  # noqa: A001
+    """Whether any element is not zero."""
+    return arguments.truth("any", x, axis, out, keepdims, where)
+
+
+@briefly
+def all(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False, where: object = True) -> object:  # noqa: A001
+    """Whether no element is zero."""
+    return arguments.truth("all", x, axis, out, keepdims, where)
+
+
+# --- extremes ------------------------------------------------------------------------------------------------------
+
+
+@briefly
+def min(  # noqa: A001
+    x: object,
+    axis: Axis = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The least element; -0.0 is less than 0.0. initial: takes part in every total; needed for `where`."""
+    return arguments.extreme("min", "min", x, axis, out, keepdims, initial, where)
+
+
+@briefly
+def max(  # noqa: A001
+    x: object,
+    axis: Axis = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The greatest element; 0.0 is greater than -0.0. initial: takes part in every total; needed for `where`."""
+    return arguments.extreme("max", "max", x, axis, out, keepdims, initial, where)
+
+
+@briefly
+def nanmin(
+    x: object,
+    axis: Axis = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The least element that is not nan; arguments as for `min`."""
+    return arguments.extreme("nanmin", "min", x, axis, out, keepdims, initial, where, skips_nan=True)
+
+
+@briefly
+def nanmax(
+    x: object,
+    axis: Axis = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: object = True,
+) -> object:
+    """The greatest element that is not nan; arguments as for `max`."""
+    return arguments.extreme("nanmax", "max", x, axis, out, keepdims, initial, where, skips_nan=True)
+
+
+@briefly
+def minmax(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> tuple[object, object]:
+    """The least and the greatest element, in one pass."""
+    found = arguments.extreme("minmax", "minmax", x, axis, out, keepdims, None, True)
+    assert isinstance(found, tuple), "two outputs"
+    return found
+
+
+@briefly
+def ptp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The greatest element less the least, in one pass; integers wrap."""
+    return arguments.extreme("ptp", "ptp", x, axis, out, keepdims, None, True)
+
+
+@briefly
+def argmin(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The place of the least element, of the first among equals, int64; nan counts as less than all numbers."""
+    return arguments.place("argmin", x, axis, out, keepdims, skips_nan=False)
+
+
+@briefly
+def argmax(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The place of the greatest element, of the first among equals, int64; nan counts as greater than all numbers."""
+    return arguments.place("argmax", x, axis, out, keepdims, skips_nan=False)
+
+
+@briefly
+def nanargmin(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The place of the least number, int64; raises OnlyNan (a ValueError) where there is none.
+
+    On a device, where no call waits for its result, the place is -1 instead.
+    """
+    return arguments.place("argmin", x, axis, out, keepdims, skips_nan=True)
+
+
+@briefly
+def nanargmax(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The place of the greatest number, int64; raises OnlyNan (a ValueError) where there is none.
+
+    On a device, where no call waits for its result, the place is -1 instead.
+    """
+    return arguments.place("argmax", x, axis, out, keepdims, skips_nan=True)
+
+
+# --- moments -------------------------------------------------------------------------------------------------------
+
+
+@briefly
+def mean(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    where: object = True,
+) -> object:
+    """The arithmetic mean; of integers and bools in float64."""
+    return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None)
+
+
+@briefly
+def nanmean(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+    where: object = True,
+) -> object:
+    """The mean of elements that are not nan."""
+    return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None, skips_nan=True)
+
+
+@briefly
+def var(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    where: object = True,
+    ddof: float | None = None,
+    mean: object = None,
+    **unknown: object,
+) -> object:
+    """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.
+
+    ddof: NumPy's older name of `correction`. mean: the means, known from before, which broadcast against x.
+    """
+    correction = arguments.corrected("var", correction, ddof, unknown)
+    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
+
+
+@briefly
+def std(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    where: object = True,
+    ddof: float | None = None,
+    mean: object = None,
+    **unknown: object,
+) -> object:
+    """The standard deviation, the root of `var`."""
+    correction = arguments.corrected("std", correction, ddof, unknown)
+    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
+
+
+@briefly
+def nanvar(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    where: object = True,
+    ddof: float | None = None,
+    mean: object = None,
+    **unknown: object,
+) -> object:
+    """The variance of elements that are not nan."""
+    correction = arguments.corrected("nanvar", correction, ddof, unknown)
+    return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
+
+
+@briefly
+def nanstd(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    where: object = True,
+    ddof: float | None = None,
+    mean: object = None,
+    **unknown: object,
+) -> object:
+    """The standard deviation of elements that are not nan."""
+    correction = arguments.corrected("nanstd", correction, ddof, unknown)
+    return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
+
+
+@briefly
+def mean_var(
+    x: object,
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+    where: object = True,
+    ddof: float | None = None,
+    **unknown: object,
+) -> tuple[object, object]:
+    """Mean and variance in one pass; `out` is a tuple of two arrays."""
+    correction = arguments.corrected("mean_var", correction, ddof, unknown)
+    found = arguments.moments(("mean", "var"), x, axis, dtype, out, keepdims, where, correction)
+    assert isinstance(found, tuple), "two outputs"
+    return found
+
+
+# --- norms and logarithms ------------------------------------------------------------------------------------------
+
+
+@briefly
+def norm(
+    x: object,
+    ord: float = 2,  # noqa: A002 - NumPy's name
+    axis: Axis = None,
+    dtype: Dtype = None,
+    out: object = None,
+    *,
+    keepdims: bool = False,
+) -> object:
+    """A vector's norm: the `ord`-th root of the sum of absolute values to the power `ord`.
+
+    ord: inf for the greatest absolute value, -inf for the least, 0 to count elements that are not zero. Squares are
+    summed as they are: they overflow beyond the root of the largest number. Raises UnknownOrder.
+    """
+    if isinstance(ord, complex) or not is_number(ord):
+        raise UnknownOrder(repr(ord)).at()
+    given, array = arguments.array_of(x, "norm")
+    kernel = dtype_rules.norm(ord, array.dtype, arguments.named(dtype), arguments.dtype_of(out))
+    numbers = () if ord in dtype_rules.NORMS else (ord,)
+    return arguments.run(kernel, (given, *numbers), out, axis, keepdims)
+
+
+@briefly
+def logsumexp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+    """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
+    given, array = arguments.array_of(x, "logsumexp")
+    return arguments.run(dtype_rules.logsumexp(array.dtype, arguments.dtype_of(out)), (given,), out, axis, keepdims)

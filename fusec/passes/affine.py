@@ -1,0 +1,118 @@
+"""What passes that write loops have in common: arithmetic on positions, and two accumulators combined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fusec.base.dtypes import BOOL, INT64
+from fusec.ir.expr import Apply, Const, Expr, Struct, apply, const
+from fusec.ir.loops import Assign, Call, Declare, Element, Field, If, Local, Moved, Query, Shuffle, Stmt
+from fusec.ir.reductions import AXIS, Accumulator, whole_of
+from fusec.ir.walk import Body, map_expressions, renamed, rewriter
+
+Parts = tuple[Expr, ...]
+
+
+def int64(value: int) -> Const:
+    """A constant."""
+    return const(value, INT64)
+
+
+def plus(left: Expr, right: Expr | int) -> Expr:
+    """The sum of two positions."""
+    return apply("add", left, int64(right) if isinstance(right, int) else right)
+
+
+def minus(left: Expr, right: Expr | int) -> Expr:
+    """The distance between two positions."""
+    return apply("subtract", left, int64(right) if isinstance(right, int) else right)
+
+
+def times(left: Expr, power: int) -> Expr:
+    """A multiple by a power of two."""
+    return apply("left_shift", left, int64(power.bit_length() - 1))
+
+
+def over(left: Expr, power: int) -> Expr:
+    """A number that is not negative, divided by a power of two."""
+    return apply("right_shift", left, int64(power.bit_length() - 1))
+
+
+def rest(left: Expr, power: int) -> Expr:
+    """What remains of such a division."""
+    return apply("bitwise_and", left, int64(power - 1))
+
+
+def test(op: str, left: Expr, right: Expr | int) -> Expr:
+    """A comparison."""
+    return Apply(op, (left, int64(right) if isinstance(right, int) else right), BOOL)
+
+
+def least(left: Expr, right: int) -> Expr:
+    """The smaller of two numbers."""
+    return apply("where", test("less", left, right), left, int64(right))
+
+
+def relocated(body: Body, label: str, axis: int, position: Expr, distance: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
+    """A body at another position of the axis, with names of its own, and the same change for further expressions.
+
+    distance: from where the program's own position is.
+    """
+    changed, names = renamed(body, f"_{label}")
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Element(param, kind):
+                return Moved(param, (axis,), (distance,), kind)
+            case Query("", "coordinate", Const() as along) if int(along.value) == axis:
+                return position
+            case Query("", "shape", Const() as along) if int(along.value) == axis:
+                return Local(AXIS, INT64)
+            case _:
+                return expr
+
+    rewrite = rewriter(change)
+    return map_expressions(changed, rewrite), lambda expr: rewrite(names(expr))
+
+
+class Running:
+    """Accumulators of one kind: variables that hold one, its parts each, and how two become one."""
+
+    def __init__(self, accumulator: Accumulator) -> None:
+        self.accumulator = accumulator
+        self._fresh = 0
+
+    def variable(self, name: str) -> tuple[Local, ...]:
+        """The locals of a variable."""
+        return tuple(Local(f"{name}{at}", dtype) for at, (_, dtype) in enumerate(self.accumulator.parts))
+
+    def declare(self, name: str, values: Sequence[Expr] = ()) -> list[Stmt]:
+        """A new variable, zero if it has no values."""
+        locals_ = self.variable(name)
+        given = values or (None,) * len(locals_)
+        return [Declare(each.name, each.type, value) for each, value in zip(locals_, given, strict=True)]
+
+    def assign(self, name: str, values: Sequence[Expr]) -> list[Stmt]:
+        """New values; none of them may read the variable, but for a combination."""
+        return [Assign(each.name, value) for each, value in zip(self.variable(name), values, strict=True)]
+
+    def join(self, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> list[Stmt]:
+        """The variable becomes the combination of two values."""
+        kind = self.accumulator.type
+        call = Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
+        if not isinstance(kind, Struct):
+            return self.assign(name, (call,))
+        self._fresh += 1
+        whole = Local(f"_joined{self._fresh}", kind)
+        fields = tuple(Field(whole, field, dtype) for field, dtype in kind.fields)
+        return [Declare(whole.name, kind, call), *self.assign(name, fields)]
+
+    def join_if(self, condition: Expr, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Stmt:
+        """The variable becomes the combination, or the value on the right where there is nothing on the left."""
+        same = tuple(right) == self.variable(name)
+        return If(condition, tuple(self.join(name, left, right)), () if same else tuple(self.assign(name, right)))
+
+    def shuffle(self, name: str, values: Sequence[Expr], distance: int) -> list[Stmt]:
+        """The variable becomes the value of another position."""
+        pairs = zip(self.variable(name), values, strict=True)
+        return [Shuffle(each.name, value, distance) for each, value in pairs]

@@ -1,0 +1,223 @@
+"""Share: give a name to what one statement uses several times, so that a printer writes it once.
+
+Expressions are interned, so a value used twice is one node; a code generator that prints trees would print it twice,
+and with it all below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from fusec.base.dtypes import DType
+from fusec.base.records import dataclass, replace
+from fusec.ir.expr import Apply, Const, Expr, type_of
+from fusec.ir.loops import (
+    Call,
+    CallStatement,
+    Declare,
+    DeclareArray,
+    Element,
+    Field,
+    Load,
+    Local,
+    LocalArray,
+    Program,
+    Query,
+    Stmt,
+    While,
+)
+from fusec.ir.walk import Body, blocks, operands, rebuild, statements, with_body
+
+DEPTH = 64  # an expression nested deeper than this is cut by a name
+
+ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})
+
+
+def name_shared(program: Program) -> Program:
+    """Declare a local before a statement for every value that the statement uses more than once or nests too deep.
+
+    Requires: a verified program.
+    Ensures: loads and calls happen under the same conditions as before; a loop's condition, evaluated every round,
+    keeps its values unnamed; names do not clash with any in the program.
+    """
+    reserved = {param.name for param in program.params} | {function.name for function in program.functions}
+    functions = tuple(
+        with_body(function, _share(function.body, reserved | {name for name, _ in function.params}))
+        for function in program.functions
+    )
+    body = _share(program.body, reserved)
+    unchanged = all(new is old for new, old in zip(functions, program.functions, strict=True))
+    if body is program.body and unchanged:
+        return program
+    return replace(program, body=body, functions=functions)
+
+
+def _share(body: Body, reserved: set[str]) -> Body:
+    return _Sharer(reserved | declared_names(body)).block(body)
+
+
+def declared_names(body: Body) -> set[str]:
+    """The names of all locals and local arrays of a function."""
+    return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
+
+
+@dataclass
+class _Use:
+    """The operands of one statement."""
+
+    roots: tuple[Expr, ...]
+
+    @cached_property
+    def certain(self) -> set[Expr]:
+        """The nodes that the statement evaluates whatever the conditions in it."""
+        seen: set[Expr] = set()
+        stack = list(self.roots)
+        while stack:
+            expr = stack.pop()
+            if expr not in seen:
+                seen.add(expr)
+                guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
+                stack.extend(expr.children[:1] if guards else expr.children)
+        return seen
+
+
+class _Sharer:
+    """Walks one function; `taken` are the names in use."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
+        self.number = 0
+        self.harmless: dict[Expr, bool] = {}
+
+    def block(self, body: Body) -> Body:
+        """The statements with declarations of temporaries before those that need them; the same object if none do."""
+        result: list[Stmt] = []
+        changed = False
+        for stmt in body:
+            before, new = self.statement(stmt)
+            changed = changed or new is not stmt
+            result.extend(before)
+            result.append(new)
+        return tuple(result) if changed else body
+
+    def statement(self, stmt: Stmt) -> tuple[list[Stmt], Stmt]:
+        """Declarations, and the statement that uses them."""
+        roots = operands(stmt)
+        nested = tuple(map(self.block, blocks(stmt)))
+        before: list[Stmt] = []
+        new = roots
+        if not isinstance(stmt, While) and not all(map(_is_leaf, roots)):
+            new = self.operands(roots, stmt, before)
+        same = new == roots and all(left is right for left, right in zip(nested, blocks(stmt), strict=True))
+        return before, stmt if same else rebuild(stmt, new, nested)
+
+    def operands(self, roots: tuple[Expr, ...], stmt: Stmt, before: list[Stmt]) -> tuple[Expr, ...]:
+        """The operands over names; the declarations are appended to `before`, inner values first."""
+        order = _inner_first(roots)
+        if len(order) < DEPTH and not _any_reused(order, roots):
+            return roots
+        use = _Use(roots)
+        named = self.chosen(order, use, isinstance(stmt, CallStatement))
+        deepest = DEPTH if len(order) >= DEPTH else len(order) + 1
+        if not named and deepest > len(order):
+            return roots
+        known: dict[Expr, Expr] = {}
+        depth: dict[Expr, int] = {}
+        for expr in order:
+            old = expr.children
+            new = tuple([known[child] for child in old])
+            found = expr if new == old else expr.rebuild(new)
+            deep = 1 + max([depth[child] for child in old], default=0)
+            if expr in named or (deep >= deepest and expr not in roots and self.can_be_moved(expr, use)):
+                kind = type_of(expr)
+                name = self.fresh()
+                before.append(Declare(name, kind, found, line=stmt.line))
+                found, deep = Local(name, kind), 1
+            known[expr], depth[expr] = found, deep
+        return tuple([known[root] for root in roots])
+
+    def chosen(self, order: list[Expr], use: _Use, keep_roots: bool) -> set[Expr]:
+        """The values to name: printed more than once, and safe to compute before the statement.
+
+        Counts prints, of which a named value needs one and any other as many as its users; outer values come first.
+        """
+        prints: dict[Expr, int] = dict.fromkeys(order, 0)
+        for root in use.roots:
+            prints[root] += 1
+        named: set[Expr] = set()
+        for expr in reversed(order):
+            count = min(prints[expr], 2)
+            if count > 1 and self.can_be_moved(expr, use) and not (keep_roots and expr in use.roots):
+                named.add(expr)
+                count = 1
+            for child in expr.children:
+                prints[child] += count
+        return named
+
+    def can_be_moved(self, expr: Expr, use: _Use) -> bool:
+        """Whether it may be a local before the statement: values that nothing guards, or that need no guard.
+
+        Addresses stay, for code generators see from an address itself which array it belongs to.
+        """
+        if _is_leaf(expr) or not isinstance(type_of(expr), DType):
+            return False
+        return self.is_harmless(expr) or expr in use.certain
+
+    def is_harmless(self, expr: Expr) -> bool:
+        """No load, call or query in it: it may be evaluated where it was not before."""
+        known = self.harmless.get(expr)
+        if known is None:
+            known = not isinstance(expr, Load | Call | Query) and all(map(self.is_harmless, expr.children))
+            self.harmless[expr] = known
+        return known
+
+    def fresh(self) -> str:
+        """A name that nothing in the function has."""
+        while True:
+            self.number += 1
+            name = f"t{self.number}"
+            if name not in self.taken:
+                self.taken.add(name)
+                return name
+
+
+def _is_leaf(expr: Expr) -> bool:
+    """Nothing below it that is worth a name."""
+    match expr:
+        case Const() | Local() | Element() | LocalArray():
+            return True
+        case Query(_, _, axis):
+            return axis is None or isinstance(axis, Const)
+        case Field(value):
+            return isinstance(value, Local)
+        case _:
+            return False
+
+
+def _inner_first(roots: Iterable[Expr]) -> list[Expr]:
+    """Every distinct node once, operands before users."""
+    order: list[Expr] = []
+    seen: set[Expr] = set()
+
+    def visit(expr: Expr) -> None:
+        if expr not in seen:
+            seen.add(expr)
+            for child in expr.children:
+                visit(child)
+            order.append(expr)
+
+    for root in roots:
+        visit(root)
+    return order
+
+
+def _any_reused(order: list[Expr], roots: tuple[Expr, ...]) -> bool:
+    """Whether any node that is no leaf has two users."""
+    seen: set[Expr] = set(roots)
+    for expr in order:
+        for child in expr.children:
+            if child in seen and not _is_leaf(child):
+                return True
+            seen.add(child)
+    return len(set(roots)) < len(roots)

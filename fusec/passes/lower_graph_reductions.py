@@ -1,0 +1,311 @@
+"""Stage: a graph with reductions becomes one kernel, a walk for each level of reductions that depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusec.base.dtypes import INT64, DType
+from fusec.base.ops import TABLE
+from fusec.base.rounding_mode import usual
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, scalar_type
+from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.loops import (
+    ArrayParam,
+    Declare,
+    Element,
+    Field,
+    Function,
+    Load,
+    Local,
+    Make,
+    Param,
+    Return,
+    ScalarParam,
+    Stmt,
+    Store,
+)
+from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, addressed
+
+DEAR = 1  # functions in a value from which on it is stored rather than computed again
+
+
+@usual()
+def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> Reduction:
+    """The reduction that computes the outputs of a graph.
+
+    scalars: inputs that are passed by value. Outputs over which elements differ are stored by a last walk, others once.
+    Requires: an output depends on a Reduce. Ensures: if no reduction depends on another and all outputs are totals,
+    chunks combine (`Reduction.total`); else every row is one chunk.
+    """
+    return _Staging(graph, scalars).reduction()
+
+
+def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The outputs of a graph over which elements of one total differ, so that they have the shape of the arguments."""
+    return frozenset(name for name, _ in _Staging(graph, scalars).elements)
+
+
+def in_place(reduction: Reduction) -> frozenset[tuple[str, str]]:
+    """Outputs and inputs that may be the same memory: no walk reads the input after one that stores the output."""
+    stores = [{each for each in addressed(stage.body) if is_stored(stage.body, each)} for stage in reduction.stages]
+    pairs: set[tuple[str, str]] = set()
+    for number, stored in enumerate(stores):
+        later = {name for stage in reduction.stages[number + 1 :] for name in addressed(stage.body)}
+        inputs = [param.name for param in reduction.arrays if not param.written and param.name not in later]
+        earlier = set().union(*stores[:number])
+        pairs |= {(output, name) for output in stored - earlier for name in inputs}
+    return frozenset(pairs)
+
+
+def is_stored(body: tuple[Stmt, ...], name: str) -> bool:
+    """Whether statements store every element of an array that they walk along."""
+    places = [stmt.pointer for stmt in body if isinstance(stmt, Store)]
+    return any(isinstance(place, Element) and place.param == name for place in places)
+
+
+def reduces(root: Expr) -> Iterable[Reduce]:
+    """The reductions in a value, each once."""
+    seen: set[Expr] = set()
+    pending = [root]
+    while pending:
+        expr = pending.pop()
+        if expr not in seen:
+            seen.add(expr)
+            pending += expr.children
+            if isinstance(expr, Reduce):
+                yield expr
+
+
+class _Staging:
+    def __init__(self, graph: Graph, scalars: frozenset[str]) -> None:
+        self.graph, self.scalars = graph, scalars
+        self.depths: dict[Expr, int] = {}
+        self.differ: dict[Expr, bool] = {}
+        self.names: dict[Expr, Expr] = {}  # values that a local holds, once the stages before have run
+        found = dict.fromkeys(each for _, value in graph.outputs for each in reduces(value))
+        self.levels = [
+            [each for each in found if self.depth(each) == level] for level in range(1, max(map(self.depth, found)) + 1)
+        ]
+        self.elements = [(name, value) for name, value in graph.outputs if self.varies(value)]
+        self.totals = [(name, value) for name, value in graph.outputs if not self.varies(value)]
+        self.stored: dict[Expr, str] = {}  # dear values that an output holds between stages
+
+    def depth(self, expr: Expr) -> int:
+        """How many reductions, one inside the other, a value needs."""
+        if expr not in self.depths:
+            inner = max(map(self.depth, expr.children), default=0)
+            self.depths[expr] = inner + isinstance(expr, Reduce)
+        return self.depths[expr]
+
+    def varies(self, expr: Expr) -> bool:
+        """Whether a value differs between the elements of one total."""
+        if expr not in self.differ:
+            if isinstance(expr, Input):
+                self.differ[expr] = expr.name not in self.scalars
+            else:
+                self.differ[expr] = not isinstance(expr, Reduce) and any(map(self.varies, expr.children))
+        return self.differ[expr]
+
+    def reduction(self) -> Reduction:
+        """All stages together."""
+        self._choose_stored()
+        stages, functions = [], []
+        for number, level in enumerate(self.levels):
+            accumulator, combine = self._accumulator(level, number)
+            functions.append(combine)
+            values = [each.value for each in level]
+            body = (*self._loads(values), *self._stores(values))
+            lowered = [self._lowered(value) for value in values]
+            whole = lowered[0] if len(level) == 1 else Make(tuple(lowered), _struct(accumulator))
+            for each, (name, dtype) in zip(level, accumulator.parts, strict=True):
+                self.names[each] = Local(name, dtype)
+            for dear in values:
+                if dear in self.stored:
+                    self.names[dear] = _load(self.stored[dear], scalar_type(dear))
+            value = Accumulator(accumulator.name, accumulator.type, whole, combine.name)
+            stages.append(Stage(body, value, self._shared(number + 1)))
+        combines = len(self.levels) == 1 and not self.elements
+        if self.elements:
+            loads = (*self._loads([value for _, value in self.elements]), *self._kept())
+            stages.append(Stage((*loads, *(_store(name, self._lowered(value)) for name, value in self.elements)), None))
+        total = None
+        if combines:
+            first = stages[0].accumulator
+            assert first is not None, "the first stage accumulates"
+            stages[0] = Stage(stages[0].body, first)
+            total = self._total(first)
+        finish = tuple(_store(name, self._lowered(value)) for name, value in self.totals)
+        return Reduction(self.graph.name, self._params(), tuple(stages), total, finish, tuple(functions))
+
+    # --- accumulators --------------------------------------------------------------------------------------------
+
+    def _accumulator(self, level: list[Reduce], number: int) -> tuple[Accumulator, Function]:
+        """Where the reductions of a level are held together, and how two of them combine."""
+        name, combine = f"_r{number}", f"{self.graph.name}_combine{number}"
+        if len(level) == 1:
+            (only,) = level
+            a, b = Local("a", only.type), Local("b", only.type)
+            function = Function(
+                combine, (("a", only.type), ("b", only.type)), only.type, (Return(apply(only.op, a, b)),)
+            )
+            return Accumulator(name, only.type, only, combine), function
+        kind = Struct(f"Totals{number}", tuple((f"v{at}", each.type) for at, each in enumerate(level)))
+        left, right = Local("a", kind), Local("b", kind)
+        fields = tuple(
+            apply(each.op, Field(left, field, each.type), Field(right, field, each.type))
+            for each, (field, _) in zip(level, kind.fields, strict=True)
+        )
+        function = Function(combine, (("a", kind), ("b", kind)), kind, (Return(Make(fields, kind)),))
+        return Accumulator(name, kind, level[0], combine), function
+
+    def _total(self, part: Accumulator) -> Accumulator:
+        """The total of chunks, whose parts later text reads in place of those of one chunk."""
+        results = tuple(Local(name, dtype) for name, dtype in part.parts)
+        value = results[0] if isinstance(part.type, DType) else Make(results, _struct(part))
+        total = Accumulator("_all", part.type, value, part.combine)
+        for each, (name, dtype) in zip(self.levels[0], total.parts, strict=True):
+            self.names[each] = Local(name, dtype)
+        return total
+
+    # --- values --------------------------------------------------------------------------------------------------
+
+    def _shared(self, level: int) -> tuple[Stmt, ...]:
+        """Locals for what depends on reductions up to a level alone, so that no element computes it again."""
+        declared: list[Stmt] = []
+
+        def visit(expr: Expr) -> None:
+            if expr in self.names or not self.depth(expr):
+                return
+            if isinstance(expr, Reduce):
+                visit(expr.value)
+            elif not self.varies(expr) and self.depth(expr) == level:
+                name = f"_s{level}_{len(declared)}"
+                declared.append(Declare(name, scalar_type(expr), self._lowered(expr)))
+                self.names[expr] = Local(name, scalar_type(expr))
+            else:
+                for child in expr.children:
+                    visit(child)
+
+        for later in self.levels[level:]:
+            for each in later:
+                visit(each.value)
+        for _, value in self.elements:
+            visit(value)
+        return tuple(declared)
+
+    def _lowered(self, root: Expr) -> Expr:
+        """A value over locals."""
+        known: dict[Expr, Expr] = {}
+
+        def lower(expr: Expr) -> Expr:
+            if expr not in known:
+                known[expr] = self._leaf(expr) or expr.rebuild(tuple(map(lower, expr.children)))
+            return known[expr]
+
+        return lower(root)
+
+    def _leaf(self, expr: Expr) -> Expr | None:
+        if expr in self.names:
+            return self.names[expr]
+        match expr:
+            case Input(name, dtype):
+                return Local(name, dtype)
+            case Count():
+                return Local(REDUCED, INT64)
+            case Const():
+                return expr
+            case _:
+                return None
+
+    def _loads(self, values: list[Expr]) -> tuple[Stmt, ...]:
+        """The elements of inputs that values read, as far as no local stands for what reads them."""
+        wanted: dict[Input, None] = {}
+        seen: set[Expr] = set()
+        pending = list(values)
+        while pending:
+            expr = pending.pop()
+            if expr in seen or expr in self.names:
+                continue
+            seen.add(expr)
+            if isinstance(expr, Input) and expr.name not in self.scalars:
+                wanted[expr] = None
+            if not isinstance(expr, Reduce):
+                pending += expr.children
+        ordered = [each for each in self.graph.inputs if each in wanted]
+        return tuple(Declare(each.name, each.type, _load(each.name, each.type)) for each in ordered)
+
+    # --- values that are stored between stages -------------------------------------------------------------------
+
+    def _choose_stored(self) -> None:
+        """Dear values of a reduction that a later walk needs again: an output of their dtype can hold them."""
+        for name, output in self.elements:
+            for each in (each for level in self.levels for each in level):
+                value = each.value
+                later = [output, *(other.value for level in self.levels[self.depth(each) :] for other in level)]
+                is_needed = any(value in _parts(root, inside=False) for root in later)
+                if _calls(value) >= DEAR and is_needed and scalar_type(output) == scalar_type(value):
+                    self.stored.setdefault(value, name)
+                    break
+
+    def _stores(self, values: list[Expr]) -> tuple[Stmt, ...]:
+        """Stores of the dear ones of some values; from then on they are read from there."""
+        stores: list[Stmt] = []
+        for value in dict.fromkeys(values):
+            if value in self.stored and value not in self.names:
+                name, dtype = self.stored[value], scalar_type(value)
+                stores.append(Declare(f"_kept_{name}", dtype, self._lowered(value)))
+                stores.append(_store(name, Local(f"_kept_{name}", dtype)))
+                self.names[value] = Local(f"_kept_{name}", dtype)
+        return tuple(stores)
+
+    def _kept(self) -> tuple[Stmt, ...]:
+        """Locals for values that outputs hold, read before the first output gets what it is to hold in the end."""
+        loads = []
+        for value, name in self.stored.items():
+            dtype = scalar_type(value)
+            loads.append(Declare(f"_last_{name}", dtype, _load(name, dtype)))
+            self.names[value] = Local(f"_last_{name}", dtype)
+        return tuple(loads)
+
+    def _params(self) -> tuple[Param, ...]:
+        held = set(self.stored.values())
+        inputs: list[Param] = []
+        for each in self.graph.inputs:
+            by_value = each.name in self.scalars
+            inputs.append(ScalarParam(each.name, each.type) if by_value else ArrayParam(each.name, each.type))
+        outputs = [
+            ArrayParam(name, scalar_type(value), written=True, read=name in held) for name, value in self.graph.outputs
+        ]
+        counted = any(isinstance(part, Count) for _, value in self.graph.outputs for part in _parts(value))
+        return (*inputs, *outputs, *((ScalarParam(REDUCED, INT64),) if counted else ()))
+
+
+def _struct(accumulator: Accumulator) -> Struct:
+    assert isinstance(accumulator.type, Struct), "several reductions are fields"
+    return accumulator.type
+
+
+def _load(name: str, dtype: DType) -> Load:
+    return Load(Element(name, Pointer(dtype, "global")), dtype)
+
+
+def _store(name: str, value: Expr) -> Store:
+    return Store(Element(name, Pointer(scalar_type(value), "global")), value)
+
+
+def _parts(root: Expr, *, inside: bool = True) -> set[Expr]:
+    """Everything below a value, itself included; or but for what stands inside of its reductions."""
+    seen: set[Expr] = set()
+    pending = [root]
+    while pending:
+        expr = pending.pop()
+        if expr not in seen:
+            seen.add(expr)
+            if inside or not isinstance(expr, Reduce):
+                pending += expr.children
+    return seen
+
+
+def _calls(root: Expr) -> int:
+    """How many functions a value calls that are defined by `fusec.math`."""
+    return sum(isinstance(part, Apply) and not TABLE[part.op].primitive for part in _parts(root))

@@ -1,0 +1,199 @@
+"""Split: the elements all of whose neighbours exist, apart from those at a border.
+
+Of a program that asks in a branch how far its element is from the ends of the axes, as stencils do, two parts come
+without that branch: for the interior, and for elements at an end of an outer axis only. Loops over these move along the
+last axis without a test, from element to element of each row that they read.
+"""
+
+from __future__ import annotations
+
+from fusec.base.dtypes import BOOL
+from fusec.base.records import dataclass
+from fusec.ir.expr import Apply, Const, Expr, const
+from fusec.ir.loops import (
+    ArrayParam,
+    Assign,
+    Break,
+    Continue,
+    Declare,
+    Element,
+    If,
+    Load,
+    Local,
+    Moved,
+    Program,
+    Query,
+    Return,
+    SetField,
+    Stmt,
+    Store,
+    While,
+)
+from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter, statements
+from fusec.passes.common_subexpressions import declared_names
+from fusec.passes.eliminate_dead_code import prune_dead
+from fusec.passes.merge import merge_declarations
+
+TRUE, FALSE = const(True, BOOL), const(False, BOOL)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Parts of a program.
+
+    low, high: along each axis, how many elements at its start and at its end are not of the interior. interior: for
+    elements that are. edge: for elements that are so along the last axis, but not along the others. An element may be
+    computed more than once, with the same result.
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    interior: Program
+    edge: Program
+
+
+def split(program: Program, ndim: int) -> Split | None:
+    """The parts of a program, or None if it has no such branch or does more than store its results.
+
+    Requires: a program after all passes. ndim: of the iteration space.
+    Ensures: where each part is for, it does what the program does.
+    """
+    if not _only_stores_results(program):
+        return None
+    for at, stmt in enumerate(program.body):
+        if not isinstance(stmt, If):
+            continue
+        reach = _reach(stmt.condition, ndim)
+        if reach is None:
+            continue
+        before, after = program.body[:at], program.body[at + 1 :]
+        low, high = reach
+        inside = _with(program, _plain((*before, *stmt.then, *after), (0, 0), -1))
+        edge = _with(program, _plain((*before, *stmt.orelse, *after), (low[-1], high[-1]), ndim - 1))
+        return Split(low, high, inside, edge)
+    return None
+
+
+def position_of(expr: Expr) -> tuple[int, int] | None:
+    """Axis and distance of a coordinate of the element, moved by a constant."""
+    match expr:
+        case Query("", "coordinate", Const(value=axis)):
+            return int(axis), 0
+        case Apply("add", (Query("", "coordinate", Const(value=axis)), Const(value=distance))):
+            return int(axis), int(distance)
+    return None
+
+
+def distances_of(index: tuple[Expr, ...]) -> tuple[int, ...] | None:
+    """How far an index is from the element's own place, along every axis in order."""
+    found = [position_of(part) for part in index]
+    if any(part is None or part[0] != axis for axis, part in enumerate(found)):
+        return None
+    return tuple(part[1] for part in found if part is not None)
+
+
+def _with(program: Program, body: Body) -> Program:
+    part = Program(program.name, program.params, body, program.functions, program.source)
+    return prune_dead(merge_declarations(part))
+
+
+def _only_stores_results(program: Program) -> bool:
+    """Whether running an element again changes nothing: it reads nothing that it or another one writes."""
+    outputs = {param.name for param in program.params if isinstance(param, ArrayParam) and param.written}
+    if any(isinstance(param, ArrayParam) and param.raw and param.written for param in program.params):
+        return False
+    bodies = (program.body, *(function.body for function in program.functions))
+    seen: set[Expr] = set()
+    for stmt in (each for body in bodies for each in statements(body)):
+        match stmt:
+            case Store(pointer):
+                if not isinstance(pointer, Element):
+                    return False
+            case Declare() | Assign() | SetField() | If() | While() | Break() | Continue() | Return():
+                pass
+            case _:
+                return False
+        for expr in expressions(operands(stmt), seen):
+            match expr:
+                case Load(Element(name) | Moved(name)) if name in outputs:
+                    return False
+    return True
+
+
+# --- the branch ----------------------------------------------------------------------------------------------------
+
+
+def _reach(condition: Expr, ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """How far from both ends of each axis a condition wants an element, if that is all it says."""
+    low, high = [0] * ndim, [0] * ndim
+    pending = [condition]
+    while pending:
+        match pending.pop():
+            case Apply("logical_and", args):
+                pending += args
+            case Apply("greater_equal", (Query("", "coordinate", Const(value=axis)), Const(value=least))):
+                low[int(axis)] = max(low[int(axis)], int(least))
+            case Apply(
+                "less",
+                (
+                    Query("", "coordinate", Const(value=axis)),
+                    Apply("subtract", (Query("", "shape", Const(value=other)), Const(value=rest))),
+                ),
+            ) if axis == other:
+                high[int(axis)] = max(high[int(axis)], int(rest))
+            case _:
+                return None
+    return (tuple(low), tuple(high)) if any(low) or any(high) else None
+
+
+# --- what is known away from the ends ------------------------------------------------------------------------------
+
+
+def _plain(body: Body, reach: tuple[int, int], axis: int) -> Body:
+    """The statements with positions in place of locals that hold them, and tests along an axis decided.
+
+    reach: how many elements before and after are known to exist along the axis.
+    """
+    changing = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign | SetField)}
+    fixed = declared_names(body) - changing
+    known: dict[str, Expr] = {}
+
+    def change(expr: Expr) -> Expr:
+        match expr:
+            case Local(name) if name in known:
+                return known[name]
+            case Apply("greater_equal", (left, Const(value=bound))):
+                at = position_of(left)
+                return TRUE if at and at[0] == axis and at[1] + reach[0] >= int(bound) else expr
+            case Apply("less", (left, Query("", "shape", Const(value=other)))) if int(other) == axis:
+                at = position_of(left)
+                return TRUE if at and at[0] == axis and at[1] <= reach[1] else expr
+            case Apply("maximum", (left, Const(value=bound))):
+                at = position_of(left)
+                return left if at and at[0] == axis and at[1] + reach[0] >= int(bound) else expr
+            case Apply(
+                "minimum", (left, Apply("subtract", (Query("", "shape", Const(value=other)), Const(value=one))))
+            ):
+                at = position_of(left)
+                return left if at and at[0] == axis == int(other) and at[1] + int(one) <= reach[1] + 1 else expr
+            case Apply("logical_and", (left, right)) if TRUE in (left, right):
+                return right if left == TRUE else left
+            case Apply("where", (condition, then, orelse)) if condition in (TRUE, FALSE):
+                return then if condition == TRUE else orelse
+        return expr
+
+    def walked(block: Body) -> Body:
+        result: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, If):
+                condition = rewriter(change)(stmt.condition)
+                result.append(If(condition, walked(stmt.then), walked(stmt.orelse), line=stmt.line))
+                continue
+            (new,) = map_expressions((stmt,), rewriter(change))
+            if isinstance(new, Declare) and new.name in fixed and new.value is not None and position_of(new.value):
+                known[new.name] = new.value
+                continue
+            result.append(new)
+        return tuple(result)
+
+    return walked(body)

@@ -1,0 +1,215 @@
+"""Reuse: compute once what several statements compute from the same values (common subexpressions)."""
+
+from __future__ import annotations
+
+from fusec.base.dtypes import DType
+from fusec.base.records import replace
+from fusec.ir.expr import Apply, Const, Expr, Lookup, type_of
+from fusec.ir.loops import (
+    Assign,
+    Atomic,
+    Call,
+    CallStatement,
+    Declare,
+    Field,
+    Function,
+    Local,
+    Make,
+    Program,
+    Query,
+    ScalarParam,
+    SetField,
+    Shuffle,
+    Stmt,
+    While,
+)
+from fusec.ir.walk import Body, blocks, is_elementary, operands, rebuild, statements, with_body
+from fusec.passes.common_subexpressions import ON_DEMAND, declared_names
+
+WORTH = 4  # operations below which computing again reads better than another name and costs no more
+WEIGHTS = {"divide": 4, "sqrt": 4, "quotient": 8, "modulo": 8, "convert": 0, "bitcast": 0}
+CALL = 10
+
+
+def reuse_values(program: Program) -> Program:
+    """Name a value at its first certain computation if a later statement computes it again, and read the name there.
+
+    Only values that depend on nothing but constants, the position and locals that never change.
+    Requires: a verified program. Ensures: every value is what it was; nothing is computed where it was not before.
+    """
+    scalars = frozenset(param.name for param in program.params if isinstance(param, ScalarParam))
+    reserved = {param.name for param in program.params} | {function.name for function in program.functions}
+    functions = tuple(_of_function(function, reserved) for function in program.functions)
+    body = _Reuser(program.body, scalars, reserved).rewritten()
+    unchanged = all(new is old for new, old in zip(functions, program.functions, strict=True))
+    if body is program.body and unchanged:
+        return program
+    return replace(program, body=body, functions=functions)
+
+
+def _of_function(function: Function, reserved: set[str]) -> Function:
+    if is_elementary(function):  # these name what they share themselves
+        return function
+    names = {name for name, _ in function.params}
+    return with_body(function, _Reuser(function.body, frozenset(names), reserved | names).rewritten())
+
+
+class _Reuser:
+    """One function: where each value is computed first, and which values come again.
+
+    fixed: locals with one value. first: value -> the statement that is certain to compute it before its other users,
+    by number in the order of the walk. again: the values to name.
+    """
+
+    def __init__(self, body: Body, params: frozenset[str], reserved: set[str]) -> None:
+        self.body = body
+        changing = {name for stmt in statements(body) for name in changed_by(stmt)}
+        self.fixed = (params | declared_names(body)) - changing
+        self.taken = reserved | declared_names(body)
+        self.first: dict[Expr, int] = {}
+        self.again: set[Expr] = set()
+        self.costs: dict[Expr, int] = {}
+        self.names: dict[Expr, Local] = {}
+        self.number = 0
+
+    def rewritten(self) -> Body:
+        """The body with values reused; the same object if there are none."""
+        self.look(self.body, {}, 0)
+        if not self.again:
+            return self.body
+        return self.block(self.body, 0)[0]
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    def look(self, body: Body, above: dict[Expr, int], number: int) -> int:
+        """Note first computations and repetitions; `above`: values certain to be there, with their statements."""
+        known = dict(above)
+        for stmt in body:
+            for root in values_of(stmt):
+                self.match(root, known, number)
+            if not isinstance(stmt, While):  # its condition runs every round, so nothing can stand before it for all
+                for root in values_of(stmt):
+                    self.register(root, known, number)
+            number += 1
+            for nested in blocks(stmt):
+                number = self.look(nested, known, number)
+        return number
+
+    def match(self, root: Expr, known: dict[Expr, int], number: int) -> None:
+        stack, seen = [root], set()
+        while stack:
+            expr = stack.pop()
+            if expr in seen:
+                continue
+            seen.add(expr)
+            at = known.get(expr)
+            if at is not None and at != number:
+                self.again.add(expr)
+                self.first[expr] = at
+            else:
+                stack.extend(expr.children)
+
+    def register(self, root: Expr, known: dict[Expr, int], number: int) -> None:
+        stack, seen = [root], set()
+        while stack:
+            expr = stack.pop()
+            if expr in seen:
+                continue
+            seen.add(expr)
+            if expr not in known and self.cost(expr) >= WORTH and isinstance(type_of(expr), DType):
+                known[expr] = number
+            guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
+            stack.extend(expr.children[:1] if guards else expr.children)
+
+    def cost(self, expr: Expr) -> int:
+        """Operations of a value that never changes; a large negative number for any other."""
+        found = self.costs.get(expr)
+        if found is None:
+            below = sum(self.cost(child) for child in expr.children)
+            found = self.costs[expr] = max(below + self.weight(expr), -(1 << 40))
+        return found
+
+    def weight(self, expr: Expr) -> int:
+        """What one node adds."""
+        match expr:
+            case Const() | Field() | Make() | Query():
+                return 0
+            case Local(name):
+                return 0 if name in self.fixed else -(1 << 40)
+            case Apply(op):
+                return WEIGHTS.get(op, 1)
+            case Lookup():
+                return 1
+            case Call(_, args) if all(isinstance(type_of(arg), DType) for arg in args):
+                return CALL
+            case _:
+                return -(1 << 40)
+
+    # --- rewriting -------------------------------------------------------------------------------------------------
+
+    def block(self, body: Body, number: int) -> tuple[Body, int]:
+        """The statements over names, and the number of the statement after them."""
+        result: list[Stmt] = []
+        for stmt in body:
+            before: list[Stmt] = []
+            own = self.own_name(stmt, number)
+            new = tuple(self.value(root, number, before, stmt.line, root is own) for root in values_of(stmt))
+            if isinstance(stmt, CallStatement):
+                new = (stmt.call if new == stmt.call.children else stmt.call.rebuild(new),)
+            if own is not None and isinstance(stmt, Declare):
+                self.names[own] = Local(stmt.name, stmt.type)
+            number += 1
+            nested = []
+            for part in blocks(stmt):
+                outside = dict(self.names)  # what a nested list declares is not seen after it
+                inner, number = self.block(part, number)
+                self.names = outside
+                nested.append(inner)
+            result += [*before, rebuild(stmt, new, tuple(nested))]
+        return tuple(result), number
+
+    def own_name(self, stmt: Stmt, number: int) -> Expr | None:
+        """The value that a declaration of a fixed local names by itself."""
+        match stmt:
+            case Declare(name, _, Expr() as value) if name in self.fixed and value in self.again:
+                return value if self.first[value] == number and value not in self.names else None
+            case _:
+                return None
+
+    def value(self, expr: Expr, number: int, before: list[Stmt], line: int, keep: bool = False) -> Expr:
+        """The expression over names; those that are due here are declared in `before`."""
+        if expr in self.names:
+            return self.names[expr]
+        children = tuple(self.value(child, number, before, line) for child in expr.children)
+        new = expr if children == expr.children else expr.rebuild(children)
+        if keep or expr not in self.again or self.first[expr] != number:
+            return new
+        local = Local(self.fresh(), type_of(expr))
+        before.append(Declare(local.name, local.type, new, line=line))
+        self.names[expr] = local
+        return local
+
+    def fresh(self) -> str:
+        """A name that nothing in the function has."""
+        while True:
+            self.number += 1
+            name = f"v{self.number}"
+            if name not in self.taken:
+                self.taken.add(name)
+                return name
+
+
+def values_of(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions whose values names can stand for: of a call for its effect, the arguments alone."""
+    return stmt.call.children if isinstance(stmt, CallStatement) else operands(stmt)
+
+
+def changed_by(stmt: Stmt) -> tuple[str, ...]:
+    """Locals that a statement gives another value than the one of their declaration."""
+    match stmt:
+        case Assign(name) | SetField(name) | Shuffle(name):
+            return (name,)
+        case Atomic(result=name) | CallStatement(result=name):
+            return (name,) if name else ()
+        case _:
+            return ()
