@@ -260,3 +260,17 @@ def shares_memory(left: Array, right: Array) -> bool:
         return np.shares_memory(left, right, max_work=1000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
+
+
+def outputs_of(out: object) -> tuple[object, ...]:
+    """The outputs that out= gives: none, one, or several."""
+    if out is None:
+        return ()
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+
+def scalars_of(found: Any) -> Any:
+    """New results as NumPy has them: those without axes are NumPy scalars; arrays of other libraries stay arrays."""
+    if found.__class__ is tuple:
+        return tuple([each[()] if each.__class__ is np.ndarray and not each.ndim else each for each in found])
+    return found[()] if found.__class__ is np.ndarray and not found.ndim else found

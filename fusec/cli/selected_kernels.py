@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from fusec.compiler.pipeline import Source, Specialisation, Text
     from fusec.dispatch.bind import Bound
     from fusec.dispatch.host_scan import Bound as BoundScan
+    from fusec.dispatch.planned_reduction import Reducing
     from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
     from fusec.kernels.reduction_function import Reduction
-    from fusec.kernels.reduction_kernel import Reducing, ReductionKernel
+    from fusec.kernels.reduction_kernel import ReductionKernel
     from fusec.kernels.scan_kernel import ScanKernel
 
 Made = TypeVar("Made")

@@ -23,7 +23,7 @@ from fusec.ir.walk import expressions, operands, statements
 from fusec.kinds.reduction import Operand, Phase, dense, phases
 
 if TYPE_CHECKING:
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}

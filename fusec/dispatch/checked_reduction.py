@@ -31,7 +31,7 @@ from fusec.ir.walk import expressions, operands, statements
 
 if TYPE_CHECKING:
     from fusec.compiler.scan_pipeline import ScanDefinition
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
 
 
 @dataclass(frozen=True)

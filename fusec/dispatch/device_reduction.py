@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import View
-from fusec.arguments.operands import is_number, may_overlap
+from fusec.arguments.operands import is_number, may_overlap, outputs_of
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.records import dataclass, replace
@@ -30,12 +30,11 @@ from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS
-from fusec.kernels.reduction_kernel import outputs_of
 from fusec.kinds.reduction import Phase, arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
     from fusec.runtime.cuda import DeviceArray, Module
 
 MODULES = 512  # compiled kernels kept in memory

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from fusec.base.kernel_abi import Fp, Kernel, Step
 from fusec.base.records import dataclass
 from fusec.dispatch import host
-from fusec.kinds.elementwise import Plan, Space
+from fusec.dispatch.plan import Plan
+from fusec.kinds.elementwise import Space
 
 if TYPE_CHECKING:
     from fusec.dispatch.host import Call

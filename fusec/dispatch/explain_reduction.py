@@ -20,7 +20,7 @@ from fusec.ir.reductions import ROUNDS
 from fusec.kinds.reduction import Phase, dense
 
 if TYPE_CHECKING:
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
 
 Target = Literal["llvm", "cuda", "metal"]
 COMMENT = {"llvm": ";", "asm": "#", "ir": "#"}

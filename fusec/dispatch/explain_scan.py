@@ -21,7 +21,7 @@ from fusec.kinds.reduction import dense
 from fusec.kinds.scan import MANY_THREADS, Machine, Step
 
 if TYPE_CHECKING:
-    from fusec.kernels.scan_kernel import Scanning
+    from fusec.dispatch.planned_scan import Scanning
 
 ON_DEVICE = ("cuda", "metal", "ir")
 ALONE = Machine(1, 1, 1)  # the shortest texts: one kernel whatever comes

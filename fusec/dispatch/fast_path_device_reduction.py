@@ -22,7 +22,7 @@ from fusec.runtime import cuda
 
 if TYPE_CHECKING:
     from fusec.dispatch.device_reduction import Call
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
 
 Callee = Callable[..., object]
 MAX_READY = 256  # kinds of call remembered for a choice of axes

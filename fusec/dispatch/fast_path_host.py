@@ -11,8 +11,8 @@ from fusec.base.recent import Recent
 from fusec.base.rounding_mode import usual
 from fusec.dispatch import host
 from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Plan
 from fusec.environment import debug
-from fusec.kinds.elementwise import Plan
 
 if TYPE_CHECKING:
     from fusec.dispatch.device_plans import Repeated

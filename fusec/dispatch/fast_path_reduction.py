@@ -20,7 +20,7 @@ from fusec.runtime.cpu import memory
 
 if TYPE_CHECKING:
     from fusec.dispatch.host_reduction import Call, Plan
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
     from fusec.runtime.cpu.fastcall import ArgSpec, Place
 
 Callee = Callable[..., object]

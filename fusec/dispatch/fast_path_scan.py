@@ -17,7 +17,7 @@ from fusec.runtime.cpu.fastcall import ArgSpec, Place
 if TYPE_CHECKING:
     from fusec.dispatch.host_reduction import Call
     from fusec.dispatch.host_scan import Plan
-    from fusec.kernels.scan_kernel import Scanning
+    from fusec.dispatch.planned_scan import Scanning
 
 Callee = Callable[..., object]
 

@@ -20,7 +20,7 @@ from fusec.runtime.cpu.composites import Job, Moving, Outside
 
 if TYPE_CHECKING:
     from fusec.dispatch.host_scan import Bound, Plan
-    from fusec.kernels.scan_kernel import Scanning
+    from fusec.dispatch.planned_scan import Scanning
     from fusec.runtime.cpu.engine import Executable
 
 SPAN = GROUP * GROUP  # positions of a block: a group for each of GROUP chunks

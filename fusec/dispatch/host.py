@@ -28,6 +28,7 @@ from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
+from fusec.dispatch.plan import Plan
 from fusec.environment import debug
 from fusec.errors.arguments import (
     OutputOverlapsItself,
@@ -40,7 +41,7 @@ from fusec.errors.arguments import (
     SizeUndecided,
 )
 from fusec.errors.python import StencilShapes
-from fusec.kinds.elementwise import Plan, arrange, make_space
+from fusec.kinds.elementwise import arrange, make_space
 
 if TYPE_CHECKING:
     from fusec.dispatch.planned import Planned

@@ -35,7 +35,7 @@ from fusec.ir.loops import ScalarParam
 from fusec.kinds.reduction import Arguments, Phase, arrange
 
 if TYPE_CHECKING:
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
     from fusec.runtime.cpu.engine import Executable
 
 TOGETHER_AGAIN = 64  # the same where results of chunks are combined, which lie in the caches

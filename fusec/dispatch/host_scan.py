@@ -31,7 +31,7 @@ from fusec.kinds.scan import Machine, Step, Walk, chain_of, steps_of, walk_of
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
-    from fusec.kernels.scan_kernel import Scanning
+    from fusec.dispatch.planned_scan import Scanning
     from fusec.runtime.cpu.engine import Executable
 
 ROWS_PER_THREAD = 4  # rows that let threads end together

@@ -18,17 +18,17 @@ from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import host_reduction
 from fusec.dispatch.bind import Axis, Bound, Given, bind
 from fusec.dispatch.host_reduction import Call
+from fusec.dispatch.planned import is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import ArrayParam, Element, Load, Query
 from fusec.ir.reductions import Reduction, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
-from fusec.kernels.reduction_kernel import is_on_device
 from fusec.kinds.reduction import Phase
 
 if TYPE_CHECKING:
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
 
 Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates

@@ -17,7 +17,7 @@ from fusec.runtime.cpu.composites import Composite, Outside, Piece
 if TYPE_CHECKING:
     from fusec.compiler.reduction_pipeline import Request
     from fusec.dispatch.host_reduction import Plan
-    from fusec.kernels.reduction_kernel import Reducing
+    from fusec.dispatch.planned_reduction import Reducing
     from fusec.runtime.cpu.engine import Executable
 
 MOST_BYTES = 4 << 20  # between kernels: a composite keeps that much memory for its next call

@@ -21,11 +21,11 @@ from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Definition, Source, Specialisation
 from fusec.dispatch import host
 from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Plan
 from fusec.environment import debug
 from fusec.errors import FusecError
 from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
 from fusec.errors.interpreter import explained
-from fusec.kinds.elementwise import Plan
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
@@ -103,6 +103,18 @@ def runner(args: tuple[object, ...]) -> Run:
         from fusec.dispatch import device as device_calls
 
     return device_calls.run
+
+
+def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
+    """Whether one of the arrays of a call is."""
+    outputs = out if isinstance(out, (tuple, list)) else (out,)
+    foreign = [arg for arg in (*args, *outputs, where) if is_foreign(arg)]
+    if not foreign:
+        return False
+    with locks.lock:
+        from fusec.runtime import cuda
+
+    return any(cuda.is_device_array(arg) for arg in foreign)
 
 
 class Planned:

@@ -23,15 +23,15 @@ from fusec.dispatch.checked import Checks
 from fusec.dispatch.exact_totals import check_totals
 from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Plan
 from fusec.dispatch.planned import Planned, runner
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.expression.functions import REDUCTIONS
 from fusec.frontends.expression.parse import Parsed, Part, parse
-from fusec.kernels.reduction_kernel import Reducing
-from fusec.kinds.elementwise import Plan
 
 Order = Literal["K", "A", "C", "F"]
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]

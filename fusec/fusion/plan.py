@@ -17,6 +17,7 @@ from fusec.dispatch import host
 from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.host import Call
 from fusec.dispatch.planned import Planned
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion.groups import Group
@@ -26,7 +27,6 @@ from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Store, lea
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Graph, Input
 from fusec.ir.text import print_graph
-from fusec.kernels.reduction_kernel import Reducing
 from fusec.kinds.elementwise import Plan as KernelPlan
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import run

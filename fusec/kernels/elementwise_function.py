@@ -26,6 +26,7 @@ from fusec.dispatch import checked, host
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Plan
 from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, briefly, kernel_name, runner
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
@@ -33,7 +34,6 @@ from fusec.frontends.capture import closure, snapshot
 from fusec.frontends.capture.closure import Captured, Origin
 from fusec.frontends.python import signature as declared
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
-from fusec.kinds.elementwise import Plan
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation

@@ -20,6 +20,7 @@ from fusec.dispatch import checked, host
 from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Plan
 from fusec.dispatch.planned import Planned, block_size_of, briefly, runner
 from fusec.errors.arguments import (
     BadSize,
@@ -32,7 +33,6 @@ from fusec.errors.arguments import (
     WrongNumberOfOutputs,
 )
 from fusec.frontends.c.params import parse_params
-from fusec.kinds.elementwise import Plan
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation

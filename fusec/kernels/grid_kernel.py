@@ -16,6 +16,7 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.records import replace
 from fusec.dispatch import host
 from fusec.dispatch.checked import Checks
+from fusec.dispatch.plan import Plan
 from fusec.dispatch.planned import block_size_of, briefly
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
@@ -27,7 +28,6 @@ from fusec.frontends.python.definition import Capture, FunctionText, PythonDefin
 from fusec.frontends.python.grid import grid_loop
 from fusec.ir.loops import THREADS
 from fusec.kernels.elementwise_function import Elementwise, FunctionSignature, Variant, restored
-from fusec.kinds.elementwise import Plan
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fusec.arguments import operands
-from fusec.arguments.operands import Form
+from fusec.arguments.operands import Form, outputs_of, scalars_of
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
@@ -21,12 +21,12 @@ from fusec.dispatch.bind import Axis
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import Chain
 from fusec.dispatch.planned import MAX_PLANS, briefly, kernel_name
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
 from fusec.frontends.capture.closure import Origin
 from fusec.frontends.python.definition import Capture, FunctionText, ReductionFunctions
 from fusec.kernels.elementwise_function import dtype_named
-from fusec.kernels.reduction_kernel import Reducing, outputs_of, scalars_of
 from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ class Reduction:
 
 def _looked_at(value: object, name: str, kernel: str) -> operands.Array:
     """An array of any library, as one to look at: of one on a device, dtype and axes. Raises UnsupportedArgument."""
-    from fusec.library.arguments import array_of
+    from fusec.dispatch.arguments import array_of
 
     return array_of(value, kernel, name)[1]
 

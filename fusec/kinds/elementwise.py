@@ -1,12 +1,9 @@
-"""A plan: everything about a call that follows from dtypes, shapes and strides, so that a repeated call only fills in
-addresses and numbers.
-"""
+"""How an elementwise kernel walks its operands, and how the slots of its code are filled for a call."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Nest, Shape, View
@@ -15,10 +12,6 @@ from fusec.arguments.signature import Parameter
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, Layout, Slot
 from fusec.base.records import dataclass
-
-if TYPE_CHECKING:
-    from fusec.arguments.operands import Array
-    from fusec.runtime.cpu.engine import Executable
 
 
 @dataclass(frozen=True)
@@ -124,26 +117,3 @@ def _constant(slot: Slot, space: Space, walks: Mapping[str, tuple[Shape, int]], 
             return raw[slot.param].strides[slot.axis]
         case "pointer" | "scalar":
             return 0
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A compiled kernel with its arguments arranged for one combination of dtypes, shapes and strides.
-
-    orders: for every output that was not given, its axes from outermost to innermost in memory; zeroed: its former
-    content is read, so it starts as zeros.
-    """
-
-    executable: Executable
-    arguments: Arguments
-    space: Space
-    types: Mapping[str, DType]
-    orders: Mapping[str, tuple[int, ...]]
-
-    def launch(
-        self, arrays: Sequence[Array | None], values: Sequence[object], params: Sequence[Parameter], name: str
-    ) -> None:
-        """Run on these arguments: arrays, and None where the value is a number."""
-        addresses = [0 if each is None else each.__array_interface__["data"][0] for each in arrays]
-        slots = self.arguments.fill(addresses, values, params, name)
-        self.executable.run(slots.buffer_info()[0], self.space.size)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from fusec.arguments.operands import Array, host_array, is_lent, is_number
-from fusec.arguments.operands import dtype_of as row_of
+from fusec.arguments.operands import Array, is_number, outputs_of, scalars_of
 from fusec.arguments.scalars import encode
 from fusec.arguments.signature import join
-from fusec.base import locks
-from fusec.base.dtypes import DType
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import UFUNCS, Axis, plain_axis
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
     ContractedAxis,
@@ -31,46 +29,13 @@ from fusec.errors.reductions import (
     WhereWithoutInitial,
     axis_outside,
 )
-from fusec.kernels.reduction_kernel import Reducing, outputs_of, scalars_of
 from fusec.library import dtype_rules
 from fusec.library.dates import Dated
 
 Dtype = DTypeLike | None
 Number = bool | int | float | complex
 Given = TypeVar("Given")
-LOOKS = 256  # dtypes and shapes of device arrays that are remembered
 SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
-
-
-def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
-    """The argument as a kernel takes it, and as an array to look at; numbers become arrays, and what must be converted.
-
-    Of an array on a device the second has dtype and shape alone.
-    """
-    if type(x) is np.ndarray and x.dtype.isnative:
-        return x, x
-    if isinstance(x, (np.ndarray, list, tuple)) or is_number(x):
-        made = np.asarray(x) if is_number(x) else host_array(x, param, name)
-        if made.dtype.kind in "SUV":
-            row_of(made, param, name)  # refuses NumPy's scalars that are no numbers
-        return made, made
-    with locks.lock:
-        from fusec.runtime import cuda
-
-    seen = cuda.look(x)
-    if seen is None and cuda.is_device_array(x):
-        found = cuda.describe(x)
-        seen = found.dtype, found.shape
-    if seen is None:
-        made = host_array(x, param, name)
-        return (x if is_lent(x) else made), made
-    return x, _standing_for(*seen)
-
-
-@lru_cache(LOOKS)
-def _standing_for(row: DType, shape: tuple[int, ...]) -> Array:
-    """An array to look at, of one element."""
-    return np.broadcast_to(np.empty((), row.numpy), shape)
 
 
 def named(dtype: Dtype) -> np.dtype[Any] | None:

@@ -11,18 +11,18 @@ from functools import lru_cache
 from typing import Any
 
 from fusec.arguments.containers import Door, adopted, overrides
-from fusec.arguments.operands import Array, is_contained, is_foreign, wrapper_of
+from fusec.arguments.operands import Array, is_contained, is_foreign, outputs_of, wrapper_of
 from fusec.base import locks
 from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type
 from fusec.dispatch import host_scan
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import normalised, plain_axis
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import briefly, is_on_device
 from fusec.errors import FusecError
 from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
-from fusec.kernels.reduction_kernel import is_on_device, outputs_of
 from fusec.kernels.scan_kernel import ScanKernel
-from fusec.library.arguments import Dtype, array_of, dtype_of, named
+from fusec.library.arguments import Dtype, dtype_of, named
 from fusec.library.dates import Dated, is_dated
 from fusec.library.dtype_rules import WIDE, Asked, Given, asked, ordered, row_of
 
@@ -138,9 +138,9 @@ def _along_one(given: object, array: Array) -> object:
         wrap = wrapper_of((given,))
         return array.reshape(-1) if wrap is None else wrap(array.reshape(-1))
     with locks.lock:
-        from fusec.dispatch import device_scan
+        from fusec.library import cumulative_on_device
 
-    return device_scan.flat(given)
+    return cumulative_on_device.flat(given)
 
 
 def _total(name: str, op: str, start: int, x: object, axis: int | None, dtype: Dtype, out: object) -> object:
@@ -168,9 +168,9 @@ def _standard(
         return kernel.with_initial(array, along, out)
     if is_on_device((given,), out, True):
         with locks.lock:
-            from fusec.dispatch import device_scan
+            from fusec.library import cumulative_on_device
 
-        return device_scan.with_initial(kernel, given, array.shape, along, start, out)
+        return cumulative_on_device.with_initial(kernel, given, array.shape, along, start, out)
     shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
     made = host_scan.output_of(kernel, shape, out)
     lead = (slice(None),) * along

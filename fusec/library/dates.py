@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.operands import Array, host_array, output_array
+from fusec.arguments.operands import Array, host_array, output_array, outputs_of
 from fusec.dispatch.bind import Axis, normalised
 from fusec.errors.arguments import OutShapeMismatch, UnsupportedDtype
 from fusec.errors.reductions import DatesRefused
-from fusec.kernels.reduction_kernel import outputs_of
 
 Given = np.dtype[Any]
 

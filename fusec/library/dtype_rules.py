@@ -12,9 +12,9 @@ from fusec.arguments.operands import cure_for
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compute_type, real_type
 from fusec.dispatch.checked import wanted
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors.arguments import UnsupportedDtype
 from fusec.errors.reductions import NotReducible
-from fusec.kernels.reduction_kernel import Reducing
 from fusec.library.dates import Dated, is_dated
 from fusec.library.formula import Formula, signature_of
 

@@ -13,17 +13,18 @@ from fusec.arguments.signature import join
 from fusec.base import locks
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch import host_reduction
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import Axis, plain_axis
 from fusec.dispatch.explain import Explanation
 from fusec.dispatch.planned import MAX_PLANS, briefly
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.errors.reductions import RowsTooLong
 from fusec.ir.graph import Graph
 from fusec.ir.text import print_graph
-from fusec.kernels.reduction_kernel import Reducing
 from fusec.library import graph_levels
-from fusec.library.arguments import array_of, run
+from fusec.library.arguments import run
 from fusec.library.graph_levels import Apart
 from fusec.library.graph_sources import ReducingSource, signature_of
 from fusec.passes.lower_graph_reductions import elements_of, in_place, stage

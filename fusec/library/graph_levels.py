@@ -14,14 +14,14 @@ from fusec.base.dtypes import INT64
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch import host as elementwise_calls
 from fusec.dispatch import host_reduction
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import Axis, normalised
-from fusec.dispatch.planned import Planned, runner
+from fusec.dispatch.planned import Planned, is_on_device, runner
+from fusec.dispatch.planned_reduction import Reducing
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Graph, Input
 from fusec.ir.reductions import REDUCED
 from fusec.ir.text import print_graph
-from fusec.kernels.reduction_kernel import Reducing, is_on_device
-from fusec.library.arguments import array_of
 from fusec.library.graph_sources import ElementwiseSource, ReducingSource, levels, signature_of
 from fusec.passes.lower_graph_reductions import elements_of
 

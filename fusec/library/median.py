@@ -6,13 +6,13 @@ from math import prod
 
 import numpy as np
 
-from fusec.arguments.operands import Array, host_array, output_array, wrapper_of
+from fusec.arguments.operands import Array, host_array, output_array, scalars_of, wrapper_of
 from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import Axis, normalised
 from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
-from fusec.kernels.reduction_kernel import scalars_of
-from fusec.library.arguments import array_of, plain_keepdims
+from fusec.library.arguments import plain_keepdims
 from fusec.library.dates import Dated, is_dated
 from fusec.library.dtype_rules import asked, ordered, row_of
 

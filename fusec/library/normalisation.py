@@ -10,13 +10,13 @@ import numpy as np
 from fusec.arguments.operands import cure_for, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT64, INT64, DType, compute_type, promote
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import Axis
 from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.library.arguments import array_of
 from fusec.library.graph_kernel import GraphKernel
 from fusec.math.value import Value, sqrt, unary
 

@@ -8,6 +8,7 @@ of functions named nan...; these give nan where no number is left.
 from __future__ import annotations
 
 from fusec.arguments.operands import is_number
+from fusec.dispatch.arguments import array_of
 from fusec.dispatch.bind import Axis
 from fusec.dispatch.planned import briefly
 from fusec.errors.reductions import UnknownOrder
@@ -400,7 +401,7 @@ def norm(
     """
     if isinstance(ord, complex) or not is_number(ord):
         raise UnknownOrder(repr(ord)).at()
-    given, array = arguments.array_of(x, "norm")
+    given, array = array_of(x, "norm")
     kernel = dtype_rules.norm(ord, array.dtype, arguments.named(dtype), arguments.dtype_of(out))
     numbers = () if ord in dtype_rules.NORMS else (ord,)
     return arguments.run(kernel, (given, *numbers), out, axis, keepdims)
@@ -409,5 +410,5 @@ def norm(
 @briefly
 def logsumexp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
     """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
-    given, array = arguments.array_of(x, "logsumexp")
+    given, array = array_of(x, "logsumexp")
     return arguments.run(dtype_rules.logsumexp(array.dtype, arguments.dtype_of(out)), (given,), out, axis, keepdims)

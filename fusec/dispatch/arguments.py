@@ -1,0 +1,45 @@
+"""Arguments of calls, whether their arrays are on the host or on a device."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from fusec.arguments.operands import Array, host_array, is_lent, is_number
+from fusec.arguments.operands import dtype_of as row_of
+from fusec.base import locks
+from fusec.base.dtypes import DType
+
+LOOKS = 256  # dtypes and shapes of device arrays that are remembered
+
+
+def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
+    """The argument as a kernel takes it, and as an array to look at; numbers become arrays, and what must be converted.
+
+    Of an array on a device the second has dtype and shape alone.
+    """
+    if type(x) is np.ndarray and x.dtype.isnative:
+        return x, x
+    if isinstance(x, (np.ndarray, list, tuple)) or is_number(x):
+        made = np.asarray(x) if is_number(x) else host_array(x, param, name)
+        if made.dtype.kind in "SUV":
+            row_of(made, param, name)  # refuses NumPy's scalars that are no numbers
+        return made, made
+    with locks.lock:
+        from fusec.runtime import cuda
+
+    seen = cuda.look(x)
+    if seen is None and cuda.is_device_array(x):
+        found = cuda.describe(x)
+        seen = found.dtype, found.shape
+    if seen is None:
+        made = host_array(x, param, name)
+        return (x if is_lent(x) else made), made
+    return x, _standing_for(*seen)
+
+
+@lru_cache(LOOKS)
+def _standing_for(row: DType, shape: tuple[int, ...]) -> Array:
+    """An array to look at, of one element."""
+    return np.broadcast_to(np.empty((), row.numpy), shape)

@@ -1,0 +1,62 @@
+"""Cumulative functions of arrays on a CUDA device: all elements in one row, and a first element that is given."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fusec.arguments.layouts import Shape
+from fusec.dispatch import device as device_calls
+from fusec.dispatch.planned import Planned
+from fusec.errors.arguments import OutShapeMismatch
+from fusec.kernels.elementwise_kernel import ElementwiseKernel
+from fusec.kinds.reduction import dense
+from fusec.runtime import cuda
+
+if TYPE_CHECKING:
+    from fusec.kernels.scan_kernel import ScanKernel
+
+MODULES = 512  # compiled kernels kept in memory
+
+
+def flat(x: object) -> object:
+    """The elements of an array in C order along one axis: the same memory if they lie so there, else a copy."""
+    stream = cuda.stream_for((x,))
+    found = cuda.describe(x, stream)
+    if isinstance(x, cuda.CudaArray) and found.strides == dense(found.shape, found.dtype).strides:
+        return x.ravel()
+    made = cuda.empty(found.shape, found.dtype, device=cuda.same_device([found]), stream=stream)
+    device_calls.run(Planned.copier(), (x, made), -1, stream, None)
+    return made.ravel()
+
+
+def with_initial(kernel: ScanKernel, x: object, shape: Shape, axis: int, start: int, out: object) -> object:
+    """A scan with one element more along the axis, the first, which is `start`. shape: of x.
+
+    Raises OutShapeMismatch, and what `run` raises.
+    """
+    (param,) = kernel.out_params
+    assert param.dtype is not None, "a built-in scan declares its output"
+    shape = (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
+    stream, made = cuda.stream_for((x, out)), out
+    if out is None:
+        device = cuda.same_device([cuda.describe(x, stream)])
+        made = cuda.allocate(x, shape, param.dtype, device=device, stream=stream)
+    elif (given := cuda.describe(out, stream)).shape != shape:
+        raise OutShapeMismatch(kernel.name, param.name, given.shape, shape).at()
+    kernel(x, axis=axis, out=_part(made, axis, 1, shape[axis]))
+    _filler()(start, _part(made, axis, 0, 1))  # last: the output may be where the elements are
+    return cuda.deliver(x, made) if out is None else out
+
+
+def _part(array: object, axis: int, start: int, stop: int) -> object:
+    """Elements from `start` up to `stop` along an axis, as the array's library takes them out."""
+    if isinstance(array, cuda.CudaArray):
+        return array.part(axis, start, stop)
+    found: object = array[(*(slice(None),) * axis, slice(start, stop))]  # type: ignore[index]
+    return found
+
+
+@cache
+def _filler() -> ElementwiseKernel:
+    return ElementwiseKernel("T start", "T y", "y = start", "initial")
