@@ -16,6 +16,7 @@ from fusec.base.records import dataclass
 from fusec.dispatch import host
 from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Plan as KernelPlan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors import FusecError
@@ -27,7 +28,6 @@ from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Store, lea
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Graph, Input
 from fusec.ir.text import print_graph
-from fusec.kinds.elementwise import Plan as KernelPlan
 from fusec.kinds.reduction import Phase
 from fusec.library.arguments import run
 from fusec.library.graph_kernel import GraphKernel
