@@ -30,17 +30,15 @@ from fusec.codegen import c_family
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.conversions import storage_casts
 from fusec.codegen.c_family.file import Part, indented
-from fusec.codegen.c_family.frame import Frame
+from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
-from fusec.codegen.c_family.strips import strip_loop
-from fusec.codegen.c_family.tiles import tile_loop
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
+from fusec.codegen.cuda_loops import BARRIER, loop
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
 
 THREADS = 256  # a block; what __launch_bounds__ promises
-BARRIER = "__syncthreads();"
 
 TYPES: dict[DType, str] = {
     BOOL: "bool",
@@ -73,7 +71,7 @@ def generate(program: Program, layout: Layout, fp: Fp = "strict") -> Kernel:
     A grid-stride loop covers any number of elements with any one-dimensional grid. fp: the mode the passes ran in.
     Raises AtomicUnsupported.
     """
-    return c_family.generate(program, layout, SPELLING, fp=fp)
+    return c_family.generate(program, layout, DIALECT, fp=fp)
 
 
 # --- ops ---------------------------------------------------------------------------------------------------------
@@ -272,28 +270,7 @@ def _helpers() -> dict[str, str]:
 
 
 def _frame(frame: Frame) -> list[Part]:
-    name = frame.names.fresh
-    threads = name("threads")
-    long = "long long " if frame.is_long else "unsigned "
-    wide = "(long long)" if frame.is_long else ""
-    first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
-    inside = frame.scalar_copies()
-    size = frame.places.use("size").text
-    at = frame.places.index
-    lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
-    if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
-        lines.append("#pragma unroll 1")
-    if frame.program.block:
-        lines += _block_loop(frame, inside, long, size)
-    elif frame.groups:
-        lines += _grouped_loop(frame, inside, threads, f"({first})", long, size)
-    elif frame.strip:
-        lines += strip_loop(frame, frame.strip, inside, threads, first, long)
-    elif frame.tiles:
-        lines = tile_loop(frame, frame.tiles, inside, long, BARRIER)
-    else:
-        lines += [f"for ({long}{at} = {first}; {at} < {size}; {at} += {threads}) {{"]
-        lines += [*indented([*frame.coordinates(at), *inside, *frame.body], 1), "}"]
+    lines = loop(frame)
     params = ",\n    ".join(frame.parameter(slot, name) for slot, name in frame.slots)
     bounds = f"{THREADS}, 2" if facts.walks(frame.program.body) else f"{THREADS}"  # Note [Loads ahead]
     bounds = f"{frame.program.threads}" if frame.program.block else bounds
@@ -309,71 +286,6 @@ def _frame(frame: Frame) -> list[Part]:
         *frame.above,
         (frame.name, kernel),
     ]
-
-
-def _block_loop(frame: Frame, inside: list[str], long: str, size: str) -> list[str]:
-    """Every block takes one element, more only of a space of more elements than a grid may have blocks.
-
-    Before the next one all threads must have left the last one, whose shared arrays it takes.
-    """
-    at = frame.places.index
-    lines = [f"if ({at} != blockIdx.x) {BARRIER}", *frame.coordinates(at), *frame.threads("threadIdx.x"), *inside]
-    return [
-        *frame.shared,
-        f"for ({long}{at} = blockIdx.x; {at} < {size}; {at} += gridDim.x) {{",
-        *indented([*lines, *frame.body], 1),
-        "}",
-    ]
-
-
-def _grouped_loop(frame: Frame, inside: list[str], threads: str, first: str, long: str, size: str) -> list[str]:
-    """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
-    lanes, at, k = frame.lanes, frame.places.index, frame.places.lane
-    base, count = frame.names.fresh("base"), frame.names.fresh("count")
-    lines: list[str] = []
-    if frame.layout.ndim == 1:
-        head = [f"for ({long}{base} = {lanes} * {first}; {base} < {size}; {base} += {lanes} * {threads}) {{"]
-        end = size
-    else:
-        head, lines, end = _rows(frame, threads, first, long, base)
-    lines.append(f"const int {count} = {end} - {base} < {lanes} ? (int)({end} - {base}) : {lanes};")
-    for group in frame.groups:
-        c_type = f"fusec_group<{TYPES[group.array.dtype]}, {lanes}>"
-        load = f" = fusec_load<{lanes}>({frame.places.row(group.array.name)} + {base}, {count})" if group.loaded else ""
-        const = "" if group.stored else "const "
-        lines.append(f"{const}{c_type} {group.name}{load};")
-    body = [*inside, *frame.body]
-    if frame.places.uses_index:
-        body.insert(0, f"const long long {at} = {base} + ({k} < {count} ? {k} : {count} - 1);")
-    lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
-    for group in frame.groups:
-        if group.stored:
-            lines.append(f"fusec_store<{lanes}>({frame.places.row(group.array.name)} + {base}, {group.name}, {count});")
-    return [*head, *indented(lines, 1), "}"]
-
-
-def _rows(frame: Frame, threads: str, first: str, long: str, base: str) -> tuple[list[str], list[str], str]:
-    """Groups lie within rows, the innermost axis, so that one division finds the row of several elements.
-
-    Returns the loop's head, the declarations of the coordinates and of the position in the row, and the row's end.
-    """
-    fresh, lanes, c_type = frame.names.fresh, frame.lanes, long.strip()
-    group, pieces, row, groups = fresh("group"), fresh("pieces"), fresh("row"), fresh("groups")
-    *outer, last = range(frame.layout.ndim)
-    extents = [frame.places.use("extent", "", axis).text if axis else "" for axis in range(frame.layout.ndim)]
-    head = [
-        f"const {c_type} {row} = {extents[last]};",
-        f"const {c_type} {pieces} = ({row} + {lanes - 1}) / {lanes};",
-        f"const {c_type} {groups} = ({c_type}){frame.places.use('size').text} / {row} * {pieces};",
-        f"for ({c_type} {group} = {first}; {group} < {groups}; {group} += {threads}) {{",
-    ]
-    lines = []
-    for axis in outer:
-        inner = "".join(f" / ({c_type}){extents[after]}" for after in reversed(outer[axis + 1 :]))
-        wrapped = f" % ({c_type}){extents[axis]}" if axis else ""
-        lines.append(f"const {c_type} {frame.places.coordinates[axis]} = {group} / {pieces}{inner}{wrapped};")
-    lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
-    return head, lines, row
 
 
 _LIBRARY = """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfcx erfinv
@@ -423,10 +335,10 @@ SPELLING = Spelling(
     atomic=atomic_template,
     groups=True,
     leave="continue",
-    frame=_frame,
     approximate=APPROXIMATE,
     shuffle=_shuffle,
     # not __constant__, whose cache reads one address at a time
     table="static __device__ const",
     barrier=BARRIER,
 )
+DIALECT = Dialect(SPELLING, _frame)

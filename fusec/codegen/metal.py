@@ -33,7 +33,7 @@ from fusec.base.kernel_abi import Fp, Kernel, Layout
 from fusec.codegen import c_family
 from fusec.codegen.c_family.conversions import storage_casts
 from fusec.codegen.c_family.file import Part, indented
-from fusec.codegen.c_family.frame import Frame
+from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
@@ -77,7 +77,7 @@ def generate(program: Program, layout: Layout, single: bool = False, fp: Fp = "s
     the passes ran in.
     Raises NoSuchTypeOnTarget for float64 and complex128, AtomicUnsupported, TooManyArrays.
     """
-    return c_family.generate(program, layout, SPELLING, single, fp)
+    return c_family.generate(program, layout, DIALECT, single, fp)
 
 
 # --- ops ---------------------------------------------------------------------------------------------------------
@@ -351,9 +351,9 @@ SPELLING = Spelling(
     atomic=_atomic,
     groups=False,
     leave="return",
-    frame=_frame,
     approximate=APPROXIMATE,
     shuffle=_shuffle,
     table="constant",
     barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
 )
+DIALECT = Dialect(SPELLING, _frame)

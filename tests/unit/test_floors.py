@@ -34,10 +34,6 @@ def inside(package: str, names: str) -> frozenset[str]:
 
 KNOWN_CIRCLES = (  # to be cut: nothing may join them
     inside(
-        "fusec.codegen.c_family",
-        "conversions expressions frame literals places spelling statements strips tables tiles",
-    ),
-    inside(
         "fusec.dispatch",
         "bind checked_reduction device_reduction fast_path_device_reduction fast_path_reduction host_reduction "
         "launch_sequence planned_reduction",

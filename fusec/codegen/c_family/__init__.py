@@ -1,4 +1,4 @@
-"""One printer for all targets whose language descends from C; what differs is in their `Spelling`."""
+"""One printer for all targets whose language descends from C; what differs is in their `Dialect`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
 from fusec.codegen.c_family.expressions import Expressions
 from fusec.codegen.c_family.file import indented, join_parts
-from fusec.codegen.c_family.frame import Frame, Group, struct_texts
+from fusec.codegen.c_family.frame import Dialect, Frame, Group, struct_texts
 from fusec.codegen.c_family.names import Names
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import HELPERS_BY_AXES, Place, Places
@@ -32,13 +32,14 @@ HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, o
 WORK_LIMIT = 512  # scalar operations of an unrolled group; beyond, arithmetic and not memory sets the pace
 
 
-def generate(program: Program, layout: Layout, spelling: Spelling, single: bool = False, fp: Fp = "strict") -> Kernel:
+def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = False, fp: Fp = "strict") -> Kernel:
     """The kernel of a program for one memory layout.
 
     Requires: only primitive ops, and calls of the program's own functions; in the mode "fast" also ops that the
     spelling approximates. single: literals without suffix were read as float32. fp: the mode the passes ran in.
     Raises NoSuchTypeOnTarget, AtomicUnsupported, TooManyArrays.
     """
+    spelling = dialect.spelling
     _check_types(program, spelling, single)
     reserved = spelling.reserved | spelling.helpers.keys() | HELPERS_BY_AXES
     names = Names(reserved)
@@ -60,7 +61,7 @@ def generate(program: Program, layout: Layout, spelling: Spelling, single: bool 
     texts = ["\n".join(frame.body), *printed]
     frame.above.extend((name, helpers[name]) for name in needed(texts, helpers))
     frame.above.extend(zip((called[function.name] for function in functions), printed, strict=True))
-    parts = spelling.frame(frame)
+    parts = dialect.frame(frame)
     return Kernel(
         name=kernel_name,
         target=spelling.target,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 
 from fusec.arguments.layouts import WIDE
@@ -187,6 +187,14 @@ class Frame:
             elif arguments[param.name, 0] != name:
                 lines.append(f"{const}{c_type} {name} = {arguments[param.name, 0]};")
         return lines
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A language of the C family."""
+
+    spelling: Spelling
+    frame: Callable[[Frame], list[Part]]  # the parts of a file, from a kernel that is printed except for these
 
 
 def struct_texts(used: list[Struct | DType], spelling: Spelling) -> list[Part]:

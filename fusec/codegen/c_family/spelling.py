@@ -6,16 +6,12 @@ The shared printer asks a `Spelling`; it never tests which target it prints for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
 from fusec.base.kernel_abi import Target
 from fusec.base.records import dataclass, field
 from fusec.ir.expr import Pointer, Space, Struct, Type
-
-if TYPE_CHECKING:
-    from fusec.codegen.c_family.file import Part
-    from fusec.codegen.c_family.frame import Frame
 
 OpKey = tuple[str, DType]
 Cast = tuple[DType, DType]
@@ -43,7 +39,7 @@ class Spelling:
     signed_remainder: `%` is defined for negative operands. helpers: all helper functions by name, callees first.
     atomic: template (pointer {p}, operands {0} and {1}) of an atomic update in global or shared memory, None if there
     is none; its third argument says whether the old value is wanted. groups: a thread takes several neighbours where
-    that pays. leave: the statement that ends the work of one element. frame: the parts of a kernel. approximate:
+    that pays. leave: the statement that ends the work of one element. approximate:
     templates that take the place of `ops` in the user's expressions where approximations will do. shuffle: template of
     the value that a position so much further in the group has, or with 0 the first one. table: what stands before a
     constant array at file scope. barrier: the statement by which the threads of a block meet. structs: those of the
@@ -66,7 +62,6 @@ class Spelling:
     atomic: Callable[[str, DType, bool, Space], str | None]
     groups: bool
     leave: str
-    frame: Callable[[Frame], list[Part]]
     approximate: Mapping[OpKey, str]
     shuffle: Callable[[DType, int], str]
     table: str

@@ -7,19 +7,13 @@ to be, so that its columns, too, lie in different banks. All that a thread loads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fusec.arguments.layouts import TILE
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
-from fusec.codegen.c_family.file import indented
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
 from fusec.codegen.c_family.places import Place
 from fusec.ir.loops import ArrayParam, Element, Program
-
-if TYPE_CHECKING:
-    from fusec.codegen.c_family.frame import Frame
 
 THREADS = 256  # that share a square; a block of more lets the others wait
 LANES = TILE * TILE // THREADS
@@ -73,52 +67,3 @@ def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], lis
         return None
     others = [each for each in inputs if each not in found]
     return axis, found, others if LANES * sum(each.dtype.nbytes for each in others) <= AHEAD_BYTES else []
-
-
-def tile_loop(frame: Frame, tiles: Tiles, inside: list[str], long: str, barrier: str) -> list[str]:
-    """Every block takes a square after the other.
-
-    inside: declarations for every element.
-    """
-    places, names = frame.places, frame.places.coordinates
-    tile, first, second, k, count = (frame.names.fresh(name) for name in ("tile", "begin", "begin", "at", "tiles"))
-    c_type, narrow = frame.coordinate_types()
-    axis, last = tiles.axis, frame.layout.ndim - 1
-    outer = [each for each in range(last) if each != axis]
-    extent = [f"{narrow}{places.use('extent', '', each).text}" for each in range(last + 1)]
-    pieces = {each: f"(({extent[each]} + {TILE - 1}) / {TILE})" for each in (axis, last)}
-    wide = long.strip()
-    types = {array.name: frame.spelling.type(array.dtype) for array, _ in (*tiles.arrays, *tiles.ahead)}
-    lines = [f"__shared__ {types[array.name]} {name}[{TILE}][{TILE + 1}];" for array, name in tiles.arrays]
-    size = f"{narrow}{places.use('size').text}"
-    lines.append(f"const {wide} {count} = {size} / {extent[axis]} / {extent[last]} * {pieces[axis]} * {pieces[last]};")
-    lines.append(f"for ({long}{tile} = blockIdx.x; {tile} < {count}; {tile} += gridDim.x) {{")
-    at = f"{narrow}{tile}"
-    body = [f"const {c_type} {second} = {at} % {pieces[last]} * {TILE};"]
-    body.append(f"const {c_type} {first} = {at} / {pieces[last]} % {pieces[axis]} * {TILE};")
-    for number, each in enumerate(outer):
-        inner = "".join(f" / {extent[after]}" for after in reversed(outer[number + 1 :]))
-        wrapped = f" % {extent[each]}" if number else ""
-        body.append(f"const {c_type} {names[each]} = {at} / {pieces[last]} / {pieces[axis]}{inner}{wrapped};")
-
-    def over(along: str, across: str, statements: list[str]) -> list[str]:
-        beyond = f"{names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}"
-        at_axes = [
-            f"const unsigned {k} = threadIdx.x + {THREADS} * {tiles.lane};",
-            f"const unsigned {tiles.along} = {k} {along} {TILE}, {tiles.across} = {k} {across} {TILE};",
-            f"const {c_type} {names[axis]} = {first} + {tiles.along};",
-            f"const {c_type} {names[last]} = {second} + {tiles.across};",
-            f"if ({beyond} || threadIdx.x >= {THREADS}) continue;",
-        ]
-        loop = f"for (unsigned {tiles.lane} = 0; {tiles.lane} < {LANES}; ++{tiles.lane}) {{"
-        return ["#pragma unroll", loop, *indented([*at_axes, *statements], 1), "}"]
-
-    def loads(arrays: list[tuple[ArrayParam, str]]) -> list[str]:
-        own = {array: place.value.text for array, place in tiles.places()}
-        return [f"{own[array.name]} = {places.own_element(array.name).value.text};" for array, _ in arrays]
-
-    body += over("%", "/", loads(tiles.arrays))
-    body += [f"{types[array.name]} {name}[{LANES}];" for array, name in tiles.ahead]
-    body += over("/", "%", loads(tiles.ahead)) if tiles.ahead else []
-    body += [barrier, *over("/", "%", [*inside, *frame.body]), barrier]
-    return [*lines, *indented(body, 1), "}"]

@@ -1,0 +1,199 @@
+"""The loops by which CUDA threads share the elements of a kernel: one by one, in groups, strips, squares or blocks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fusec.arguments.layouts import TILE
+from fusec.codegen.c_family import facts
+from fusec.codegen.c_family.file import indented
+from fusec.codegen.c_family.frame import Frame
+from fusec.codegen.c_family.strips import Strip
+from fusec.codegen.c_family.tiles import LANES, THREADS, Tiles
+from fusec.ir.loops import ArrayParam
+
+BARRIER = "__syncthreads();"
+
+
+class Grid(NamedTuple):
+    """What a loop needs to know of the grid of threads."""
+
+    inside: list[str]  # declarations for every element
+    threads: str  # the variable that holds how many threads there are
+    first: str  # the number of this one
+    long: str  # the type of positions, and a blank
+    size: str  # how many elements there are
+
+
+def loop(frame: Frame) -> list[str]:
+    """The statements of a kernel: its threads' loop over the elements."""
+    threads, at = frame.names.fresh("threads"), frame.places.index
+    long, wide = ("long long ", "(long long)") if frame.is_long else ("unsigned ", "")
+    first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
+    grid = Grid(frame.scalar_copies(), threads, first, long, frame.places.use("size").text)
+    if frame.tiles:
+        return _tile_loop(frame, frame.tiles, grid)
+    lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
+    if facts.divides_wide(frame.program):  # each is about a hundred instructions; unrolled, they make ptxas spill
+        lines.append("#pragma unroll 1")
+    if frame.program.block:
+        return lines + _block_loop(frame, grid)
+    if frame.groups:
+        return lines + _grouped_loop(frame, grid)
+    if frame.strip:
+        return lines + _strip_loop(frame, frame.strip, grid)
+    lines += [f"for ({long}{at} = {first}; {at} < {grid.size}; {at} += {threads}) {{"]
+    return [*lines, *indented([*frame.coordinates(at), *grid.inside, *frame.body], 1), "}"]
+
+
+def _block_loop(frame: Frame, grid: Grid) -> list[str]:
+    """Every block takes one element, more only of a space of more elements than a grid may have blocks.
+
+    Before the next one all threads must have left the last one, whose shared arrays it takes.
+    """
+    at, inside, long, size = frame.places.index, grid.inside, grid.long, grid.size
+    lines = [f"if ({at} != blockIdx.x) {BARRIER}", *frame.coordinates(at), *frame.threads("threadIdx.x"), *inside]
+    return [
+        *frame.shared,
+        f"for ({long}{at} = blockIdx.x; {at} < {size}; {at} += gridDim.x) {{",
+        *indented([*lines, *frame.body], 1),
+        "}",
+    ]
+
+
+def _grouped_loop(frame: Frame, grid: Grid) -> list[str]:
+    """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
+    inside, threads, first, long, size = grid._replace(first=f"({grid.first})")
+    lanes, at, k = frame.lanes, frame.places.index, frame.places.lane
+    base, count = frame.names.fresh("base"), frame.names.fresh("count")
+    lines: list[str] = []
+    if frame.layout.ndim == 1:
+        head = [f"for ({long}{base} = {lanes} * {first}; {base} < {size}; {base} += {lanes} * {threads}) {{"]
+        end = size
+    else:
+        head, lines, end = _rows(frame, threads, first, long, base)
+    lines.append(f"const int {count} = {end} - {base} < {lanes} ? (int)({end} - {base}) : {lanes};")
+    for group in frame.groups:
+        c_type = f"fusec_group<{frame.spelling.type(group.array.dtype)}, {lanes}>"
+        load = f" = fusec_load<{lanes}>({frame.places.row(group.array.name)} + {base}, {count})" if group.loaded else ""
+        const = "" if group.stored else "const "
+        lines.append(f"{const}{c_type} {group.name}{load};")
+    body = [*inside, *frame.body]
+    if frame.places.uses_index:
+        body.insert(0, f"const long long {at} = {base} + ({k} < {count} ? {k} : {count} - 1);")
+    lines += ["#pragma unroll", f"for (int {k} = 0; {k} < {lanes}; ++{k}) {{", *indented(body, 1), "}"]
+    for group in frame.groups:
+        if group.stored:
+            lines.append(f"fusec_store<{lanes}>({frame.places.row(group.array.name)} + {base}, {group.name}, {count});")
+    return [*head, *indented(lines, 1), "}"]
+
+
+def _rows(frame: Frame, threads: str, first: str, long: str, base: str) -> tuple[list[str], list[str], str]:
+    """Groups lie within rows, the innermost axis, so that one division finds the row of several elements.
+
+    Returns the loop's head, the declarations of the coordinates and of the position in the row, and the row's end.
+    """
+    fresh, lanes, c_type = frame.names.fresh, frame.lanes, long.strip()
+    group, pieces, row, groups = fresh("group"), fresh("pieces"), fresh("row"), fresh("groups")
+    *outer, last = range(frame.layout.ndim)
+    extents = [frame.places.use("extent", "", axis).text if axis else "" for axis in range(frame.layout.ndim)]
+    head = [
+        f"const {c_type} {row} = {extents[last]};",
+        f"const {c_type} {pieces} = ({row} + {lanes - 1}) / {lanes};",
+        f"const {c_type} {groups} = ({c_type}){frame.places.use('size').text} / {row} * {pieces};",
+        f"for ({c_type} {group} = {first}; {group} < {groups}; {group} += {threads}) {{",
+    ]
+    lines = []
+    for axis in outer:
+        inner = "".join(f" / ({c_type}){extents[after]}" for after in reversed(outer[axis + 1 :]))
+        wrapped = f" % ({c_type}){extents[axis]}" if axis else ""
+        lines.append(f"const {c_type} {frame.places.coordinates[axis]} = {group} / {pieces}{inner}{wrapped};")
+    lines.append(f"const {c_type} {base} = {lanes} * ({group} % {pieces});")
+    return head, lines, row
+
+
+def _strip_loop(frame: Frame, strip: Strip, grid: Grid) -> list[str]:
+    """A loop over strips: all rows of the interior at once, those of other strips one by one."""
+    inside, threads, first, long, _ = grid
+    places, fresh, parts, rows = frame.places, frame.names.fresh, strip.parts, strip.rows
+    position, pieces, begin, row, k, count = (
+        fresh(name) for name in ("strip", "pieces", "begin", "row", "k", "strips")
+    )
+    *outer, along, last = range(frame.layout.ndim)
+    extent = [places.use("extent", "", axis).text for axis in range(frame.layout.ndim)]
+    names, c_type, narrow = places.coordinates, *frame.coordinate_types()
+    wide = long.strip()
+    head = [
+        f"const {wide} {pieces} = ({narrow}{extent[along]} + {rows - 1}) / {rows};",
+        f"const {wide} {count} = {narrow}{places.use('size').text} / {narrow}{extent[along]} * {pieces};",
+        f"for ({long}{position} = {first}; {position} < {count}; {position} += {threads}) {{",
+    ]
+    at = f"{narrow}{position}"
+    lines = [f"const {c_type} {names[last]} = {at} % {narrow}{extent[last]};"]
+    wrapped = f" % {narrow}{pieces}" if outer else ""
+    lines.append(f"const {c_type} {begin} = {at} / {narrow}{extent[last]}{wrapped} * {rows};")
+    for axis in outer:
+        inner = "".join(f" / {narrow}{extent[after]}" for after in reversed(outer[axis + 1 :]))
+        wrapped = f" % {narrow}{extent[axis]}" if axis else ""
+        lines.append(
+            f"const {c_type} {names[axis]} = {at} / {narrow}{extent[last]} / {narrow}{pieces}{inner}{wrapped};"
+        )
+    conditions = [f"{begin} >= {parts.low[along]}", f"{begin} + {rows} <= {extent[along]} - {parts.high[along]}"]
+    for axis in (*outer, last):
+        conditions += [f"{names[axis]} >= {parts.low[axis]}"] if parts.low[axis] else []
+        conditions += [f"{names[axis]} < {extent[axis]} - {parts.high[axis]}"] if parts.high[axis] else []
+    at_row = f"const {c_type} {names[along]} = "
+    lines += [f"if ({' && '.join(conditions)}) {{", "    #pragma unroll"]
+    lines += [f"    for (int {k} = 0; {k} < {rows}; ++{k}) {{", f"        {at_row}{begin} + {k};"]
+    lines += [*indented([*inside, *strip.body], 2), "    }", "} else {"]
+    end = f"{row} < {begin} + {rows} && {row} < {extent[along]}"
+    lines += [f"    for ({c_type} {row} = {begin}; {end}; ++{row}) {{", f"        {at_row}{row};"]
+    lines += [*indented([*inside, *frame.body], 2), "    }", "}"]
+    return [*head, *indented(lines, 1), "}"]
+
+
+def _tile_loop(frame: Frame, tiles: Tiles, grid: Grid) -> list[str]:
+    """Every block takes a square after the other."""
+    inside, long = grid.inside, grid.long
+    places, names = frame.places, frame.places.coordinates
+    tile, first, second, k, count = (frame.names.fresh(name) for name in ("tile", "begin", "begin", "at", "tiles"))
+    c_type, narrow = frame.coordinate_types()
+    axis, last = tiles.axis, frame.layout.ndim - 1
+    outer = [each for each in range(last) if each != axis]
+    extent = [f"{narrow}{places.use('extent', '', each).text}" for each in range(last + 1)]
+    pieces = {each: f"(({extent[each]} + {TILE - 1}) / {TILE})" for each in (axis, last)}
+    wide = long.strip()
+    types = {array.name: frame.spelling.type(array.dtype) for array, _ in (*tiles.arrays, *tiles.ahead)}
+    lines = [f"__shared__ {types[array.name]} {name}[{TILE}][{TILE + 1}];" for array, name in tiles.arrays]
+    size = f"{narrow}{places.use('size').text}"
+    lines.append(f"const {wide} {count} = {size} / {extent[axis]} / {extent[last]} * {pieces[axis]} * {pieces[last]};")
+    lines.append(f"for ({long}{tile} = blockIdx.x; {tile} < {count}; {tile} += gridDim.x) {{")
+    at = f"{narrow}{tile}"
+    body = [f"const {c_type} {second} = {at} % {pieces[last]} * {TILE};"]
+    body.append(f"const {c_type} {first} = {at} / {pieces[last]} % {pieces[axis]} * {TILE};")
+    for number, each in enumerate(outer):
+        inner = "".join(f" / {extent[after]}" for after in reversed(outer[number + 1 :]))
+        wrapped = f" % {extent[each]}" if number else ""
+        body.append(f"const {c_type} {names[each]} = {at} / {pieces[last]} / {pieces[axis]}{inner}{wrapped};")
+
+    def over(along: str, across: str, statements: list[str]) -> list[str]:
+        beyond = f"{names[axis]} >= {extent[axis]} || {names[last]} >= {extent[last]}"
+        at_axes = [
+            f"const unsigned {k} = threadIdx.x + {THREADS} * {tiles.lane};",
+            f"const unsigned {tiles.along} = {k} {along} {TILE}, {tiles.across} = {k} {across} {TILE};",
+            f"const {c_type} {names[axis]} = {first} + {tiles.along};",
+            f"const {c_type} {names[last]} = {second} + {tiles.across};",
+            f"if ({beyond} || threadIdx.x >= {THREADS}) continue;",
+        ]
+        loop = f"for (unsigned {tiles.lane} = 0; {tiles.lane} < {LANES}; ++{tiles.lane}) {{"
+        return ["#pragma unroll", loop, *indented([*at_axes, *statements], 1), "}"]
+
+    def loads(arrays: list[tuple[ArrayParam, str]]) -> list[str]:
+        own = {array: place.value.text for array, place in tiles.places()}
+        return [f"{own[array.name]} = {places.own_element(array.name).value.text};" for array, _ in arrays]
+
+    body += over("%", "/", loads(tiles.arrays))
+    body += [f"{types[array.name]} {name}[{LANES}];" for array, name in tiles.ahead]
+    body += over("/", "%", loads(tiles.ahead)) if tiles.ahead else []
+    body += [BARRIER, *over("/", "%", [*inside, *frame.body]), BARRIER]
+    return [*lines, *indented(body, 1), "}"]
