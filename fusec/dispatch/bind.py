@@ -131,7 +131,7 @@ def asks_for_positions(finish: Sequence[Stmt]) -> bool:
 
 def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:
     """The error for totals of no elements; NumPy's text names its ufunc."""
-    rule = getattr(kernel.definition, "rule", "")
+    rule = kernel.definition.texts.get("rule", "")
     if hasattr(kernel.definition, "identity"):  # a kernel that its user has defined
         return NothingToReduce(kernel.name, shape, "give the kernel an identity")
     if rule not in UFUNCS:

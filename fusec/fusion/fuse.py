@@ -19,9 +19,9 @@ from fusec.fusion import operators, pickling, reducing, routines, ufuncs
 from fusec.fusion.arguments import Arguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.numbers import OtherNumberError
-from fusec.fusion.recording import Numbers, recording_now
+from fusec.fusion.recording import Numbers
 from fusec.fusion.running import Plan, Run
-from fusec.fusion.trace import NeedsNumberError, literal
+from fusec.fusion.trace import RECORDING, NeedsNumberError, literal
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
@@ -102,7 +102,7 @@ class Fused(Traced):
 
     @briefly
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        recording = recording_now()
+        recording = RECORDING.get()
         if recording is not None:
             return recording.called(self._function)(*args, **options)
         plan, flat = self._plan(Arguments(args, options, self._objects, self._function))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.constants import NUMPY
+from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, constant
 from fusec.fusion.trace_values import Value, phantom
 
@@ -66,4 +66,4 @@ class Namespace:
         return dir(np)
 
 
-Maker = Callable[..., Any]
+METHODS["__array_namespace__"] = Namespace

@@ -6,7 +6,6 @@ import builtins
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -34,7 +33,7 @@ from fusec.fusion.kept import Kept
 from fusec.fusion.labels import Labelled, aligned, labels_of
 from fusec.fusion.reads import ABSENT, Found, Path, Row
 from fusec.fusion.standins import Refused, Super, Type, class_standing_in, object_standing_in
-from fusec.fusion.trace import here
+from fusec.fusion.trace import RECORDING, here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
 CURE = "pass arrays, numbers, constants, or an object of a class that Python code defines"
@@ -85,20 +84,20 @@ class Recording:
     @contextmanager
     def active(self) -> Iterator[None]:
         """Have fused functions that are called meanwhile belong to the trace."""
-        token = _ACTIVE.set(self)
+        token = RECORDING.set(self)
         try:
             yield
         finally:
-            _ACTIVE.reset(token)
+            RECORDING.reset(token)
 
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Have Python code that is called meanwhile be no part of the trace."""
-        token = _ACTIVE.set(None)
+        token = RECORDING.set(None)
         try:
             yield
         finally:
-            _ACTIVE.reset(token)
+            RECORDING.reset(token)
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
@@ -430,14 +429,6 @@ class Recording:
         return found
 
 
-_ACTIVE: ContextVar[Recording | None] = ContextVar("fusec_recording", default=None)
-
-
-def recording_now() -> Recording | None:
-    """That of the trace during which this is called."""
-    return _ACTIVE.get()
-
-
 class _Names(dict[str, Any]):
     """The global names of a function as it sees them."""
 
@@ -485,4 +476,4 @@ def _is_filled(cell: CellType) -> bool:
     return True
 
 
-__all__ = ["Numbers", "Recording", "Stored", "recording_now"]
+__all__ = ["Numbers", "Recording", "Stored"]

@@ -11,7 +11,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """NumPy's functions that are no ufuncs, by name."""
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""Methods of arrays, and __array_ufunc__."""
+"""Methods of arrays, __array_ufunc__ and __array_namespace__."""
 
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(

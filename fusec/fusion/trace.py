@@ -8,6 +8,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ from fusec.fusion.trace_values import (
 )
 from fusec.ir.expr import Apply, Expr, apply, const, scalar_type
 from fusec.ir.graph import Input
+
+RECORDING: ContextVar[Any] = ContextVar("fusec_recording", default=None)
+"""The recording of the trace that this context runs, None outside of traces."""
 
 HERE = str(Path(__file__).parents[1]) + os.sep
 MAX_LEAVES = 24  # that one value reads; beyond, its parts are stored

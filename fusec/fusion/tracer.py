@@ -18,7 +18,7 @@ from fusec.errors.fusing import NeedsValues, NoSuchAttribute, NotFusable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import elementwise
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
-from fusec.fusion.trace import NeedsNumberError, Storage, Trace, constant, here, literal
+from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, constant, here, literal
 from fusec.fusion.trace_values import Array, Step, Value, phantom
 
 WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
@@ -98,15 +98,11 @@ class Tracer:
         return len(self._seen)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        from fusec.fusion.namespace import Namespace
-
         del api_version
-        return Namespace(self._trace)
+        return METHODS["__array_namespace__"](self._trace)
 
     def __repr__(self) -> str:
-        from fusec.fusion.recording import recording_now
-
-        if recording_now() is not None:  # else a debugger or a report of an error asks
+        if RECORDING.get() is not None:  # else a debugger or a report of an error asks
             return repr(self._text())
         return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
 

@@ -13,16 +13,16 @@ from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.ir.expr import const
 from fusec.ir.loops import Local, Program, Query
 from fusec.ir.reductions import Accumulator, Reduction, Stage
-from fusec.library.formula import Formula, combining, kind_of, made, parts_named
+from fusec.library.formula import Formula, Lowered, combining, kind_of, made, parts_named
 from fusec.math.value import Value, unary, where
 
 Fields = tuple[tuple[str, DType], ...]
 
 
-def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], tuple[Reduction, Program]]:
+def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
     """The rule for the first place of the greatest or the least element; -1 if none takes part."""
 
-    def rule(formula: Formula, reduced: Sequence[int]) -> tuple[Reduction, Program]:
+    def rule(formula: Formula, reduced: Sequence[int]) -> Lowered:
         x, index = formula.element(), formula.index
         held = formula.held if x.dtype == BOOL else x.dtype
         x, nowhere = x.to(held), Value(const(np.iinfo(index.numpy).max, index))

@@ -17,6 +17,7 @@ from fusec.errors.arguments import UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.library.dates import Dated, is_dated
 from fusec.library.formula import Formula, signature_of
+from fusec.library.rules import RULES
 
 Given = np.dtype[Any]  # of an argument
 Asked = np.dtype[Any] | None  # of the result, as dtype= or out= say
@@ -39,7 +40,7 @@ def total(
     result = asked(name, default, dtype, out)
     held = compute_type(default if dtype is None else result)
     numbers = (("initial", held),) if starts else ()
-    return _watched(_kernel(Formula(name, rule, (row,), held, (("z", result),), numbers, masked, skips_nan)))
+    return _watched(_kernel(Formula(name, RULES[rule], (row,), held, (("z", result),), numbers, masked, skips_nan)))
 
 
 @lru_cache(CACHE)
@@ -53,7 +54,7 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> R
         default = WIDE.get(default.kind, default)
     result = asked(name, default, dtype, out)
     held = compute_type(default if dtype is None else result)
-    return _watched(_kernel(Formula(name, name, rows, INT64 if held == BOOL else held, (("z", result),))))
+    return _watched(_kernel(Formula(name, RULES[name], rows, INT64 if held == BOOL else held, (("z", result),))))
 
 
 @lru_cache(CACHE)
@@ -63,7 +64,7 @@ def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing | Da
         return Dated(name, given, masked=masked)
     kind = INT64 if name == "count_nonzero" else BOOL
     result = asked(name, kind, None, out)
-    return _kernel(Formula(name, name, (row_of(given, name),), kind, (("z", result),), (), masked))
+    return _kernel(Formula(name, RULES[name], (row_of(given, name),), kind, (("z", result),), (), masked))
 
 
 @lru_cache(CACHE)
@@ -80,7 +81,7 @@ def extreme(
     numbers = (("initial", held),) if starts else ()
     result = asked(name, row, None, out)
     outputs = (("low", result), ("high", result)) if rule == "minmax" else (("z", result),)
-    return _kernel(Formula(name, rule, (row,), held, outputs, numbers, masked, skips_nan))
+    return _kernel(Formula(name, RULES[rule], (row,), held, outputs, numbers, masked, skips_nan))
 
 
 @lru_cache(CACHE)
@@ -91,7 +92,7 @@ def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan:
     row = ordered(given, f"nan{name}" if skips_nan else name)
     held, index = INT8 if row == BOOL else compute_type(row), INT32 if short else INT64
     outputs = (("z", _place_held(out)),)
-    return _kernel(Formula(name, name, (row,), held, outputs, (), False, skips_nan and row.is_float, index))
+    return _kernel(Formula(name, RULES[name], (row,), held, outputs, (), False, skips_nan and row.is_float, index))
 
 
 @lru_cache(CACHE)
@@ -118,7 +119,7 @@ def moments(
     stored = tuple((each, result if each == "mean" else real_type(result)) for each in outputs)
     rule, numbers = ("mean", ()) if outputs == ("mean",) else ("spread", (("correction", real_type(held)),))
     rule = "about" if known else rule
-    return _kernel(Formula(name, rule, (row, *known), held, stored, numbers, masked, skips_nan))
+    return _kernel(Formula(name, RULES[rule], (row, *known), held, stored, numbers, masked, skips_nan))
 
 
 @lru_cache(CACHE)
@@ -129,7 +130,9 @@ def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
     result = _floating("norm", asked("norm", default, dtype, out))
     held = real_type(compute_type(default if dtype is None else result))
     numbers = () if order in NORMS else (("p", held),)
-    return _kernel(Formula("norm", NORMS.get(order, "norm_p"), (row,), held, (("z", real_type(result)),), numbers))
+    return _kernel(
+        Formula("norm", RULES[NORMS.get(order, "norm_p")], (row,), held, (("z", real_type(result)),), numbers)
+    )
 
 
 @lru_cache(CACHE)
@@ -138,14 +141,14 @@ def logsumexp(given: Given, out: Asked = None) -> Reducing:
     row = ordered(given, "logsumexp")
     floating = row if row.is_float else FLOAT64
     result = asked("logsumexp", floating, None, out)
-    return _kernel(Formula("logsumexp", "logsumexp", (row,), compute_type(floating), (("z", result),)))
+    return _kernel(Formula("logsumexp", RULES["logsumexp"], (row,), compute_type(floating), (("z", result),)))
 
 
 # --- dtypes --------------------------------------------------------------------------------------------------------
 
 
 def _kernel(formula: Formula) -> Reducing:
-    return Reducing(formula, signature_of(formula), uses_index=formula.rule in ("argmin", "argmax"))
+    return Reducing(formula, signature_of(formula), uses_index=formula.rule.name in ("argmin", "argmax"))
 
 
 def _watched(kernel: Reducing) -> Reducing:

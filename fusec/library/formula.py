@@ -35,26 +35,35 @@ if TYPE_CHECKING:
 Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
 """From the totals of parts to the outputs."""
 
+Lowered = tuple[Reduction, Program]
+"""A reduction, and the program for totals of no elements."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a built-in reduction computes; `fusec.library.rules` lists all of them."""
+
+    name: str
+    build: Callable[[Formula, Sequence[int]], Lowered]  # of the reduced axes, in C order
+
 
 @dataclass(frozen=True)
 class Formula:
     """The source of a built-in reduction.
 
-    name: shown in messages. rule: what is computed, see `fusec.library.rules`. given: dtypes of the inputs x and y.
-    held: in which elements are accumulated. outputs: names and dtypes. numbers: inputs passed by value, of the real
-    type of `held`; `initial`, of `held` itself, takes part in every total. masked: a bool input `where` says which
-    elements take part. skips_nan: those that are nan do not. index: of positions.
+    A number is an input passed by value, of the real type of `held`; `initial`, of `held` itself, takes part in every
+    total.
     """
 
-    name: str
-    rule: str
-    given: tuple[DType, ...]
-    held: DType
+    name: str  # in messages
+    rule: Rule
+    given: tuple[DType, ...]  # dtypes of the inputs x and y
+    held: DType  # of the accumulator
     outputs: tuple[tuple[str, DType], ...]
     numbers: tuple[tuple[str, DType], ...] = ()
-    masked: bool = False
+    masked: bool = False  # a bool input `where` selects the elements that take part
     skips_nan: bool = False
-    index: DType = INT64
+    index: DType = INT64  # of positions
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -64,13 +73,11 @@ class Formula:
     @property
     def texts(self) -> dict[str, Any]:
         """All fields."""
-        return {key: repr(value) for key, value in vars(self).items()}
+        return {key: repr(value) for key, value in vars(self).items()} | {"rule": self.rule.name}
 
-    def lower(self, request: Request) -> tuple[Reduction, Program]:
+    def lower(self, request: Request) -> Lowered:
         """The reduction, and totals of no elements."""
-        from fusec.library.rules import RULES
-
-        return RULES[self.rule](self, request.reduced)
+        return self.rule.build(self, request.reduced)
 
     @property
     def is_started(self) -> bool:
@@ -164,7 +171,7 @@ def one_walk(
     *,
     has_value: bool = True,
     combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]] | None = None,
-) -> tuple[Reduction, Program]:
+) -> Lowered:
     """A reduction that accumulates some parts side by side.
 
     finish: from totals, by the names of the parts, to outputs. has_value: totals of no elements have one. combine:

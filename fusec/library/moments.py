@@ -15,9 +15,9 @@ import numpy as np
 
 from fusec.base.dtypes import INT64, DType, real_type
 from fusec.ir.expr import const
-from fusec.ir.loops import Declare, Function, Local, Program, Stmt
+from fusec.ir.loops import Declare, Function, Local, Stmt
 from fusec.ir.reductions import COVERED, Accumulator, Reduction, Stage
-from fusec.library.formula import REST, Formula, combining, kind_of, made, parts_named
+from fusec.library.formula import REST, Formula, Lowered, combining, kind_of, made, parts_named
 from fusec.math.value import Value, make_complex, sqrt, unary, where
 
 Fields = tuple[tuple[str, DType], ...]
@@ -64,7 +64,7 @@ def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
     return total, (x - (total - shadow)) + (y - shadow)
 
 
-def spread(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
+def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     """The mean, the variance, its root, as the outputs are named: see Note [Spread]."""
     held, real = formula.held, real_type(formula.held)
     x, nothing = formula.element().to(held), Value(const(0, held))
@@ -142,7 +142,7 @@ def _maximum(a: Value, b: Value) -> Value:
     return where((a > b) | a.ne(a), a, b)
 
 
-def logsumexp(formula: Formula, _: Sequence[int]) -> tuple[Reduction, Program]:
+def logsumexp(formula: Formula, _: Sequence[int]) -> Lowered:
     """The logarithm of the sum of the powers of e; no power overflows."""
     held = formula.held
     lowest = Value(const(-np.inf, held))

@@ -8,18 +8,12 @@ import numpy as np
 
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
-from fusec.ir.loops import Program
-from fusec.ir.reductions import Reduction
 from fusec.library.argextrema import place
-from fusec.library.formula import REST, Formula, Outputs, Part, one_walk
+from fusec.library.formula import REST, Formula, Lowered, Outputs, Part, Rule, one_walk
 from fusec.library.moments import logsumexp, spread
 from fusec.math.value import Value, make_complex, sqrt, unary, where
 
-Lowered = tuple[Reduction, Program]
-Rule = Callable[[Formula, Sequence[int]], Lowered]
-"""From a formula and the axes that are reduced, as positions count them, to a reduction."""
-
-
+Build = Callable[[Formula, Sequence[int]], Lowered]
 LOGICAL = {"add": "bitwise_or", "multiply": "bitwise_and"}
 
 
@@ -35,7 +29,7 @@ def started(formula: Formula, op: str, total: Value) -> Value:
     return Value(apply(op, formula.number("initial").expr, total.expr))
 
 
-def _folded(arithmetic: str, start: int) -> Rule:
+def _folded(arithmetic: str, start: int) -> Build:
     """The combination of all elements by an op that has a neutral element; of bools, by its logical counterpart."""
 
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
@@ -49,7 +43,7 @@ def _folded(arithmetic: str, start: int) -> Rule:
     return rule
 
 
-def _extreme(op: str) -> Rule:
+def _extreme(op: str) -> Build:
     """The least or greatest element; of bools, none or any of them."""
 
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
@@ -92,7 +86,7 @@ def _ptp(formula: Formula, _: Sequence[int]) -> Lowered:
     return one_walk(formula, parts, lambda total: [total["high"] - total["low"]], has_value=False)
 
 
-def _logical(op: str) -> Rule:
+def _logical(op: str) -> Build:
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
         part = Part("s", op, _nonzero(formula), number(op == "bitwise_and", BOOL))
         return one_walk(formula, [part], lambda total: [total["s"]])
@@ -146,7 +140,7 @@ def _about(formula: Formula, _: Sequence[int]) -> Lowered:
 
 def _dot(formula: Formula, _: Sequence[int]) -> Lowered:
     x, y = (formula.element(at).to(formula.held) for at in (0, 1))
-    if formula.rule == "vecdot" and x.dtype.is_complex:
+    if formula.rule.name == "vecdot" and x.dtype.is_complex:
         x = unary("conj", x)
     return one_walk(formula, [Part("s", "add", x * y, number(0, formula.held))], lambda total: [total["s"]])
 
@@ -162,7 +156,7 @@ def _size(formula: Formula) -> Value:
     return abs(x.to(formula.held))
 
 
-def _norm(value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value]) -> Rule:
+def _norm(value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value]) -> Build:
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
         part = Part("s", op, value(formula), number(0, formula.held))
         outputs: Outputs = lambda total: [finish(formula, total["s"])]  # noqa: E731 - one of several
@@ -187,7 +181,7 @@ def _root(formula: Formula, total: Value) -> Value:
     return Value(apply("pow", total.expr, (1 / formula.number("p")).expr))
 
 
-RULES: Mapping[str, Rule] = {
+BUILDS: Mapping[str, Build] = {
     "sum": _folded("add", 0),
     "prod": _folded("multiply", 1),
     "min": _extreme("minimum"),
@@ -212,3 +206,4 @@ RULES: Mapping[str, Rule] = {
     "about": _about,
     "logsumexp": logsumexp,
 }
+RULES = {name: Rule(name, build) for name, build in BUILDS.items()}

@@ -46,8 +46,6 @@ KNOWN_CIRCLES = (  # to be cut: nothing may join them
         "annotations arrays blocks calls context definition expressions function_exits grid loops lower names "
         "statements stencil variables",
     ),
-    inside("fusec.fusion", "constants kept namespace randomness reads recording reducing routines standins tracer"),
-    inside("fusec.library", "argextrema formula moments rules"),
 )
 SEEN_BY_RUNTIME = {f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "records")}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
