@@ -153,5 +153,6 @@ def _module(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, those not imported yet included."""
-    return sorted({*globals(), *__all__, *" ".join(HOMES.values()).split(), "random"})
+    """The public names, those not imported yet included, and Python's own."""
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, *" ".join(HOMES.values()).split()})

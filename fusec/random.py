@@ -29,6 +29,19 @@ STEP32, STEP64 = np.float32(2.0**-24), np.float64(2.0**-53)
 WORD32, HALF32, TURN32 = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2.0**-31)
 MINUS2 = np.float32(-2.0)
 
+__all__ = [
+    "integers",
+    "normal32",
+    "normal32x4",
+    "normal64",
+    "normal64x2",
+    "philox",
+    "uniform32",
+    "uniform32x4",
+    "uniform64",
+    "uniform64x2",
+]
+
 Number = Any
 """A number, or an array of them where the functions are called outside of kernels."""
 
@@ -130,5 +143,10 @@ def __getattr__(name: str) -> object:
     from fusec.base.diagnostics import did_you_mean
     from fusec.errors.alternatives import RANDOM
 
-    cure = RANDOM.get(name) or did_you_mean(name, [each for each in globals() if each.islower() and each[0] != "_"])
+    cure = RANDOM.get(name) or did_you_mean(name, __all__)
     raise AttributeError(f"module 'fusec.random' has no attribute {name!r}{'; ' * bool(cure)}{cure}")
+
+
+def __dir__() -> list[str]:
+    """The generators, and Python's own names."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

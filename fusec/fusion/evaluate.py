@@ -15,6 +15,7 @@ import numpy as np
 from fusec.arguments.operands import admitted, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
+from fusec.base.public import Public
 from fusec.dispatch import checked
 from fusec.dispatch.planned import brief, briefly
 from fusec.errors.base import FusecError
@@ -133,7 +134,7 @@ def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = Non
         raise brief(error) from error.__cause__
 
 
-class NumExpr:
+class NumExpr(Public):
     """An expression with its types fixed beforehand.
 
     expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.

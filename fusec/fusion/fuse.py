@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from fusec.base.public import Public
 from fusec.base.rounding_mode import usual
 from fusec.dispatch.planned import briefly
 from fusec.errors import FusecError
@@ -28,7 +29,7 @@ MAX_ALIKE = 16  # plans for calls that differ only in what the function reads fr
 LOADED = (operators, reducing, routines, ufuncs)  # these fill the tables
 
 
-class Fused(Traced):
+class Fused(Public, Traced):
     """A function of arrays; see `fusec.fuse`."""
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:

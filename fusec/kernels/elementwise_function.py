@@ -18,6 +18,7 @@ from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
+from fusec.base.public import Public
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field
 from fusec.compiler import pipeline
@@ -187,7 +188,7 @@ class Variant(Planned):
         return self.signature.bind(given) == dict(types)
 
 
-class Elementwise(ShortWays):
+class Elementwise(Public, ShortWays):
     """A function of scalars that calls run for every element of their arguments; see `fusec.elementwise`.
 
     origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: what

@@ -14,6 +14,7 @@ from fusec.arguments.operands import is_contained, is_foreign
 from fusec.arguments.signature import Parameter, Signature, join
 from fusec.base.diagnostics import shown_number
 from fusec.base.kernel_abi import Fp
+from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Definition, Source, Specialisation
 from fusec.dispatch import checked, host
@@ -52,7 +53,7 @@ KEYWORDS = frozenset(
 )
 
 
-class ElementwiseKernel(ShortWays, Planned):
+class ElementwiseKernel(Public, ShortWays, Planned):
     """A kernel that runs a C-like operation for every element of its broadcast arguments.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas; a one-letter TYPE is a placeholder,

@@ -14,6 +14,7 @@ from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
+from fusec.base.public import Public
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.compiler import pipeline
@@ -100,7 +101,7 @@ class Variant(Reducing):
         return self.owner.reduce(args, {}, out, axis, keepdims)
 
 
-class Reduction:
+class Reduction(Public):
     """A reduction of functions that calls run along axes of their arguments; see `fusec.reduction`.
 
     origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fusec.arguments.operands import is_number, outputs_of
 from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import Fp
+from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.compiler.reduction_pipeline import ReductionDefinition
 from fusec.dispatch.bind import Axis, plain_axis
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 
 
-class ReductionKernel(Reducing):
+class ReductionKernel(Public, Reducing):
     """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the

@@ -10,6 +10,7 @@ from fusec.arguments.operands import outputs_of
 from fusec.arguments.signature import Signature
 from fusec.base.dtypes import BOOL
 from fusec.base.kernel_abi import Fp
+from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.compiler.reduction_pipeline import ReductionDefinition
 from fusec.compiler.scan_pipeline import ScanDefinition
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have as variables
 
 
-class ScanKernel(Scanning):
+class ScanKernel(Public, Scanning):
     """A kernel that gives every element the running total of those along an axis up to it.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the

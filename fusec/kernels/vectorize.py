@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.arguments.operands import host_array, wrapper_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
+from fusec.base.public import Public
 from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
@@ -17,7 +18,7 @@ from fusec.kernels.decorators import elementwise
 from fusec.kernels.elementwise_function import Elementwise
 
 
-class vectorize:  # noqa: N801 - NumPy's name
+class vectorize(Public):  # noqa: N801 - NumPy's name
     """A function of numbers, compiled to run for every element of its arguments.
 
     pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in.
