@@ -10,9 +10,9 @@ from fusec.errors.checks import CombinationNotChecked
 from fusec.frontends.python.values import holds
 from fusec.ir.expr import Apply, Const, Expr, scalar_type
 from fusec.ir.loops import Call, Function, Local, Return
+from fusec.ir.losses import losses
 from fusec.ir.reductions import Reduction
 from fusec.ir.walk import expressions, operands, statements
-from fusec.passes.wraps import losses
 
 KEEPING = frozenset("minimum maximum bitwise_and bitwise_or bitwise_xor".split())
 

@@ -1,10 +1,10 @@
-"""Which axes a program names by number: what its arrays and its iteration space must have at least."""
+"""Which axes a program names by number, and how far an index is from the element's own place along each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusec.ir.expr import Const, Expr
+from fusec.ir.expr import Apply, Const, Expr
 from fusec.ir.loops import At, Moved, Program, Query
 from fusec.ir.walk import expressions, operands, statements
 
@@ -29,3 +29,21 @@ def _mentions(program: Program) -> Iterator[tuple[str, int]]:
                 yield "", max(axes) + 1
             case At(param, index) if len(index) > 1:
                 yield param, len(index)
+
+
+def position_of(expr: Expr) -> tuple[int, int] | None:
+    """Axis and distance of a coordinate of the element, moved by a constant."""
+    match expr:
+        case Query("", "coordinate", Const(value=axis)):
+            return int(axis), 0
+        case Apply("add", (Query("", "coordinate", Const(value=axis)), Const(value=distance))):
+            return int(axis), int(distance)
+    return None
+
+
+def distances_of(index: tuple[Expr, ...]) -> tuple[int, ...] | None:
+    """How far an index is from the element's own place, along every axis in order."""
+    found = [position_of(part) for part in index]
+    if any(part is None or part[0] != axis for axis, part in enumerate(found)):
+        return None
+    return tuple(part[1] for part in found if part is not None)

@@ -18,6 +18,7 @@ earlier elements, or the lower lane, on its left. No identity takes part, unless
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from fusec.base.dtypes import INT64, DType
 from fusec.base.records import dataclass, field
@@ -136,6 +137,14 @@ REDUCED = "_reduced"
 
 TOTALS = "_totals"
 """A scalar parameter (int64): the number of totals."""
+
+
+PARTIAL = "_partial"  # and a number: an array of one part of the chunks' results, as output
+GIVEN = "_given"  # the same as input
+
+
+Role = Literal["whole", "first", "next", "last"]
+"""What a kernel does: all; or it leaves the results of chunks, combines these to fewer, or to totals."""
 
 
 # --- parts of a reduction as programs --------------------------------------------------------------------------

@@ -47,15 +47,13 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of, whole_of
+from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, Reduction, Stage, addressed, parts_of, whole_of
 from fusec.ir.walk import renamed
 
 GROUPS = 64  # groups of a chunk along the last axis
 ROWS = 64  # elements of a chunk along another axis
 SHORT = 32  # elements of a last axis that are not worth sharing
 
-GIVEN = "_given"  # and a number: an array of one part of the totals of chunks, as input
-PARTIAL = "_partial"  # the same as output
 PREFIX = "_prefix"  # an array of one part of the scanned totals: element c belongs to chunk c + 1
 STATE = "_state"  # and a number: an array of one part of what a group of totals leaves to the next, see `states`
 NUMBER, COUNT = "_number", "_count"

@@ -18,8 +18,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, Layout, Slot
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
-from fusec.ir.reductions import SHORT, chunk_of
-from fusec.passes.phases import Role
+from fusec.ir.reductions import SHORT, Role, chunk_of
 
 
 @dataclass(frozen=True)

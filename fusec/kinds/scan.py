@@ -15,7 +15,8 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
-from fusec.ir.scans import GIVEN, PARTIAL, PREFIX, SHORT, STATE, Role, chunk_of, levels_of
+from fusec.ir.reductions import GIVEN, PARTIAL
+from fusec.ir.scans import PREFIX, SHORT, STATE, Role, chunk_of, levels_of
 from fusec.kinds.reduction import Operand, dense
 
 

@@ -7,21 +7,25 @@ nothing outside an array is touched. A thread of a block goes on to meet the oth
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from fusec.base.dtypes import BOOL, INT64, UINT32, UINT64, DType
 from fusec.base.records import dataclass, field, replace
 from fusec.errors.checks import CannotCheck
-from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type
+from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type, type_of
 from fusec.ir.loops import (
+    ASSERT,
     ArrayParam,
     Assign,
     At,
     Atomic,
+    Barrier,
     Break,
     Call,
     CallStatement,
     Declare,
     DeclareArray,
+    Function,
     If,
     Local,
     LocalArray,
@@ -29,16 +33,27 @@ from fusec.ir.loops import (
     Program,
     Query,
     Return,
+    Shuffle,
     Stmt,
     Store,
     While,
 )
-from fusec.ir.walk import Body, expressions, map_expressions, operands, rebuild, rewriter, statements, with_body
-from fusec.passes.uniform import uniformity
-from fusec.passes.wraps import Loss, bits_of, losses, replay
+from fusec.ir.losses import Loss, bits_of, losses
+from fusec.ir.uniform import uniformity
+from fusec.ir.walk import (
+    Body,
+    blocks,
+    expressions,
+    map_expressions,
+    operands,
+    rebuild,
+    renamed,
+    rewriter,
+    statements,
+    with_body,
+)
 
 FAULT = "fusec_fault"
-ASSERT = "fusec_assert"
 WORDS = 7
 """uint32 words of FAULT: the number of the site + 1, or 0; then of 64 bits each, the low word first, the index or the
 first operand, the element's position, and the second operand."""
@@ -47,7 +62,7 @@ REPLAYS = 256  # calls of functions that are looked through for integers that wr
 
 ENDED = "fusec_ended"
 
-TRUE, ZERO = const(True, BOOL), const(0, INT64)
+TRUE, FALSE, ZERO = const(True, BOOL), const(False, BOOL), const(0, INT64)
 GOES_ON = apply("logical_not", Local(ENDED, BOOL))
 
 
@@ -399,3 +414,45 @@ def _without_assertions(body: Body) -> Body:
 def map_all(body: Body) -> list[Expr]:
     """All expressions that statements evaluate themselves, nested ones included."""
     return [root for stmt in statements(body) for root in operands(stmt)]
+
+
+# --- functions that are looked through ----------------------------------------------------------------------------
+
+
+def replay(function: Function, args: tuple[Expr, ...], suffix: str) -> Body:
+    """The body of a function as statements for its caller, which compute the same and give nothing back.
+
+    Empty for functions that change memory, take addresses, or wait for other threads. suffix: makes names unique.
+    """
+    inside = list(statements(function.body))
+    if any(isinstance(each, Store | Atomic | Barrier | Shuffle) for each in inside):
+        return ()
+    if any(isinstance(kind, Pointer) for _, kind in function.params):
+        return ()
+    flag = f"fusec_left{suffix}"
+    params = tuple(Declare(name, kind) for name, kind in function.params)
+    body, _ = renamed((*params, *_leaving(function.body, flag, count())), suffix)
+    given = tuple(
+        Declare(stmt.name, stmt.type, arg) for stmt, arg in zip(body, args, strict=False) if isinstance(stmt, Declare)
+    )
+    once = While(TRUE, (*given, *body[len(params) :], Break()))
+    return (Declare(flag, BOOL, FALSE), once)
+
+
+def _leaving(body: Body, flag: str, names: Iterator[int]) -> Body:
+    """The statements with returns as ways out of the loop around them all."""
+    found: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Return(value):
+                if value is not None:
+                    found.append(Declare(f"fusec_result_{next(names)}", type_of(value), value, line=stmt.line))
+                found += [Assign(flag, TRUE, line=stmt.line), Break(line=stmt.line)]
+            case If() | While():
+                nested = tuple(_leaving(each, flag, names) for each in blocks(stmt))
+                found.append(rebuild(stmt, operands(stmt), nested))
+                if isinstance(stmt, While) and any(isinstance(each, Return) for each in statements((stmt,))):
+                    found.append(If(Local(flag, BOOL), (Break(line=stmt.line),), line=stmt.line))
+            case _:
+                found.append(stmt)
+    return tuple(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fusec.base.dtypes import BOOL
 from fusec.base.records import dataclass
+from fusec.ir.axes import position_of
 from fusec.ir.expr import Apply, Const, Expr, const
 from fusec.ir.loops import (
     ArrayParam,
@@ -72,24 +73,6 @@ def split(program: Program, ndim: int) -> Split | None:
         edge = _with(program, _plain((*before, *stmt.orelse, *after), (low[-1], high[-1]), ndim - 1))
         return Split(low, high, inside, edge)
     return None
-
-
-def position_of(expr: Expr) -> tuple[int, int] | None:
-    """Axis and distance of a coordinate of the element, moved by a constant."""
-    match expr:
-        case Query("", "coordinate", Const(value=axis)):
-            return int(axis), 0
-        case Apply("add", (Query("", "coordinate", Const(value=axis)), Const(value=distance))):
-            return int(axis), int(distance)
-    return None
-
-
-def distances_of(index: tuple[Expr, ...]) -> tuple[int, ...] | None:
-    """How far an index is from the element's own place, along every axis in order."""
-    found = [position_of(part) for part in index]
-    if any(part is None or part[0] != axis for axis, part in enumerate(found)):
-        return None
-    return tuple(part[1] for part in found if part is not None)
 
 
 def _with(program: Program, body: Body) -> Program:

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fusec.base.records import replace
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt, Store
-from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, whole_of
-
-PARTIAL = "_partial"  # and a number: an array of one part of the chunks' results, as output
-GIVEN = "_given"  # the same as input
-
-
-Role = Literal["whole", "first", "next", "last"]
-"""What a kernel does: all; or it leaves the results of chunks, combines these to fewer, or to totals."""
+from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, Reduction, Role, Stage, addressed, whole_of
 
 
 def in_role(reduction: Reduction, role: Role) -> Reduction:

@@ -29,10 +29,10 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.update import updated
 from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements
 from fusec.passes.affine import int64, plus, test
 from fusec.passes.uniform_statements import set_by
-from fusec.passes.update import updated
 
 DONE = "done."  # local: the thread's work has ended. No name of the user's has a point in it
 

@@ -20,8 +20,8 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
+from fusec.ir.uniform import uniformity
 from fusec.ir.walk import Body, blocks, expressions, operands, statements
-from fusec.passes.uniform import uniformity
 from fusec.passes.value_numbering import changed_by
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusec.base.dtypes import INT64
+from fusec.ir.axes import distances_of
 from fusec.ir.expr import Apply, Const, Expr, const
 from fusec.ir.loops import At, Declare, Element, Load, Local, Moved, Program, Query, Store
 from fusec.ir.walk import Body, expressions, map_expressions, operands, renamed, rewriter
 from fusec.passes.common_subexpressions import ON_DEMAND, declared_names
-from fusec.passes.peel_borders import distances_of
 
 
 def stack_rows(program: Program, axis: int, rows: int) -> Program | None:

@@ -8,8 +8,8 @@ from fusec import passes
 from fusec.ir.interpret import interpret
 from fusec.ir.verify import verify
 from fusec.passes.lower_graph import lower
-from fusec.passes.raise_to_graph import lift
 from tests.property.programs import formulas, programs, runs
+from tests.support.raise_to_graph import lift
 from tests.support.random_arguments import Arguments, same_bits
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

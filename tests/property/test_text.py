@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from fusec import passes
 from fusec.ir.text import parse_graph, parse_program, print_graph, print_program
 from fusec.ir.verify import verify_graph
-from fusec.passes.raise_to_graph import lift
 from tests.property.programs import formulas, programs
+from tests.support.raise_to_graph import lift
 from tests.support.random_arguments import Arguments
 
 QUICK = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

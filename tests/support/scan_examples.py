@@ -11,8 +11,8 @@ from fusec.base.records import replace
 from fusec.ir.expr import const
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import GROUP, ArrayParam, Program
-from fusec.ir.reductions import AXIS
-from fusec.ir.scans import GIVEN, PARTIAL, PREFIX, Scan, between, chunk_of, in_segments, levels_of
+from fusec.ir.reductions import AXIS, GIVEN, PARTIAL
+from fusec.ir.scans import PREFIX, Scan, between, chunk_of, in_segments, levels_of
 from fusec.passes.expand import expand
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows

@@ -12,10 +12,10 @@ from fusec.cli import python_files
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Barrier
 from fusec.ir.text import parse_program, print_program
+from fusec.ir.uniform import uniformity
 from fusec.ir.verify import verify
 from fusec.ir.walk import statements
 from fusec.passes.blocks import in_turn
-from fusec.passes.uniform import uniformity
 
 
 @fusec.kernel(block=(4, 8))

@@ -46,8 +46,8 @@ from fusec.passes.exact import embeds
 from fusec.passes.fold import fold_constants, fold_expression
 from fusec.passes.lower_graph import lower
 from fusec.passes.narrow_types import narrow_expression
-from fusec.passes.raise_to_graph import lift
 from fusec.passes.simplify import simplify_expression
+from tests.support.raise_to_graph import lift
 
 F, D, B = Local("f", FLOAT32), Local("d", FLOAT64), Local("b", BOOL)
 G = Local("g", FLOAT32)

@@ -32,8 +32,8 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.update import updated
 from fusec.ir.walk import operands
-from fusec.passes.update import updated
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
 ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one

@@ -32,6 +32,7 @@ from fusec.codegen.llvm.values import (
     parts_of,
     zero_of,
 )
+from fusec.ir.axes import distances_of
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.loops import (
     At,
@@ -46,7 +47,6 @@ from fusec.ir.loops import (
     Offset,
     Query,
 )
-from fusec.passes.peel_borders import distances_of
 
 WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
 _CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch

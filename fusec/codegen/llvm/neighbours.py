@@ -7,10 +7,10 @@ from fusec.base.records import dataclass
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
 from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, all_expressions
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
+from fusec.ir.axes import distances_of
 from fusec.ir.expr import Const
 from fusec.ir.loops import At, Declare, Element, Moved, Program, Store
 from fusec.ir.walk import expressions
-from fusec.passes.peel_borders import distances_of
 
 Outer = tuple[int, ...]  # distances along all axes but the last
 AHEAD = 2048  # bytes; what several rows read is asked for so early, 8 % faster than with 1024

@@ -30,6 +30,7 @@ from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
 from fusec.ir.reductions import (
     COVERED,
+    PARTIAL,
     Accumulator,
     Reduction,
     Stage,
@@ -39,7 +40,6 @@ from fusec.ir.reductions import (
     parts_of,
 )
 from fusec.passes.buffer_rows import keep_apart, kept_rows
-from fusec.passes.phases import PARTIAL
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
 _TOGETHER = 64  # operations of the vectors that follow each other in one turn of a loop over the lanes in memory

@@ -13,8 +13,8 @@ from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Absent, Intrinsic, Items, LocalStore, Scalar, Value
 from fusec.ir.expr import Expr, apply, const
 from fusec.ir.loops import Barrier, DeclareArray, Program, Quantity, Query, is_shared
+from fusec.ir.uniform import uniformity
 from fusec.ir.walk import statements
-from fusec.passes.uniform import uniformity
 
 MAX_SHARED = 32 << 10  # bytes of a block's shared arrays: what Metal's devices have, and all of CUDA's
 INDICES: dict[str, Quantity] = {"thread_index": "thread", "block_index": "coordinate"}

@@ -35,9 +35,8 @@ from fusec.frontends.python.values import (
 )
 from fusec.frontends.python.variables import Loop, Variables
 from fusec.ir.expr import Const, Expr, apply, const
-from fusec.ir.loops import Break, Call, CallStatement, Continue, If, Stmt, While
+from fusec.ir.loops import ASSERT, Break, Call, CallStatement, Continue, If, Stmt, While
 from fusec.ir.walk import expressions
-from fusec.passes.bounds import ASSERT
 
 TRUE = const(True, BOOL)
 MAX_NESTED = 30  # branches that take in what follows them; half the bound of nesting

@@ -1,35 +1,13 @@
-"""What loses its value: integer operations whose exact result their type does not hold, and casts to integers.
-
-`losses` says when one expression does, `replay` makes a function's body statements that can be looked through where the
-function is called.
-"""
+"""What loses its value: integer operations whose exact result their type does not hold, and casts to integers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 
 from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT64, STORAGE_FLOATS, UINT32, UINT64, DType, unsigned_of
 from fusec.base.records import dataclass
-from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const, scalar_type, type_of
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Barrier,
-    Break,
-    Declare,
-    Function,
-    If,
-    Local,
-    Return,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
-from fusec.ir.walk import Body, blocks, operands, rebuild, renamed, statements
+from fusec.ir.expr import Apply, Const, Expr, apply, const, scalar_type
 
-TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 Rule = Callable[[Apply, Expr, Expr], Expr]
 
 
@@ -206,45 +184,3 @@ RULES: dict[str, Callable[[Apply, Expr, Expr], Expr | None]] = {
     "negative": _of_negation, "absolute": _of_size, "quotient": _of_quotient, "floor_divide": _of_quotient,
     "left_shift": _of_shift, "pow": _of_power, "gcd": _of_divisor, "lcm": _of_multiple, "comb": _of_choices,
 }  # fmt: skip
-
-
-# --- functions -----------------------------------------------------------------------------------------------------
-
-
-def replay(function: Function, args: tuple[Expr, ...], suffix: str) -> Body:
-    """The body of a function as statements for its caller, which compute the same and give nothing back.
-
-    Empty for functions that change memory, take addresses, or wait for other threads. suffix: makes names unique.
-    """
-    inside = list(statements(function.body))
-    if any(isinstance(each, Store | Atomic | Barrier | Shuffle) for each in inside):
-        return ()
-    if any(isinstance(kind, Pointer) for _, kind in function.params):
-        return ()
-    flag = f"fusec_left{suffix}"
-    params = tuple(Declare(name, kind) for name, kind in function.params)
-    body, _ = renamed((*params, *_leaving(function.body, flag, count())), suffix)
-    given = tuple(
-        Declare(stmt.name, stmt.type, arg) for stmt, arg in zip(body, args, strict=False) if isinstance(stmt, Declare)
-    )
-    once = While(TRUE, (*given, *body[len(params) :], Break()))
-    return (Declare(flag, BOOL, FALSE), once)
-
-
-def _leaving(body: Body, flag: str, names: Iterator[int]) -> Body:
-    """The statements with returns as ways out of the loop around them all."""
-    found: list[Stmt] = []
-    for stmt in body:
-        match stmt:
-            case Return(value):
-                if value is not None:
-                    found.append(Declare(f"fusec_result_{next(names)}", type_of(value), value, line=stmt.line))
-                found += [Assign(flag, TRUE, line=stmt.line), Break(line=stmt.line)]
-            case If() | While():
-                nested = tuple(_leaving(each, flag, names) for each in blocks(stmt))
-                found.append(rebuild(stmt, operands(stmt), nested))
-                if isinstance(stmt, While) and any(isinstance(each, Return) for each in statements((stmt,))):
-                    found.append(If(Local(flag, BOOL), (Break(line=stmt.line),), line=stmt.line))
-            case _:
-                found.append(stmt)
-    return tuple(found)
