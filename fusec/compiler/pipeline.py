@@ -22,13 +22,13 @@ from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
 from fusec.compiler import disk_cache
+from fusec.compiler.lowering import lower_program
 from fusec.environment import debug
 from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
 from fusec.errors.base import FusecError
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
-    from fusec.frontends.c.lower import KernelText
     from fusec.ir.loops import Program
     from fusec.passes.approximate import Native
     from fusec.runtime.cpu.engine import Executable
@@ -50,7 +50,7 @@ _executables: Recent[object, Executable] = Recent(MAX_EXECUTABLES)
 
 
 class Source(Protocol):
-    """What a kernel is made of, in any language; hashable, and equal if the texts are."""
+    """What a kernel is made of, in any language, as data; hashable, and equal if the texts are."""
 
     @property
     def name(self) -> str:
@@ -70,38 +70,6 @@ class Source(Protocol):
     def read(self) -> object:
         """The syntax tree; raises what is wrong with the texts whatever the types."""
 
-    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The typed program; see `fusec.frontends.c.lower.lower`."""
-
-
-@dataclass(frozen=True)
-class Definition:
-    """The texts of a kernel, exactly as the user gave them."""
-
-    in_params: str
-    out_params: str
-    operation: str
-    name: str = "kernel"
-    preamble: str = ""
-    loop_prep: str = ""
-    after_loop: str = ""
-    options: tuple[str, ...] = ()
-
-    @property
-    def texts(self) -> dict[str, Any]:
-        """Everything by its name."""
-        return dict(vars(self))
-
-    def read(self) -> KernelText:
-        """The parsed texts."""
-        return parse(self)
-
-    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The typed program."""
-        from fusec.frontends.c import lower as text
-
-        return text.lower(parse(self), types, ndims=ndims, scalars=scalars)
-
 
 @dataclass(frozen=True)
 class Specialisation:
@@ -119,15 +87,6 @@ class Specialisation:
         """A text that differs for different specialisations."""
         types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
         return f"{types};{','.join(sorted(self.scalars))};{self.layout.key};{self.fp}"
-
-
-@lru_cache(maxsize=256)
-@usual()
-def parse(definition: Definition) -> KernelText:
-    """The parsed texts; raises the front end's errors."""
-    from fusec.frontends.c import lower as text
-
-    return text.parse(**definition.texts)
 
 
 @forks_wait
@@ -161,7 +120,7 @@ def lower(
     from fusec.passes.resolve import resolve_axes
 
     raw = {name: ndim for name, ndim in ndims.items() if name}
-    program = resolve_axes(definition.lower(types, raw, scalars), ndims)
+    program = resolve_axes(lower_program(definition, types, raw, scalars), ndims)
     return passes.run(program, fp=fp, native=native, fits=fits)
 
 

@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from fusec.arguments.scalars import encode
 from fusec.base.dtypes import BOOL, DType
-from fusec.base.kernel_abi import Fp, Kernel
+from fusec.base.kernel_abi import Kernel
 from fusec.base.locks import forks_wait
-from fusec.base.records import dataclass, replace
+from fusec.base.records import replace
 from fusec.base.rounding_mode import usual
 from fusec.compiler import pipeline
+from fusec.compiler.lowering import lower_reduction
 from fusec.environment import debug
-from fusec.errors import FusecError
-from fusec.errors.reductions import IdentityLost, WhereWithoutIdentity
-from fusec.kinds.reduction import Phase
+from fusec.errors.reductions import WhereWithoutIdentity
+from fusec.kinds.reduction import Phase, Request
 
 if TYPE_CHECKING:
-    from fusec.frontends.c.reductions import ReductionText
     from fusec.ir.loops import Program
     from fusec.ir.reductions import Reduction
     from fusec.runtime.cpu.engine import Executable
@@ -28,7 +26,7 @@ MASK = "_where"  # the input that says which elements take part
 
 
 class Source(Protocol):
-    """What a reduction is made of; hashable, and equal if the texts are."""
+    """What a reduction is made of, as data; hashable, and equal if the texts are."""
 
     @property
     def name(self) -> str:
@@ -41,90 +39,6 @@ class Source(Protocol):
     def __hash__(self) -> int:
         """Equal for equal texts."""
 
-    def lower(self, request: Request) -> tuple[Reduction, Program]:
-        """The typed reduction before any pass, and the program for totals of no elements, without statements if these
-        have no value.
-        """
-
-
-@dataclass(frozen=True)
-class ReductionDefinition:
-    """The texts of a reduction, exactly as the user gave them. combined: what messages call `reduce_expr`. number: the
-    identity if it was given as a number, which totals must hold.
-    """
-
-    in_params: str
-    out_params: str
-    map_expr: str
-    reduce_expr: str
-    post_map_expr: str
-    identity: str | None
-    name: str = "reduce_kernel"
-    reduce_type: str | None = None
-    preamble: str = ""
-    options: tuple[str, ...] = ()
-    combined: str = "reduce_expr"
-    number: object = None
-
-    @property
-    def texts(self) -> dict[str, Any]:
-        """Everything by its name; a number is among them as the text of `identity`."""
-        return {name: value for name, value in vars(self).items() if name != "number"}
-
-    def read(self) -> ReductionText:
-        """The parsed texts."""
-        return _parse(self)
-
-    def lower(self, request: Request) -> tuple[Reduction, Program]:
-        """The typed reduction, and what totals of no elements are. Raises the front end's errors, IdentityLost."""
-        from fusec.frontends.c import reductions
-
-        reduction, empty = reductions.lower(
-            self.read(), dict(request.types), ndim=request.ndim, reduced=request.reduced, ndims=dict(request.ndims),
-            scalars=request.scalars,
-        )  # fmt: skip
-        if self.number is not None and reduction.total is not None and isinstance(reduction.total.type, DType):
-            self._check_number(reduction.total.type)
-        return reduction, empty
-
-    def _check_number(self, held: DType) -> None:
-        try:
-            encode(self.number, held, "identity", self.name)
-        except FusecError as problem:
-            raise IdentityLost(self.name, repr(self.number), held.name).at() from problem
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a reduction is to be compiled for, apart from its phase.
-
-    types: of parameters. scalars: inputs passed by value. ndim: axes of the walk as the texts see it. reduced: those
-    that are reduced. ndims: axes of raw arrays. masked: some elements may be left out. fp: the floating-point mode.
-    """
-
-    types: tuple[tuple[str, DType], ...]
-    scalars: frozenset[str]
-    ndim: int
-    reduced: tuple[int, ...]
-    ndims: tuple[tuple[str, int], ...]
-    masked: bool
-    fp: Fp
-
-    @property
-    def key(self) -> str:
-        """A text that differs for different requests."""
-        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
-        rest = (self.ndim, self.reduced, self.ndims, self.masked, self.fp)
-        return f"{types};{','.join(sorted(self.scalars))};{rest}"
-
-
-@lru_cache(maxsize=256)
-@usual()
-def _parse(definition: ReductionDefinition) -> ReductionText:
-    from fusec.frontends.c import reductions
-
-    return reductions.parse(**definition.texts)
-
 
 @lru_cache(maxsize=256)
 @usual()
@@ -133,7 +47,7 @@ def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
 
     Raises the front end's errors, and WhereWithoutIdentity.
     """
-    reduction, empty = definition.lower(request)
+    reduction, empty = lower_reduction(definition, request)
     if request.masked:
         if not empty.body:
             raise WhereWithoutIdentity(definition.name).at()

@@ -11,16 +11,17 @@ from fusec.base.locks import forks_wait
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
 from fusec.compiler import pipeline
-from fusec.compiler.reduction_pipeline import ReductionDefinition, Request
+from fusec.compiler.lowering import lower_reduction
 from fusec.environment import debug
 from fusec.errors.language import NotSupported
+from fusec.frontends.c.definition import ReductionDefinition
 from fusec.ir.expr import Apply, Expr
 from fusec.ir.walk import expressions, operands, statements
+from fusec.kinds.reduction import Request
 from fusec.kinds.scan import Form
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction
     from fusec.ir.scans import Scan
     from fusec.runtime.cpu.engine import Executable
 
@@ -71,15 +72,11 @@ class ScanDefinition:
                 case _:
                     pass
 
-    def lower(self, request: Request) -> tuple[Reduction, Program]:
-        """The reduction of the same elements, and what there is before the first."""
-        return self.reduced.lower(request)
-
     def scan(self, request: Request) -> Scan:
         """The typed scan before any pass. Raises the front end's errors."""
         from fusec.ir.scans import Scan, in_segments
 
-        reduction, empty = self.lower(request)
+        reduction, empty = lower_reduction(self.reduced, request)
         found = Scan(reduction, self.exclusive, empty.body if self.exclusive else ())
         return in_segments(found, self.segments) if self.segments else found
 

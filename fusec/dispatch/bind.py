@@ -14,13 +14,13 @@ from fusec.arguments.layouts import Shape, View
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.compiler import reduction_pipeline
-from fusec.compiler.reduction_pipeline import MASK, Request
+from fusec.compiler.reduction_pipeline import MASK
 from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
 from fusec.errors.reductions import AxisNotInteger, AxisTwice, NothingToReduce, RowsTooLong, axis_outside
 from fusec.ir.loops import Query, Stmt
 from fusec.ir.reductions import REDUCED, TOTALS, chunk_of
 from fusec.ir.walk import expressions, operands, statements
-from fusec.kinds.reduction import Operand, Phase, dense, phases
+from fusec.kinds.reduction import Operand, Phase, Request, dense, phases
 
 if TYPE_CHECKING:
     from fusec.dispatch.planned_reduction import Reducing

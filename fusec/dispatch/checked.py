@@ -19,6 +19,7 @@ from fusec.base import locks
 from fusec.base.dtypes import FLOAT64, UINT32, DType, compute_type
 from fusec.base.records import dataclass, replace
 from fusec.base.source import Span
+from fusec.compiler.lowering import lower_program
 from fusec.compiler.pipeline import Source
 from fusec.dispatch import host
 from fusec.dispatch.planned import Planned, runner
@@ -96,10 +97,6 @@ class CheckedSource:
         """The syntax tree."""
         return self.inner.read()
 
-    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The typed program with its checks."""
-        return self.checked(types, ndims, scalars)[0]
-
     def checked(
         self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
     ) -> tuple[Program, tuple[Site, ...]]:
@@ -108,7 +105,14 @@ class CheckedSource:
 
         known = {name: dtype for name, dtype in types.items() if name != FAULT}
         axes = {name: ndim for name, ndim in ndims.items() if name != FAULT}
-        return check_bounds(self.inner.lower(known, axes, scalars), self.checks)
+        return check_bounds(lower_program(self.inner, known, axes, scalars), self.checks)
+
+
+@lower_program.register(CheckedSource)
+def _with_checks(
+    source: CheckedSource, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
+) -> Program:
+    return source.checked(types, ndims, scalars)[0]
 
 
 def checked(kernel: Planned, checks: Checks = "bounds") -> Planned:

@@ -18,7 +18,8 @@ from fusec.arguments.signature import Parameter, Signature
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.records import dataclass, replace
 from fusec.compiler import reduction_pipeline
-from fusec.compiler.reduction_pipeline import MASK, Request, Source
+from fusec.compiler.lowering import lower_program
+from fusec.compiler.reduction_pipeline import MASK, Source
 from fusec.dispatch import checked, combining, exact_totals
 from fusec.dispatch.bind import Axis, normalised
 from fusec.dispatch.planned import Planned
@@ -28,6 +29,7 @@ from fusec.ir.expr import Const
 from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, ScalarParam, Stmt, Store
 from fusec.ir.reductions import KEPT, REDUCED, TOTALS, Reduction, stage_program
 from fusec.ir.walk import expressions, operands, statements
+from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
     from fusec.compiler.scan_pipeline import ScanDefinition
@@ -60,20 +62,23 @@ class ElementSource:
         """Nothing: the texts were read when the kernel was made."""
         return None
 
-    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The typed program."""
-        del types, ndims, scalars
-        reduction, _ = reduction_pipeline.lower(self.inner, self.request)
-        program = stage_program(reduction, 0)
-        text = "" if program.source is None else program.source.text
-        only = 0 if "\n" in text else 1  # the line of an expression that is a text of its own
-        outputs = {param.name for param in reduction.arrays if param.written}
-        inputs = tuple(param for param in reduction.params if param.name not in outputs)
-        if self.keeps:
-            body = tuple(stmt if stmt.line else replace(stmt, line=only) for stmt in program.body)
-            return replace(program, params=(*inputs, program.params[-1]), body=body)
-        body = tuple(_kept_apart(stmt, number, only) for number, stmt in enumerate(program.body))
-        return replace(program, params=inputs, body=body)
+
+@lower_program.register(ElementSource)
+def _element(
+    source: ElementSource, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
+) -> Program:
+    del types, ndims, scalars
+    reduction, _ = reduction_pipeline.lower(source.inner, source.request)
+    program = stage_program(reduction, 0)
+    text = "" if program.source is None else program.source.text
+    only = 0 if "\n" in text else 1  # the line of an expression that is a text of its own
+    outputs = {param.name for param in reduction.arrays if param.written}
+    inputs = tuple(param for param in reduction.params if param.name not in outputs)
+    if source.keeps:
+        body = tuple(stmt if stmt.line else replace(stmt, line=only) for stmt in program.body)
+        return replace(program, params=(*inputs, program.params[-1]), body=body)
+    body = tuple(_kept_apart(stmt, number, only) for number, stmt in enumerate(program.body))
+    return replace(program, params=inputs, body=body)
 
 
 def _kept_apart(stmt: Stmt, number: int, only: int) -> Stmt:

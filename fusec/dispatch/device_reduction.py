@@ -19,7 +19,7 @@ from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
 from fusec.compiler import disk_cache, pipeline
 from fusec.compiler import reduction_pipeline as stages
-from fusec.compiler.reduction_pipeline import MASK, Request, Source
+from fusec.compiler.reduction_pipeline import MASK, Source
 from fusec.dispatch import bind, fast_path_device_reduction
 from fusec.dispatch import device as device_calls
 from fusec.dispatch.bind import Axis, Bound, Given, plain_axis
@@ -30,7 +30,7 @@ from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
 from fusec.ir.reductions import AXIS
-from fusec.kinds.reduction import Phase, arrange
+from fusec.kinds.reduction import Phase, Request, arrange
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from fusec.base.rounding_mode import usual
 from fusec.compiler import disk_cache as disk
 from fusec.compiler import pipeline
 from fusec.compiler import scan_pipeline as stages
-from fusec.compiler.reduction_pipeline import Request
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch import device as device_calls
 from fusec.dispatch import device_reduction as reducing
@@ -25,7 +24,7 @@ from fusec.dispatch.host_scan import Bound, bind
 from fusec.dispatch.planned import Planned
 from fusec.environment import debug
 from fusec.ir.reductions import AXIS
-from fusec.kinds.reduction import arrange
+from fusec.kinds.reduction import Request, arrange
 from fusec.kinds.scan import MANY_THREADS, Form
 from fusec.kinds.scan import Step as Walked
 from fusec.runtime import cuda

@@ -17,7 +17,6 @@ from fusec.base.dtypes import BOOL, DType
 from fusec.base.locks import forks_wait
 from fusec.base.records import dataclass, replace
 from fusec.compiler import scan_pipeline
-from fusec.compiler.reduction_pipeline import Request
 from fusec.dispatch import bind as binding
 from fusec.dispatch import host_reduction
 from fusec.dispatch.host_reduction import Call
@@ -26,7 +25,7 @@ from fusec.errors.reductions import axis_outside
 from fusec.errors.scans import AxisNeeded, SegmentsNotBool
 from fusec.ir.reductions import AXIS, addressed
 from fusec.ir.scans import COUNT, NUMBER
-from fusec.kinds.reduction import Arguments, Operand, arrange, dense
+from fusec.kinds.reduction import Arguments, Operand, Request, arrange, dense
 from fusec.kinds.scan import Machine, Step, Walk, chain_of, steps_of, walk_of
 
 if TYPE_CHECKING:

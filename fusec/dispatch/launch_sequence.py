@@ -15,9 +15,9 @@ from fusec.runtime.cpu import composites
 from fusec.runtime.cpu.composites import Composite, Outside, Piece
 
 if TYPE_CHECKING:
-    from fusec.compiler.reduction_pipeline import Request
     from fusec.dispatch.host_reduction import Plan
     from fusec.dispatch.planned_reduction import Reducing
+    from fusec.kinds.reduction import Request
     from fusec.runtime.cpu.engine import Executable
 
 MOST_BYTES = 4 << 20  # between kernels: a composite keeps that much memory for its next call

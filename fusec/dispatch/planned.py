@@ -18,7 +18,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Definition, Source, Specialisation
+from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import host
 from fusec.dispatch.host import Call
 from fusec.dispatch.plan import Plan
@@ -26,6 +26,7 @@ from fusec.environment import debug
 from fusec.errors import FusecError
 from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
 from fusec.errors.interpreter import explained
+from fusec.frontends.c.definition import Definition
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation

@@ -13,7 +13,7 @@ from fusec.base import locks
 from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.base.rounding_mode import usual
-from fusec.compiler.reduction_pipeline import Request, Source
+from fusec.compiler.reduction_pipeline import Source
 from fusec.dispatch import host_reduction
 from fusec.dispatch.bind import Axis
 from fusec.dispatch.checked import CHECKED, Checks
@@ -26,6 +26,7 @@ from fusec.errors.arguments import (
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
 )
+from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel

@@ -81,8 +81,10 @@ class PartSignature(Signature):
         return self._bound(bound, None)
 
     def _bound(self, types: dict[str, DType], output: DType | None) -> dict[str, DType]:
+        from fusec.frontends.expression.lower import infer
+
         assert self.definition is not None, "a part has a definition"
-        found = self.definition.infer(types)
+        found = infer(self.definition, types)
         types = {**types, **found.numbers}
         types = {param.name: types[param.name] for param in self.inputs}
         types[self.definition.outputs[0]] = output or found.results[0]

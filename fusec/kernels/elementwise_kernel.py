@@ -16,7 +16,7 @@ from fusec.base.diagnostics import shown_number
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
-from fusec.compiler.pipeline import Definition, Source, Specialisation
+from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import checked, host
 from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
@@ -33,6 +33,7 @@ from fusec.errors.arguments import (
     WrongNumberOfArguments,
     WrongNumberOfOutputs,
 )
+from fusec.frontends.c.definition import Definition
 from fusec.frontends.c.params import parse_params
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
-from fusec.base.records import dataclass, replace
+from fusec.base.records import replace
 from fusec.compiler import pipeline
 from fusec.dispatch.bind import Axis
 from fusec.dispatch.checked import Checks
@@ -32,15 +32,12 @@ from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
     from fusec.arguments.layouts import Shape
-    from fusec.compiler.reduction_pipeline import Request
     from fusec.dispatch.bind import Bound
     from fusec.dispatch.explain import Explanation
     from fusec.dispatch.fast_path_device_reduction import Repeated
     from fusec.dispatch.fast_path_reduction import Repeat
     from fusec.dispatch.host_reduction import Call, Plan
     from fusec.frontends.python import syntax as s
-    from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction as Lowered
 
 Short = tuple[
     dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, Chain], Recent[object, "Repeat"]
@@ -49,17 +46,6 @@ Short = tuple[
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
-
-
-@dataclass(frozen=True)
-class PythonReduction(ReductionFunctions):
-    """The functions of a reduction as what kernels are made of."""
-
-    def lower(self, request: Request) -> tuple[Lowered, Program]:
-        """The typed reduction, and what totals of no elements are."""
-        from fusec.frontends.python.reduction import lower
-
-        return lower(self, dict(request.types), request.scalars, request.ndim, request.reduced)
 
 
 class Variant(Reducing):
@@ -74,7 +60,7 @@ class Variant(Reducing):
     def __init__(
         self,
         owner: Reduction,
-        definition: PythonReduction,
+        definition: ReductionFunctions,
         signature: Signature,
         is_tuple: bool,
         forms: Mapping[str, Form],
@@ -253,7 +239,7 @@ class Reduction(Public):
 
         functions, keys = self.captured()
         constants, numbers, types = self._sorted(forms)
-        definition = PythonReduction(
+        definition = ReductionFunctions(
             self.name, functions, tuple(keys.items()), self.params, self.identity, (), constants, numbers
         )
         scalars = frozenset(name for name, form in forms.items() if form.startswith(("Python", "number")))
@@ -443,4 +429,4 @@ def _restore(
     return made
 
 
-__all__ = ["RESERVED", "PythonReduction", "Reduction", "Variant"]
+__all__ = ["RESERVED", "Reduction", "ReductionFunctions", "Variant"]

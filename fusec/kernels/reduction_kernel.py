@@ -11,7 +11,6 @@ from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
-from fusec.compiler.reduction_pipeline import ReductionDefinition
 from fusec.dispatch.bind import Axis, plain_axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import briefly
@@ -19,6 +18,7 @@ from fusec.dispatch.planned_reduction import Reducing
 from fusec.errors.arguments import (
     UnknownKeyword,
 )
+from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 
 if TYPE_CHECKING:

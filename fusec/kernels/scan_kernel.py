@@ -12,12 +12,12 @@ from fusec.base.dtypes import BOOL
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
-from fusec.compiler.reduction_pipeline import ReductionDefinition
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import briefly
 from fusec.dispatch.planned_scan import Scanning
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
+from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
 from fusec.kernels.reduction_kernel import INDEX_NAMES, identity_number, identity_text
 

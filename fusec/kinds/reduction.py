@@ -15,10 +15,30 @@ from fusec.arguments import layouts
 from fusec.arguments.layouts import WIDE, Nest, Shape, View
 from fusec.arguments.scalars import encode
 from fusec.base.dtypes import DType
-from fusec.base.kernel_abi import Kernel, Layout, Slot
+from fusec.base.kernel_abi import Fp, Kernel, Layout, Slot
 from fusec.base.records import dataclass, replace
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import SHORT, Role, chunk_of
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a reduction is to be compiled for, apart from its phase."""
+
+    types: tuple[tuple[str, DType], ...]  # of parameters
+    scalars: frozenset[str]  # inputs passed by value
+    ndim: int  # axes of the walk as the texts see it
+    reduced: tuple[int, ...]  # the axes that are reduced
+    ndims: tuple[tuple[str, int], ...]  # axes of raw arrays
+    masked: bool  # some elements may be left out
+    fp: Fp
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different requests."""
+        types = ",".join(f"{name}:{dtype}" for name, dtype in self.types)
+        rest = (self.ndim, self.reduced, self.ndims, self.masked, self.fp)
+        return f"{types};{','.join(sorted(self.scalars))};{rest}"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fusec.arguments.signature import Parameter, Signature
 from fusec.base.dtypes import BOOL, INT64, DType, compute_type
 from fusec.base.records import dataclass
+from fusec.compiler.lowering import lower_reduction
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply
 from fusec.ir.loops import (
     ArrayParam,
@@ -30,7 +31,7 @@ from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage
 from fusec.math.value import Value, unary, where
 
 if TYPE_CHECKING:
-    from fusec.compiler.reduction_pipeline import Request
+    from fusec.kinds.reduction import Request
 
 Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
 """From the totals of parts to the outputs."""
@@ -74,10 +75,6 @@ class Formula:
     def texts(self) -> dict[str, Any]:
         """All fields."""
         return {key: repr(value) for key, value in vars(self).items()} | {"rule": self.rule.name}
-
-    def lower(self, request: Request) -> Lowered:
-        """The reduction, and totals of no elements."""
-        return self.rule.build(self, request.reduced)
 
     @property
     def is_started(self) -> bool:
@@ -146,6 +143,11 @@ class Formula:
         """The program for totals of no elements."""
         body = self.stores(finish(neutral)) if has_value else ()
         return Program(self.name, (*self.scalars, *self.stored), body)
+
+
+@lower_reduction.register(Formula)
+def _lowered(formula: Formula, request: Request) -> Lowered:
+    return formula.rule.build(formula, request.reduced)
 
 
 @dataclass(frozen=True)

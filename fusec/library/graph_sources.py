@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from fusec.arguments.signature import Parameter, Signature
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
-from fusec.compiler.reduction_pipeline import Request
+from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
@@ -49,24 +50,29 @@ class GraphSource:
 class ReducingSource(GraphSource):
     """A graph in which something is reduced."""
 
-    def lower(self, request: Request) -> tuple[Reduction, Program]:
-        """The reduction; totals of no elements have no value."""
-        from fusec.ir.loops import Program
-        from fusec.passes.lower_graph_reductions import stage
-
-        return stage(self.graph, request.scalars), Program(self.name, (), ())
-
 
 @dataclass(frozen=True)
 class ElementwiseSource(GraphSource):
     """A graph in which nothing is reduced."""
 
-    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The program."""
-        from fusec.passes.lower_graph import lower
 
-        del types, ndims
-        return lower(self.graph, scalars)
+@lower_reduction.register(ReducingSource)
+def _reducing(source: ReducingSource, request: Request) -> tuple[Reduction, Program]:
+    """The reduction; totals of no elements have no value."""
+    from fusec.ir.loops import Program
+    from fusec.passes.lower_graph_reductions import stage
+
+    return stage(source.graph, request.scalars), Program(source.name, (), ())
+
+
+@lower_program.register(ElementwiseSource)
+def _elementwise(
+    source: ElementwiseSource, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
+) -> Program:
+    from fusec.passes.lower_graph import lower
+
+    del types, ndims
+    return lower(source.graph, scalars)
 
 
 @lru_cache(maxsize=256)

@@ -13,6 +13,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.rounding_mode import usual
 from fusec.compiler import pipeline
+from fusec.compiler.lowering import lower_program
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Program
 from fusec.passes.expand import expand
@@ -35,7 +36,7 @@ def ways(
     @cache
     def lowered() -> Program:
         raw = {name: ndim for name, ndim in ndims.items() if name}
-        return resolve_axes(definition.lower(types, raw, scalars), ndims)
+        return resolve_axes(lower_program(definition, types, raw, scalars), ndims)
 
     def passed(fits: bool) -> Program:
         return passes.run(lowered(), fp=fp, fits=fits)

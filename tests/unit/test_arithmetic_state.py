@@ -13,6 +13,7 @@ from fusec.base.dtypes import FLOAT32
 from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen import llvm as codegen
 from fusec.compiler import pipeline
+from fusec.frontends.c.definition import Definition
 from fusec.runtime.cpu import engine
 
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -95,7 +96,7 @@ def test_kernels_are_made_alike_in_every_mode(tmp_path):
 def test_on_aarch64_the_modes_are_read_set_and_restored() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    definition = pipeline.Definition("float32 x", "float32 z", "z = x + 1", "add")
+    definition = Definition("float32 x", "float32 z", "z = x + 1", "add")
     layout = Layout(1, (("x", (Step.UNIT,)), ("z", (Step.UNIT,))), (), aligned=16)
     spec = pipeline.Specialisation((("x", FLOAT32), ("z", FLOAT32)), frozenset(), layout)
     kernel = codegen.generate(pipeline.program_of(definition, spec), layout, vector_bits=128)

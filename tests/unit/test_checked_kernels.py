@@ -9,7 +9,8 @@ import pytest
 import fusec
 from fusec import FusecError, FusecIndexError, FusecRuntimeError, passes
 from fusec.base.dtypes import INT32
-from fusec.compiler.pipeline import Definition
+from fusec.compiler.lowering import lower_program
+from fusec.frontends.c.definition import Definition
 from fusec.passes.bounds import check_bounds
 
 
@@ -184,7 +185,7 @@ def test_moved_pointers_cannot_be_checked():
 def test_checked_programs_obey_the_rules_of_the_ir(body):
     definition = Definition("raw T x, int32 j", "T z", "z = 0; " + body)
     types = {"x": INT32, "j": INT32, "z": INT32}
-    program, sites = check_bounds(definition.lower(types, {"x": 1}, frozenset()))
+    program, sites = check_bounds(lower_program(definition, types, {"x": 1}, frozenset()))
     passes.run(program, check=True)
     assert len(sites) >= 2
     assert {site.array for site in sites} >= {"x"}

@@ -40,12 +40,6 @@ KNOWN_CIRCLES = (  # to be cut: nothing may join them
     ),
     inside("fusec.dispatch", "device device_plans explain host planned"),
     inside("fusec.dispatch", "device_scan fast_path_scan fused_launch host_scan planned_scan"),
-    inside("fusec.frontends.expression", "definition lower"),
-    inside(
-        "fusec.frontends.python",
-        "annotations arrays blocks calls context definition expressions function_exits grid loops lower names "
-        "statements stencil variables",
-    ),
 )
 SEEN_BY_RUNTIME = {f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "records")}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}

@@ -12,7 +12,8 @@ import pytest
 import fusec
 from fusec import passes
 from fusec.base.dtypes import INT32, UINT8
-from fusec.compiler.pipeline import Definition
+from fusec.compiler.lowering import lower_program
+from fusec.frontends.c.definition import Definition
 from fusec.passes.bounds import check_bounds
 
 INTEGERS = [f"{kind}{bits}" for bits in (8, 16, 32, 64) for kind in ("int", "uint")]
@@ -229,7 +230,7 @@ def test_checked_programs_obey_the_rules_of_the_ir(kinds):
     for text in texts:
         definition = Definition("raw T x, int32 j", "T z", text, preamble=function)
         program, sites = check_bounds(
-            definition.lower({"x": UINT8, "j": INT32, "z": UINT8}, {"x": 1}, frozenset()), kinds
+            lower_program(definition, {"x": UINT8, "j": INT32, "z": UINT8}, {"x": 1}, frozenset()), kinds
         )
         passes.run(program, check=True)
         assert len(sites) >= 3

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.base.source import SourceFile
 
 if TYPE_CHECKING:
     from fusec.frontends.python.syntax import Function
-    from fusec.ir.loops import Program
 
 Capture = tuple[Any, ...]
 """What a free name stands for: ("python", number, key), ("complex", real, imag, key), ("numpy", dtype name, bits),
@@ -97,12 +94,6 @@ class PythonDefinition:
     def read(self) -> object:
         """The syntax trees; raises what is wrong with the texts whatever the types."""
         return [each.tree for each in self.functions]
-
-    def lower(self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]) -> Program:
-        """The typed program."""
-        from fusec.frontends.python.lower import lower
-
-        return lower(self, types, scalars, ndims)
 
 
 @dataclass(frozen=True)
