@@ -69,23 +69,23 @@ CATALOGUE: dict[str, type[UserError]] = {}
 
 @dataclass_transform(frozen_default=True)
 class UserError:
-    """Base of the catalogue. Class attributes: `code` (F and three digits, never reused), `message`, `label` (under
-    the caret), `hint` (the cure), as format strings over the fields; `exception`, what is raised; `about`, a longer
-    explanation that ``fusec explain CODE`` prints.
+    """Base of the catalogue. A subclass gives its code and its exception in its head, and texts as format strings.
 
-    Subclasses are frozen dataclasses in all but cost: their fields are their other annotations, in order. Making a
-    hundred real ones would take longer than a first call.
+    Subclasses are frozen dataclasses in all but cost: their fields are their annotations, in order. Making a hundred
+    real ones would take longer than a first call.
     """
 
-    code: ClassVar[str] = ""
+    code: ClassVar[str] = ""  # F and three digits, never reused
     message: ClassVar[str] = ""
-    label: ClassVar[str] = ""
-    hint: ClassVar[str] = ""
-    about: ClassVar[str] = ""
+    label: ClassVar[str] = ""  # under the caret
+    hint: ClassVar[str] = ""  # the cure
+    about: ClassVar[str] = ""  # a longer explanation, which ``fusec explain CODE`` prints
     exception: ClassVar[type[FusecError]] = FusecValueError
 
-    def __init_subclass__(cls) -> None:
-        if cls.code:
+    def __init_subclass__(cls, code: str = "", exception: type[FusecError] | None = None) -> None:
+        cls.exception = exception or cls.exception
+        if code:
+            cls.code = code
             assert cls.code not in CATALOGUE or CATALOGUE[cls.code].__qualname__ == cls.__qualname__, (
                 f"{cls.__name__} and {CATALOGUE[cls.code].__name__} share the code {cls.code}"
             )

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from fusec.errors.base import FusecError, FusecValueError, UserError
+from fusec.errors.base import FusecValueError, UserError
 
 
-class BadBlock(UserError):
+class BadBlock(UserError, code="F390", exception=FusecValueError):
     """A `block=` that no device can run."""
 
-    code: ClassVar[str] = "F390"
-    message: ClassVar[str] = "block={given} is not a block: {reason}"
-    hint: ClassVar[str] = "write block=256, or a number for each axis of the grid, block=(16, 16)"
-    exception: ClassVar[type[FusecError]] = FusecValueError
+    message = "block={given} is not a block: {reason}"
+    hint = "write block=256, or a number for each axis of the grid, block=(16, 16)"
     given: str
     reason: str
 
 
-class GridNotInBlocks(UserError):
+class GridNotInBlocks(UserError, code="F391", exception=FusecValueError):
     """A grid that is no multiple of the block."""
 
-    code: ClassVar[str] = "F391"
-    message: ClassVar[str] = "kernel '{kernel}': the grid {grid} is not a multiple of block={block} along axis {axis}"
-    hint: ClassVar[str] = (
-        "write fusec.grid(-(-n // {extent}) * {extent}), which rounds n up, and test 'if i < n' before it matters"
-    )
-    exception: ClassVar[type[FusecError]] = FusecValueError
+    message = "kernel '{kernel}': the grid {grid} is not a multiple of block={block} along axis {axis}"
+    hint = "write fusec.grid(-(-n // {extent}) * {extent}), which rounds n up, and test 'if i < n' before it matters"
     kernel: str
     grid: str
     block: str
@@ -34,27 +26,25 @@ class GridNotInBlocks(UserError):
     extent: int
 
 
-class BlockAxes(UserError):
+class BlockAxes(UserError, code="F392"):
     """A block that has another number of axes than the grid."""
 
-    code: ClassVar[str] = "F392"
-    message: ClassVar[str] = "the grid has {grid}, but block={block} has {axes}"
-    hint: ClassVar[str] = "give block= a number for each axis of the grid, such as block=(16, 16)"
+    message = "the grid has {grid}, but block={block} has {axes}"
+    hint = "give block= a number for each axis of the grid, such as block=(16, 16)"
     grid: str
     block: str
     axes: str
 
 
-class BarrierDiverges(UserError):
+class BarrierDiverges(UserError, code="F393"):
     """A barrier that only a part of a block comes to."""
 
-    code: ClassVar[str] = "F393"
-    message: ClassVar[str] = (
+    message = (
         "not all positions of a block reach the barrier in line {line}: the condition in line {condition} differs "
         "between them"
     )
-    label: ClassVar[str] = "line {condition}, '{condition_text}', separates them"
-    hint: ClassVar[str] = (
+    label = "line {condition}, '{condition_text}', separates them"
+    hint = (
         "move the barrier out of the condition: barriers may stand under conditions on constants, numbers, shapes and "
         "block_index(), not on positions or the contents of arrays"
     )
@@ -63,35 +53,30 @@ class BarrierDiverges(UserError):
     condition_text: str
 
 
-class SharedTooLarge(UserError):
+class SharedTooLarge(UserError, code="F394"):
     """Shared arrays that do not fit the memory of a block."""
 
-    code: ClassVar[str] = "F394"
-    message: ClassVar[str] = "the shared arrays of '{kernel}' take {nbytes} bytes; a block has {limit}"
-    hint: ClassVar[str] = "make them smaller, or of a smaller dtype: every GPU has {limit} bytes"
+    message = "the shared arrays of '{kernel}' take {nbytes} bytes; a block has {limit}"
+    hint = "make them smaller, or of a smaller dtype: every GPU has {limit} bytes"
     kernel: str
     nbytes: int
     limit: int
 
 
-class BlockTooLarge(UserError):
+class BlockTooLarge(UserError, code="F395"):
     """A block whose positions keep more across barriers than a CPU's thread has room for."""
 
-    code: ClassVar[str] = "F395"
-    message: ClassVar[str] = "kernel '{kernel}': on the CPU a block keeps {nbytes} bytes from barrier to barrier"
-    hint: ClassVar[str] = "at most {limit} fit: make the block smaller, or local arrays that live across a barrier"
+    message = "kernel '{kernel}': on the CPU a block keeps {nbytes} bytes from barrier to barrier"
+    hint = "at most {limit} fit: make the block smaller, or local arrays that live across a barrier"
     kernel: str
     nbytes: int
     limit: int
 
 
-class BlockMisused(UserError):
+class BlockMisused(UserError, code="F396"):
     """Positions of a block that do not work together, found by fusec.simulate."""
 
-    code: ClassVar[str] = "F396"
-    message: ClassVar[str] = "kernel '{kernel}': {what}"
-    hint: ClassVar[str] = (
-        "positions see what others of their block have written only after fusec.barrier(), which all must reach"
-    )
+    message = "kernel '{kernel}': {what}"
+    hint = "positions see what others of their block have written only after fusec.barrier(), which all must reach"
     kernel: str
     what: str

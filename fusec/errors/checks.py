@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import ClassVar
 
 from fusec.base import diagnostics
-from fusec.errors.base import FusecError, FusecIndexError, FusecOverflowError, FusecRuntimeError, UserError
+from fusec.errors.base import FusecIndexError, FusecOverflowError, FusecRuntimeError, UserError
 
 
-class IndexOutside(UserError):
+class IndexOutside(UserError, code="F380", exception=FusecIndexError):
     """An index that lies outside its array, found as the kernel ran."""
 
-    code: ClassVar[str] = "F380"
-    message: ClassVar[str] = "kernel '{kernel}': {index} of '{array}' is outside its {limit} elements"
-    label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecIndexError
+    message = "kernel '{kernel}': {index} of '{array}' is outside its {limit} elements"
+    label = "in element {element}"
+    hint = "{cure}"
     kernel: str
     array: str
     index: str
@@ -26,26 +23,22 @@ class IndexOutside(UserError):
     cure: str = "indices count from 0; a negative variable does not count from the end"
 
 
-class AssertionFailed(UserError):
+class AssertionFailed(UserError, code="F381", exception=FusecRuntimeError):
     """An assertion that did not hold, found as the kernel ran."""
 
-    code: ClassVar[str] = "F381"
-    message: ClassVar[str] = "kernel '{kernel}': an assertion does not hold"
-    label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "fusec.simulate runs the kernel in Python, where print and a debugger work"
-    exception: ClassVar[type[FusecError]] = FusecRuntimeError
+    message = "kernel '{kernel}': an assertion does not hold"
+    label = "in element {element}"
+    hint = "fusec.simulate runs the kernel in Python, where print and a debugger work"
     kernel: str
     element: str
 
 
-class ItemOutside(UserError):
+class ItemOutside(UserError, code="F740", exception=FusecIndexError):
     """An index outside a tuple, or an array from outside, found as the kernel ran."""
 
-    code: ClassVar[str] = "F740"
-    message: ClassVar[str] = "kernel '{kernel}': index {index} is outside a table of {limit} items"
-    label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "indices run from -{limit} to {last}; unchecked kernels take the nearest item"
-    exception: ClassVar[type[FusecError]] = FusecIndexError
+    message = "kernel '{kernel}': index {index} is outside a table of {limit} items"
+    label = "in element {element}"
+    hint = "indices run from -{limit} to {last}; unchecked kernels take the nearest item"
     kernel: str
     index: int
     limit: int
@@ -53,31 +46,28 @@ class ItemOutside(UserError):
     element: str
 
 
-class CannotCheck(UserError):
+class CannotCheck(UserError, code="F382"):
     """A kernel whose accesses cannot be checked, since it computes with addresses."""
 
-    code: ClassVar[str] = "F382"
-    message: ClassVar[str] = "kernel '{kernel}' moves pointers, whose bounds are unknown"
-    hint: ClassVar[str] = "index the arrays themselves, x[i], or run it without checks"
+    message = "kernel '{kernel}' moves pointers, whose bounds are unknown"
+    hint = "index the arrays themselves, x[i], or run it without checks"
     kernel: str
 
 
-class LocalArrayAfterTheCheck(UserError):
+class LocalArrayAfterTheCheck(UserError, code="F384"):
     """A reduction or scan that indexes a local array where its check does not look."""
 
-    code: ClassVar[str] = "F384"
-    message: ClassVar[str] = "kernel '{kernel}' indexes a local array in what combines or finishes, or in a function"
-    hint: ClassVar[str] = "a check of a reduction or scan looks at what is made of each element: index there"
+    message = "kernel '{kernel}' indexes a local array in what combines or finishes, or in a function"
+    hint = "a check of a reduction or scan looks at what is made of each element: index there"
     kernel: str
 
 
-class AssertionAfterTheCheck(UserError):
+class AssertionAfterTheCheck(UserError, code="F385"):
     """A reduction or scan that asserts something where its check does not look."""
 
-    code: ClassVar[str] = "F385"
-    message: ClassVar[str] = "kernel '{kernel}' has an assertion in what combines or finishes, or in a function"
-    hint: ClassVar[str] = "a check of a reduction looks at what is made of each element: assert it in map itself"
-    about: ClassVar[str] = """\
+    message = "kernel '{kernel}' has an assertion in what combines or finishes, or in a function"
+    hint = "a check of a reduction looks at what is made of each element: assert it in map itself"
+    about = """\
 A checked reduction looks at its elements before it combines any of them.
 
     late = "def least(a, b):\\n    assert b >= 0\\n    return min(a, b)"
@@ -87,13 +77,12 @@ A checked reduction looks at its elements before it combines any of them.
     kernel: str
 
 
-class CombinationNotChecked(UserError):
+class CombinationNotChecked(UserError, code="F386"):
     """A reduction or scan that combines integers in a way that the check for those that wrap does not follow."""
 
-    code: ClassVar[str] = "F386"
-    message: ClassVar[str] = "kernel '{kernel}' combines integers in a way that the check \"wrap\" does not follow"
-    hint: ClassVar[str] = 'it follows a + b and a * b of one total; combine floats, or say check=""'
-    about: ClassVar[str] = """\
+    message = "kernel '{kernel}' combines integers in a way that the check \"wrap\" does not follow"
+    hint = 'it follows a + b and a * b of one total; combine floats, or say check=""'
+    about = """\
 The check compares sums and products of reductions and scans with the exact ones. It follows no others that may wrap.
 
     reduction("lambda a, b: a * 3 + b", check="wrap")(np.ones(3, np.int32))                 # wrong
@@ -101,24 +90,22 @@ The check compares sums and products of reductions and scans with the exact ones
     kernel: str
 
 
-class UnknownCheck(UserError):
+class UnknownCheck(UserError, code="F383"):
     """A way of checking that there is none of."""
 
-    code: ClassVar[str] = "F383"
-    message: ClassVar[str] = "{where} is {given}"
-    hint: ClassVar[str] = "{cure}"
+    message = "{where} is {given}"
+    hint = "{cure}"
     where: str
     given: str
     cure: str = '"check" turns checks on, "trust" off; for all kernels there is FUSEC_CHECK=bounds'
 
 
-class ConstantComparison(UserError):
+class ConstantComparison(UserError, code="F720"):
     """A bool compared with a number that it never is, below, or above, so that the answer is known."""
 
-    code: ClassVar[str] = "F720"
-    message: ClassVar[str] = "a bool is 0 or 1, so '{op} {number}' is always {answer}"
-    hint: ClassVar[str] = "{cure}"
-    about: ClassVar[str] = """\
+    message = "a bool is 0 or 1, so '{op} {number}' is always {answer}"
+    hint = "{cure}"
+    about = """\
 Sums and products of bools are bools, in NumPy and in what kernels compute from it, so that a count of neighbours on a
 bool board is 0 or 1 and never 3. A comparison whose answer is known is refused; fused functions, which follow NumPy,
 warn instead.
@@ -144,14 +131,12 @@ def constant_comparison(op: str, number: float, cure: str) -> ConstantComparison
     return ConstantComparison(op, str(diagnostics.short(number)), "true" if answers == {True} else "false", cure)
 
 
-class IntegerWraps(UserError):
+class IntegerWraps(UserError, code="F721", exception=FusecOverflowError):
     """An operation on integers whose exact result its type does not hold, found as the kernel ran."""
 
-    code: ClassVar[str] = "F721"
-    message: ClassVar[str] = "kernel '{kernel}': {operation} beyond {dtype}, and {result}"
-    label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "convert an operand to a wider type first; where wrapping is intended, leave this check off"
-    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    message = "kernel '{kernel}': {operation} beyond {dtype}, and {result}"
+    label = "in element {element}"
+    hint = "convert an operand to a wider type first; where wrapping is intended, leave this check off"
     kernel: str
     operation: str
     result: str
@@ -159,14 +144,12 @@ class IntegerWraps(UserError):
     element: str
 
 
-class CastLoses(UserError):
+class CastLoses(UserError, code="F722", exception=FusecOverflowError):
     """A cast to an integer type that does not hold the value, found as the kernel ran."""
 
-    code: ClassVar[str] = "F722"
-    message: ClassVar[str] = "kernel '{kernel}': {value} of {given} does not fit {dtype}, and becomes {result}"
-    label: ClassVar[str] = "in element {element}"
-    hint: ClassVar[str] = "store it in a wider type, or clip it first; where the loss is intended, leave this check off"
-    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    message = "kernel '{kernel}': {value} of {given} does not fit {dtype}, and becomes {result}"
+    label = "in element {element}"
+    hint = "store it in a wider type, or clip it first; where the loss is intended, leave this check off"
     kernel: str
     value: str
     given: str
@@ -175,14 +158,12 @@ class CastLoses(UserError):
     element: str
 
 
-class TotalWraps(UserError):
+class TotalWraps(UserError, code="F723", exception=FusecOverflowError):
     """A sum or product of the elements of an array that its type does not hold."""
 
-    code: ClassVar[str] = "F723"
-    message: ClassVar[str] = "kernel '{kernel}': {what} beyond {dtype}, and wraps to {result}"
-    label: ClassVar[str] = "in total {element}"
-    hint: ClassVar[str] = "combine floats, e.g. float64(x); where wrapping is intended, leave this check off"
-    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    message = "kernel '{kernel}': {what} beyond {dtype}, and wraps to {result}"
+    label = "in total {element}"
+    hint = "combine floats, e.g. float64(x); where wrapping is intended, leave this check off"
     kernel: str
     what: str
     dtype: str

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fusec.errors.base import UserError
 
 
-class NotToml(UserError):
+class NotToml(UserError, code="F400"):
     """A kernel file that is not TOML."""
 
-    code: ClassVar[str] = "F400"
-    message: ClassVar[str] = "not a TOML file: {problem}"
-    hint: ClassVar[str] = "a kernel file holds one table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each kernel"
+    message = "not a TOML file: {problem}"
+    hint = "a kernel file holds one table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each kernel"
     problem: str
 
 
-class NoKernels(UserError):
+class NoKernels(UserError, code="F401"):
     """A TOML file without kernels."""
 
-    code: ClassVar[str] = "F401"
-    message: ClassVar[str] = "{file} defines no kernel"
-    hint: ClassVar[str] = (
+    message = "{file} defines no kernel"
+    hint = (
         "add a table [kernel.NAME] with in_params, out_params and operation, or [reduction.NAME] or [scan.NAME] with"
         " map_expr, reduce_expr or scan_expr, and post_map_expr"
     )
     file: str
 
 
-class BadKernelTable(UserError):
+class BadKernelTable(UserError, code="F402"):
     """A kernel's table with a missing, unknown or mistyped key."""
 
-    code: ClassVar[str] = "F402"
-    message: ClassVar[str] = "kernel '{kernel}': {problem}"
-    hint: ClassVar[str] = (
+    message = "kernel '{kernel}': {problem}"
+    hint = (
         "keys: in_params, out_params, operation, of a reduction map_expr, reduce_expr, post_map_expr; optional:"
         " preamble, loop_prep, after_loop, options, types, scalars, fp, of a reduction also identity, reduce_type,"
         " shape, axis; of a scan scan_expr, inclusive and segments"
@@ -42,31 +37,26 @@ class BadKernelTable(UserError):
     problem: str
 
 
-class NoPythonKernels(UserError):
+class NoPythonKernels(UserError, code="F403"):
     """A Python file without functions that fusec compiles."""
 
-    code: ClassVar[str] = "F403"
-    message: ClassVar[str] = "{file} defines no kernel"
-    hint: ClassVar[str] = (
-        "decorate a function of its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
-    )
+    message = "{file} defines no kernel"
+    hint = "decorate a function of its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
     file: str
 
 
-class BadDecorator(UserError):
+class BadDecorator(UserError, code="F404"):
     """A decorator, or a kernel of texts, whose arguments the file does not tell without being run."""
 
-    code: ClassVar[str] = "F404"
-    message: ClassVar[str] = "this kernel cannot be made without running the file: {problem}"
-    hint: ClassVar[str] = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
+    message = "this kernel cannot be made without running the file: {problem}"
+    hint = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
     kernel: str
     problem: str
 
 
-class UnknownTable(UserError):
+class UnknownTable(UserError, code="F405"):
     """Something at the top level of a kernel file that is no table of kernels."""
 
-    code: ClassVar[str] = "F405"
-    message: ClassVar[str] = "{problem}"
-    hint: ClassVar[str] = "a kernel file holds tables [kernel.NAME], [reduction.NAME] and [scan.NAME], and nothing else"
+    message = "{problem}"
+    hint = "a kernel file holds tables [kernel.NAME], [reduction.NAME] and [scan.NAME], and nothing else"
     problem: str

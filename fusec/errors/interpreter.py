@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import ClassVar
 
 from fusec.errors.base import FusecError, FusecRuntimeError, UserError
 
 
-class InterpreterEnds(UserError):
+class InterpreterEnds(UserError, code="F790", exception=FusecRuntimeError):
     """Something is used for the first time when modules can no longer be imported."""
 
-    code: ClassVar[str] = "F790"
-    message: ClassVar[str] = "Python is shutting down, and can no longer import what this call needs"
-    hint: ClassVar[str] = "call it earlier, for instance in a function registered with atexit"
-    about: ClassVar[str] = (
+    message = "Python is shutting down, and can no longer import what this call needs"
+    hint = "call it earlier, for instance in a function registered with atexit"
+    about = (
         "When Python shuts down, it takes its modules apart. Kernels called then, from __del__ or from a thread that "
         "still runs, cannot load what they need; only calls that were made several times before, with arguments of the "
         "same kind, still work. Functions registered with atexit run earlier, while everything works."
     )
-    exception: ClassVar[type[FusecError]] = FusecRuntimeError
 
 
-class OneInterpreter(UserError):
+class OneInterpreter(UserError, code="F791", exception=FusecRuntimeError):
     """A second interpreter of the process uses fusec, and NumPy serves one."""
 
-    code: ClassVar[str] = "F791"
-    message: ClassVar[str] = "fusec needs NumPy, which works in only one interpreter of a process: {reason}"
-    hint: ClassVar[str] = "use threads of the interpreter that has NumPy, or another process (multiprocessing)"
-    exception: ClassVar[type[FusecError]] = FusecRuntimeError
+    message = "fusec needs NumPy, which works in only one interpreter of a process: {reason}"
+    hint = "use threads of the interpreter that has NumPy, or another process (multiprocessing)"
     reason: str
 
 

@@ -3,70 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from fusec.errors.base import FusecError, FusecOverflowError, FusecTypeError, UserError
+from fusec.errors.base import FusecOverflowError, FusecTypeError, UserError
 
 
-class NotInSubset(UserError):
+class NotInSubset(UserError, code="F170"):
     """Python that a kernel cannot say."""
 
-    code: ClassVar[str] = "F170"
-    message: ClassVar[str] = "{what} not part of the Python subset"
-    hint: ClassVar[str] = "{cure}"
+    message = "{what} not part of the Python subset"
+    hint = "{cure}"
     what: str
     cure: str
 
 
-class NotPython(UserError):
+class NotPython(UserError, code="F171"):
     """Text that is no Python at all."""
 
-    code: ClassVar[str] = "F171"
-    message: ClassVar[str] = "not Python: {reason}"
-    hint: ClassVar[str] = "{cure}"
+    message = "not Python: {reason}"
+    hint = "{cure}"
     reason: str
     cure: str = "check the line, and the brackets before it"
 
 
-class BadIndentation(UserError):
+class BadIndentation(UserError, code="F172"):
     """A line that ends a block but is not in line with any before."""
 
-    code: ClassVar[str] = "F172"
-    message: ClassVar[str] = "the indentation of this line matches no block around it"
-    hint: ClassVar[str] = "indent by four spaces for every block; a tab counts to the next multiple of eight"
+    message = "the indentation of this line matches no block around it"
+    hint = "indent by four spaces for every block; a tab counts to the next multiple of eight"
 
 
-class NoSource(UserError):
+class NoSource(UserError, code="F173", exception=FusecTypeError):
     """A function whose text cannot be read."""
 
-    code: ClassVar[str] = "F173"
-    message: ClassVar[str] = "the source of {function} cannot be read: {reason}"
-    hint: ClassVar[str] = "pass the text itself: fusec.elementwise('''def {name}(...): ...''')"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "the source of {function} cannot be read: {reason}"
+    hint = "pass the text itself: fusec.elementwise('''def {name}(...): ...''')"
     function: str
     reason: str
     name: str
 
 
-class NotAFunction(UserError):
+class NotAFunction(UserError, code="F174", exception=FusecTypeError):
     """Something decorated that is no plain function, or a text that defines none."""
 
-    code: ClassVar[str] = "F174"
-    message: ClassVar[str] = "{what}"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "{what}"
+    hint = "{cure}"
     what: str
     cure: str
 
 
-class TypeChanges(UserError):
+class TypeChanges(UserError, code="F175", exception=FusecTypeError):
     """A variable that has different types on different ways to the same place."""
 
-    code: ClassVar[str] = "F175"
-    message: ClassVar[str] = "'{name}' is {first} on one path through this statement and {second} on another"
-    label: ClassVar[str] = "'{name}' must have one type after this"
-    hint: ClassVar[str] = "{first} in line {first_line}, {second} in line {second_line}: convert one, e.g. {cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "'{name}' is {first} on one path through this statement and {second} on another"
+    label = "'{name}' must have one type after this"
+    hint = "{first} in line {first_line}, {second} in line {second_line}: convert one, e.g. {cure}"
     name: str
     first: str
     first_line: int
@@ -75,24 +65,21 @@ class TypeChanges(UserError):
     cure: str
 
 
-class MaybeUnassigned(UserError):
+class MaybeUnassigned(UserError, code="F176"):
     """A variable that has no value on some way to where it is read."""
 
-    code: ClassVar[str] = "F176"
-    message: ClassVar[str] = "'{name}' may have no value here"
-    hint: ClassVar[str] = "line {line} assigns it, but not on every path to this place: assign it before the {where}"
+    message = "'{name}' may have no value here"
+    hint = "line {line} assigns it, but not on every path to this place: assign it before the {where}"
     name: str
     line: int
     where: str
 
 
-class ReturnsDiffer(UserError):
+class ReturnsDiffer(UserError, code="F177", exception=FusecTypeError):
     """Returns of different types or numbers of values."""
 
-    code: ClassVar[str] = "F177"
-    message: ClassVar[str] = "'{name}' returns {first} in line {first_line} and {second} in line {second_line}"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "'{name}' returns {first} in line {first_line} and {second} in line {second_line}"
+    hint = "{cure}"
     name: str
     first: str
     first_line: int
@@ -101,111 +88,96 @@ class ReturnsDiffer(UserError):
     cure: str
 
 
-class NoReturn(UserError):
+class NoReturn(UserError, code="F178"):
     """A function that can end without a value."""
 
-    code: ClassVar[str] = "F178"
-    message: ClassVar[str] = "'{name}' can end without returning a value"
-    hint: ClassVar[str] = "{cure}"
+    message = "'{name}' can end without returning a value"
+    hint = "{cure}"
     name: str
     cure: str = "end every path through it with 'return value'"
 
 
-class NumberTooLarge(UserError):
+class NumberTooLarge(UserError, code="F179", exception=FusecOverflowError):
     """A Python integer that the dtype it meets cannot hold; int64 if it meets none."""
 
-    code: ClassVar[str] = "F179"
-    message: ClassVar[str] = "Python integer {value} out of bounds for {dtype}"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecOverflowError
+    message = "Python integer {value} out of bounds for {dtype}"
+    hint = "{cure}"
     value: str
     dtype: str
     cure: str
 
 
-class NotACapture(UserError):
+class NotACapture(UserError, code="F180", exception=FusecTypeError):
     """A name from outside the function that stands for nothing that a kernel can hold."""
 
-    code: ClassVar[str] = "F180"
-    message: ClassVar[str] = "'{name}' is {given}, which a kernel cannot use"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "'{name}' is {given}, which a kernel cannot use"
+    hint = "{cure}"
     name: str
     given: str
     cure: str
 
 
-class BadAnnotation(UserError):
+class BadAnnotation(UserError, code="F181", exception=FusecTypeError):
     """An annotation that names no dtype."""
 
-    code: ClassVar[str] = "F181"
-    message: ClassVar[str] = "annotation '{annotation}' is not a dtype"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "annotation '{annotation}' is not a dtype"
+    hint = "{cure}"
     annotation: str
     cure: str
 
 
-class NoDtype(UserError):
+class NoDtype(UserError, code="F182", exception=FusecTypeError):
     """Operands without a dtype that NumPy would give to both."""
 
-    code: ClassVar[str] = "F182"
-    message: ClassVar[str] = "{op} of {types} has no dtype"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "{op} of {types} has no dtype"
+    hint = "{cure}"
     op: str
     types: str
     cure: str
 
 
-class BadParameter(UserError):
+class BadParameter(UserError, code="F183"):
     """A parameter that a kernel cannot have."""
 
-    code: ClassVar[str] = "F183"
-    message: ClassVar[str] = "{what}"
-    hint: ClassVar[str] = "{cure}"
+    message = "{what}"
+    hint = "{cure}"
     what: str
     cure: str
 
 
-class BadTarget(UserError):
+class BadTarget(UserError, code="F184"):
     """Something that cannot be assigned to."""
 
-    code: ClassVar[str] = "F184"
-    message: ClassVar[str] = "cannot assign to {what}"
-    hint: ClassVar[str] = "{cure}"
+    message = "cannot assign to {what}"
+    hint = "{cure}"
     what: str
     cure: str
 
 
-class CannotUnpack(UserError):
+class CannotUnpack(UserError, code="F185"):
     """A value that has another number of parts than targets."""
 
-    code: ClassVar[str] = "F185"
-    message: ClassVar[str] = "cannot unpack {given} into {wanted} names"
-    hint: ClassVar[str] = "{cure}"
+    message = "cannot unpack {given} into {wanted} names"
+    hint = "{cure}"
     given: str
     wanted: int
     cure: str
 
 
-class BadLoop(UserError):
+class BadLoop(UserError, code="F186"):
     """A loop over something that is no range."""
 
-    code: ClassVar[str] = "F186"
-    message: ClassVar[str] = "{what}"
-    hint: ClassVar[str] = "{cure}"
+    message = "{what}"
+    hint = "{cure}"
     what: str
     cure: str
 
 
-class ArgumentMissing(UserError):
+class ArgumentMissing(UserError, code="F187", exception=FusecTypeError):
     """A call without an argument that has no default."""
 
-    code: ClassVar[str] = "F187"
-    message: ClassVar[str] = "{name}() is missing the argument '{param}'"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "{name}() is missing the argument '{param}'"
+    hint = "{cure}"
     name: str
     param: str
     cure: str
@@ -219,78 +191,67 @@ def argument_missing(name: str, param: str, params: Sequence[str]) -> ArgumentMi
     return ArgumentMissing(name, param, cure)
 
 
-class UnexpectedArgument(UserError):
+class UnexpectedArgument(UserError, code="F188", exception=FusecTypeError):
     """An argument that a function does not take, or takes once only."""
 
-    code: ClassVar[str] = "F188"
-    message: ClassVar[str] = "{name}() does not take {given!r} like this"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "{name}() does not take {given!r} like this"
+    hint = "{cure}"
     name: str
     given: str
     cure: str
 
 
-class CannotStore(UserError):
+class CannotStore(UserError, code="F189", exception=FusecTypeError):
     """An output whose dtype cannot hold the results."""
 
-    code: ClassVar[str] = "F189"
-    message: ClassVar[str] = "cannot store results of {name}() of dtype {dtype} in an array of {wanted}"
-    hint: ClassVar[str] = "convert in the function: return np.{wanted}(value)"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "cannot store results of {name}() of dtype {dtype} in an array of {wanted}"
+    hint = "convert in the function: return np.{wanted}(value)"
     name: str
     dtype: str
     wanted: str
 
 
-class StencilRadius(UserError):
+class StencilRadius(UserError, code="F190"):
     """A stencil that leaves out the border without saying how wide that is."""
 
-    code: ClassVar[str] = "F190"
-    message: ClassVar[str] = "boundary='skip' needs offsets that are known"
-    hint: ClassVar[str] = "write numbers as offsets, or choose another boundary"
+    message = "boundary='skip' needs offsets that are known"
+    hint = "write numbers as offsets, or choose another boundary"
 
 
-class BadBoundary(UserError):
+class BadBoundary(UserError, code="F191"):
     """A boundary or axes that a stencil does not have."""
 
-    code: ClassVar[str] = "F191"
-    message: ClassVar[str] = "{what}"
-    hint: ClassVar[str] = "{cure}"
+    message = "{what}"
+    hint = "{cure}"
     what: str
     cure: str
 
 
-class StencilShapes(UserError):
+class StencilShapes(UserError, code="F192"):
     """Arrays of a stencil that do not have one shape."""
 
-    code: ClassVar[str] = "F192"
-    message: ClassVar[str] = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
-    hint: ClassVar[str] = "arrays whose neighbours are read must have the shape of the result: use np.broadcast_to"
+    message = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
+    hint = "arrays whose neighbours are read must have the shape of the result: use np.broadcast_to"
     name: str
     param: str
     given: tuple[int, ...]
     shape: tuple[int, ...]
 
 
-class PartsDiffer(UserError):
+class PartsDiffer(UserError, code="F193", exception=FusecTypeError):
     """Functions of a reduction that do not agree on what is accumulated."""
 
-    code: ClassVar[str] = "F193"
-    message: ClassVar[str] = "{first}, but {second}"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "{first}, but {second}"
+    hint = "{cure}"
     first: str
     second: str
     cure: str
 
 
-class BadReduction(UserError):
+class BadReduction(UserError, code="F194", exception=FusecTypeError):
     """A reduction whose functions do not have the shape of map, combine and finish."""
 
-    code: ClassVar[str] = "F194"
-    message: ClassVar[str] = "{what}"
-    hint: ClassVar[str] = "{cure}"
-    exception: ClassVar[type[FusecError]] = FusecTypeError
+    message = "{what}"
+    hint = "{cure}"
     what: str
     cure: str
