@@ -52,29 +52,29 @@ BYTES = "a number of bytes, as in 536870912"
 SETTINGS = (
     Setting(
         "FUSEC_NUM_THREADS", _number(1), "a positive number",
-        "threads of the CPU target; usually the cores the process may use",
+        "number of threads on the CPU; the default is the number of cores that the process may use",
     ),
     Setting(
         "FUSEC_CPU", str.lower, "a processor that this machine can run",
-        "`native`, `generic`, `avx2` or `sse2`: what to compile for",
+        "the processor to compile for: `native`, `generic`, `avx2` or `sse2`",
     ),
-    Setting("FUSEC_CACHE", _switch, "0 (off) or 1 (on)", "`0`, `off`, `no` or `false` turns the cache off"),
+    Setting("FUSEC_CACHE", _switch, "0 (off) or 1 (on)", "`0`, `off`, `no` or `false` turns the disk cache off"),
     Setting(
         "FUSEC_CACHE_DIR", str, "a folder",
-        "where the cache is. Folders and entries that others own or may write to are not used",
+        "the folder of the disk cache; folders and entries that others own or may write to are not used",
     ),
-    Setting("FUSEC_CACHE_BYTES", _number(0), BYTES, "how large the cache may grow"),
-    Setting("FUSEC_POOL_BYTES", _number(0), BYTES, "how much memory of former outputs is kept for new ones"),
+    Setting("FUSEC_CACHE_BYTES", _number(0), BYTES, "the largest size of the disk cache"),
+    Setting("FUSEC_POOL_BYTES", _number(0), BYTES, "how much memory of former outputs is kept for new outputs"),
     Setting(
         "FUSEC_CHECK", _checks, "'bounds', 'wrap' or 'bounds,wrap', or 0 for no checks",
-        "`bounds` checks indices and assertions of all kernels as they run, `wrap` integers that wrap;"
-        " see [docs/kernels.md](docs/kernels.md)",
+        "`bounds` checks the indices and assertions of all kernels as they run, `wrap` reports integers that wrap;"
+        " see [kernels.md](kernels.md#checked-kernels) and [numerics.md](numerics.md#integers-that-wrap)",
     ),
     Setting(
         "FUSEC_DEBUG", _number(0, LEVELS), f"a number from 0 to {LEVELS}",
-        "how much to say about compilation",
+        "how much to print about compilation, from 0 (nothing) to 6 (assembly)",
     ),
-    Setting("FUSEC_DUMP", str, "a folder", "a folder for all that FUSEC_DEBUG can show, as files"),
+    Setting("FUSEC_DUMP", str, "a folder", "a folder that receives everything that FUSEC_DEBUG can print, as files"),
 )  # fmt: skip
 BY_NAME = {each.name: each for each in SETTINGS}
 OF_TESTS = frozenset(("FUSEC_CUPY", "FUSEC_NUMEXPR", "FUSEC_CLANG"))  # names that fusec's own tests read

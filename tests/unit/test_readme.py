@@ -1,4 +1,4 @@
-"""What the README shows runs, and is what fusec prints."""
+"""What the README, the page of kernel strings and that of the command line show runs, and is what fusec prints."""
 
 import re
 import shlex
@@ -13,6 +13,8 @@ from fusec.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+KERNEL_STRINGS = (ROOT / "docs" / "kernel_strings.md").read_text()
+COMMAND_LINE = (ROOT / "docs" / "command_line.md").read_text()
 Names = dict[str, object]
 
 
@@ -28,34 +30,34 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
     return found
 
 
-def block(after: str, language: str = "") -> str:
-    """The first fenced block of a language after a text."""
-    found = re.search(rf"^```{language}\n(.*?)^```$", README[README.index(after) :], re.M | re.S)
+def block(page: str, after: str, language: str = "") -> str:
+    """The first fenced block of a language after a text of a page."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", page[page.index(after) :], re.M | re.S)
     assert found is not None
     return found[1]
 
 
 def test_the_cuda_text_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    command = block("## What a kernel string can say").strip().removeprefix("$ fusec ")
+    command = block(KERNEL_STRINGS, "# Kernel strings").strip().removeprefix("$ fusec ")
     assert main.main(shlex.split(command)) == 0
-    assert capsys.readouterr().out.endswith(block("## What a kernel string can say", "cuda"))
+    assert capsys.readouterr().out.endswith(block(KERNEL_STRINGS, "# Kernel strings", "cuda"))
 
 
 def test_the_error_is_printed_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    command, _, shown = block("## Mistakes are explained").partition("\n")
+    command, _, shown = block(README, "## Mistakes are explained").partition("\n")
     assert main.main(shlex.split(command.removeprefix("$ fusec "))) == 1
     assert capsys.readouterr().err == shown
 
 
 def test_the_function_becomes_the_cuda_text_shown(names: Names) -> None:
-    shown = block("# fusec", "cuda").removesuffix("}\n")
+    shown = block(README, "# fusec", "cuda").removesuffix("}\n")
     source: Callable[[str], str] = names["edges"].source  # type: ignore[attr-defined]
     assert textwrap.indent(shown, " " * 8) in source("cuda")
 
 
 def test_the_example_makes_the_same_picture_of_the_same_function(names: Names) -> None:
     example = (ROOT / "examples/01_edges.py").read_text()
-    shown = block("# fusec", "python")
+    shown = block(README, "# fusec", "python")
     assert shown[shown.index("@fusec") : shown.index("photo")] in example + "\n"
     assert getattr(names["steep"], "shape", None) == (512, 512)
     assert (ROOT / "docs/edges.png").stat().st_size < 60_000
@@ -70,7 +72,7 @@ def test_all_blocks_run_and_give_what_they_say(names: Names) -> None:
 
 def test_the_kernel_file_compiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "kernels.toml"
-    path.write_text(block("A kernel file is TOML", "toml"))
+    path.write_text(block(COMMAND_LINE, "## Kernel files", "toml"))
     assert main.main(["compile", str(path), "--target", "metal"]) == 0
     assert "float a" in capsys.readouterr().out
 
@@ -79,5 +81,5 @@ def test_commands_and_settings_exist() -> None:
     source = "\n".join(path.read_text() for folder in ("fusec", "runtime") for path in ROOT.glob(
         f"{folder}/**/*.py"
     ))  # fmt: skip
-    for setting in set(re.findall(r"`(FUSEC_\w+)`", README)):
+    for setting in set(re.findall(r"`(FUSEC_\w+)`", README + COMMAND_LINE)):
         assert f'"{setting}"' in source

@@ -65,10 +65,10 @@ def test_a_name_that_is_nearly_one_is_warned_of_once(monkeypatch, name, meant):
         settings.check()
 
 
-def test_the_readme_shows_the_table_and_nothing_else_reads_the_environment():
-    readme = (ROOT / "README.md").read_text()
+def test_the_page_shows_the_table_and_nothing_else_reads_the_environment():
+    page = (ROOT / "docs" / "command_line.md").read_text()
     for each in settings.SETTINGS:
-        assert f"| `{each.name}` | {each.meaning} |" in readme
+        assert f"| `{each.name}` | {each.meaning} |" in page
     for folder in ("fusec", "runtime"):
         for path in (ROOT / folder).rglob("*.py"):
             assert not re.search(r"environ\S*\"FUSEC_", path.read_text()), path
