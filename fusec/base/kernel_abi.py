@@ -9,7 +9,6 @@ from typing import Literal
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 
-Target = Literal["llvm", "cuda", "metal"]
 Fp = Literal["strict", "contract", "fast"]
 """What floating-point arithmetic may become: nothing else; a product and a sum may be one fma; also approximations."""
 SlotKind = Literal["size", "extent", "pointer", "stride", "scalar", "raw_size", "raw_extent", "raw_stride"]
@@ -81,18 +80,18 @@ class Slot:
 class Kernel:
     """A generated kernel: all that a runtime needs to compile, launch and describe it.
 
-    name: entry point in `source`. slots: the arguments in order. lanes: elements one CPU vector step or one GPU
-    thread takes at once. cost: estimated scalar operations for an element, by which runtimes choose a grain.
-    notes: what was specialised, for explain(). fills: outputs that some path leaves unassigned, so that whoever
-    allocates them must fill them with zeros. group: threads that read each other's values, so that a block has a
-    multiple of these. rows: of the iteration space, that are computed together. parts: `source` in pieces, for a file
-    of several kernels: (name, text) of each definition, callees first and the kernel last; ("", text) of comments and
-    directives. fp: the floating-point mode it was generated in. block: of a block program, the threads of a block, each
-    of which takes one element; else 0.
+    name: entry point in `source`. target: see `fusec.codegen.TARGETS`. slots: the arguments in order. lanes: elements
+    one CPU vector step or one GPU thread takes at once. cost: estimated scalar operations for an element, by which
+    runtimes choose a grain. notes: what was specialised, for explain(). fills: outputs that some path leaves
+    unassigned, so that whoever allocates them must fill them with zeros. group: threads that read each other's values,
+    so that a block has a multiple of these. rows: of the iteration space, that are computed together. parts: `source`
+    in pieces, for a file of several kernels: (name, text) of each definition, callees first and the kernel last; ("",
+    text) of comments and directives. fp: the floating-point mode it was generated in. block: of a block program, the
+    threads of a block, each of which takes one element; else 0.
     """
 
     name: str
-    target: Target
+    target: str
     slots: tuple[Slot, ...]
     source: str
     layout: Layout

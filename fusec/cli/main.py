@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusec.base.diagnostics import did_you_mean, excerpt, place
-from fusec.cli.selected_kernels import MODES, TARGETS, UsageError
+from fusec.cli.selected_kernels import MODES, UsageError
+from fusec.codegen import DEFAULT_TARGET, TARGETS
 from fusec.errors.arguments import TypesIncomplete
 from fusec.errors.base import CATALOGUE, FusecError, UserError
 from fusec.errors.examples import EXAMPLES
@@ -231,8 +232,9 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print the text of kernels for a target. Kernels come from a Python file, which is not run: they are its"
         " decorated functions; from a TOML file with a table [kernel.NAME], [reduction.NAME] or [scan.NAME] for each;"
-        " from a Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels make one CUDA or"
-        " Metal file; other texts are printed one after the other."
+        " from a Python module (MODULE:KERNEL), which is imported; or from --expr. Several kernels make one file in"
+        f" {' or '.join(row.language for row in TARGETS.values() if row.joins)}; other texts are printed one after the"
+        " other."
     )
     parser.add_argument("what", nargs="?", metavar="FILE|MODULE:KERNEL")
     parser.add_argument("-e", "--expr", metavar="TEXT", help="the operation, as in 'z = x*y + w'")
@@ -240,7 +242,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--outputs", metavar="PARAMS", help="with -e, as in 'float32 z'")
     parser.add_argument("--preamble", default="", metavar="TEXT", help="with -e: device functions")
     parser.add_argument("--name", help="of the kernel: to choose one of a file, or to name the one of -e")
-    parser.add_argument("--target", choices=TARGETS, default="cuda", help="default: cuda")
+    targets = ", ".join(f"{row.name} is {row.language}" for row in TARGETS.values()) + f"; default: {DEFAULT_TARGET}"
+    parser.add_argument("--target", choices=TARGETS, default=DEFAULT_TARGET, help=targets)
     types = "of placeholders, or of parameters; may be given several times"
     parser.add_argument("--types", action="append", default=[], metavar="T=DTYPE,...", help=types)
     scalars = "inputs passed by value; may be given several times"

@@ -8,17 +8,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.kernel_abi import Fp
 from fusec.base.records import dataclass, replace
+from fusec.codegen import TARGETS
 from fusec.errors.base import FusecError
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.base.source import SourceFile
-    from fusec.compiler.pipeline import Source, Specialisation, Text
+    from fusec.compiler.pipeline import Source, Specialisation
     from fusec.dispatch.bind import Bound
     from fusec.dispatch.host_scan import Bound as BoundScan
     from fusec.dispatch.planned_reduction import Reducing
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-COMMENT: dict[Text, str] = {"cuda": "//", "metal": "//", "llvm": ";", "asm": "#", "ir": "#"}
-TARGETS = tuple(COMMENT)
 MODES: tuple[Fp, ...] = get_args(Fp)
 
 
@@ -56,7 +55,7 @@ class Choice:
     shape: tuple[int, ...] | None = None
     axis: int | tuple[int, ...] | None = None
 
-    def kernels(self, target: Literal["cuda", "metal"]) -> list[Kernel]:
+    def kernels(self, target: str) -> list[Kernel]:
         """One, or all of a reduction or a scan."""
         from fusec.compiler import pipeline
         from fusec.dispatch import explain_reduction as showing
@@ -71,7 +70,7 @@ class Choice:
             return showing.kernels_of(*self._bound(self.kernel), target)
         return [pipeline.generate(*self._definition(self.kernel), target)]
 
-    def text(self, target: Text) -> str:
+    def text(self, target: str) -> str:
         """The text by itself."""
         from fusec.compiler import pipeline
         from fusec.dispatch import explain_reduction as showing
@@ -119,22 +118,24 @@ class Choice:
         return showing.in_mode(found, self.fp)
 
 
-def one_file(choices: list[Choice], target: Text) -> str:
-    """The text of all kernels. CUDA and Metal make one file; other texts stand one after the other, to be read."""
-    if len(choices) > 1 and (target == "cuda" or target == "metal"):
-        from fusec.codegen.c_family.file import join_kernels
+def one_file(choices: list[Choice], target: str) -> str:
+    """The text of all kernels: one file where the target joins them, else one after the other, to be read."""
+    if len(choices) > 1 and TARGETS[target].joins:
+        from fusec.compiler import texts as files
 
         kernels = [kernel for found in _each(choices, lambda each: each.kernels(target)) for kernel in found]
         names = [kernel.name for kernel in kernels]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"two kernels of the file would be called {name} in {target}: rename one")
-        return join_kernels(kernels)
+        return files.one_file(kernels)
     texts = _each(choices, lambda each: each.text(target))
     if len(texts) == 1:
         return texts[0]
     names = [each.kernel.name for each in choices]
-    return "\n".join(f"{COMMENT[target]} kernel {name}\n{text}" for name, text in zip(names, texts, strict=True))
+    return "\n".join(
+        f"{TARGETS[target].comment} kernel {name}\n{text}" for name, text in zip(names, texts, strict=True)
+    )
 
 
 def _each(choices: list[Choice], make: Callable[[Choice], Made]) -> list[Made]:

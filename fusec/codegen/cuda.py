@@ -342,3 +342,4 @@ SPELLING = Spelling(
     barrier=BARRIER,
 )
 DIALECT = Dialect(SPELLING, _frame)
+GENERATOR = c_family.generator_of(DIALECT)

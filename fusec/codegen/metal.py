@@ -357,3 +357,4 @@ SPELLING = Spelling(
     barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);",
 )
 DIALECT = Dialect(SPELLING, _frame)
+GENERATOR = c_family.generator_of(DIALECT)

@@ -23,8 +23,9 @@ from typing import Any, get_args
 
 from fusec.base import dtypes, locks
 from fusec.base.folders import Folder
-from fusec.base.kernel_abi import Fp, Kernel, Layout, Slot, SlotKind, Step, Target
+from fusec.base.kernel_abi import Fp, Kernel, Layout, Slot, SlotKind, Step
 from fusec.base.records import dataclass
+from fusec.codegen import TARGETS
 from fusec.environment import debug, settings
 
 MAGIC = b"\x93FUSEC\r\n"  # the line end shows a transfer in text mode
@@ -269,7 +270,7 @@ def _kernel(record: dict[str, Any], source: str) -> Kernel:
     )
     if (
         record["fp"] not in get_args(Fp)
-        or record["target"] not in get_args(Target)
+        or record["target"] not in TARGETS
         or any(slot.kind not in get_args(SlotKind) for slot in slots)
     ):
         raise ValueError("a kernel of another version")

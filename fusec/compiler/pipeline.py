@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import DType
@@ -21,21 +21,21 @@ from fusec.base.locks import forks_wait
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
-from fusec.compiler import disk_cache
+from fusec.codegen import ON_HOST, target_of
+from fusec.compiler import disk_cache, texts
 from fusec.compiler.lowering import lower_program
 from fusec.environment import debug
-from fusec.errors.arguments import AxisOutOfRange, UnknownFp, UnknownTarget
+from fusec.errors.arguments import AxisOutOfRange, UnknownFp
 from fusec.errors.base import FusecError
 from fusec.version import VERSION
 
 if TYPE_CHECKING:
+    from fusec.codegen.generator import Options
     from fusec.ir.loops import Program
     from fusec.passes.approximate import Native
     from fusec.runtime.cpu.engine import Executable
 
-Text = Literal["cuda", "metal", "llvm", "asm", "ir"]
 MODES: tuple[Fp, ...] = get_args(Fp)
-TARGETS: tuple[Text, ...] = ("cuda", "metal", "llvm", "asm", "ir")
 
 MAX_AXES = 64  # NumPy's limit
 MAX_AXES_SHOWN = 8  # how many to try when no call says
@@ -144,51 +144,25 @@ def program_of(definition: Source, spec: Specialisation, native: Native = frozen
 
 
 @forks_wait
-def generate(definition: Source, spec: Specialisation, target: Literal["llvm", "cuda", "metal"]) -> Kernel:
+def generate(definition: Source, spec: Specialisation, target: str) -> Kernel:
     """The kernel of a target."""
-    program = program_of(definition, spec, _native(spec.fp, target), fits=target == "llvm")
+    generator = target_of(target).generator
+    native = generator.approximate if spec.fp == "fast" else frozenset()
+    program = program_of(definition, spec, native, fits=generator.narrows)
     if debug.is_wanted(4):
         debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
-    match target:
-        case "llvm":
-            from fusec.codegen import llvm
-            from fusec.runtime.cpu.processor import processor
-
-            host = processor()
-            bits, casts, permutes = host.vector_bits, host.converts_halves, host.permutes
-            generated = llvm.generate_blocks if program.block else llvm.generate
-            kernel = generated(program, spec.layout, vector_bits=bits, half_casts=casts, permutes=permutes, fp=spec.fp)
-        case "cuda":
-            from fusec.codegen import cuda
-
-            kernel = cuda.generate(program, spec.layout, spec.fp)
-        case "metal":
-            from fusec.codegen import metal
-
-            single = "-fsingle-precision-constant" in definition.options
-            kernel = metal.generate(program, spec.layout, single, spec.fp)
-    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    kernel = generator.program(program, spec.layout, options_of(spec.fp, definition.options))
+    debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     fills = tuple(param.name for param in program.arrays if param.written and param.read and not param.raw)
     return replace(kernel, fills=fills)
 
 
-def _native(fp: Fp, target: Literal["llvm", "cuda", "metal"]) -> Native:
-    """The ops that the target approximates by instructions of its own, in the mode that wants them."""
-    if fp != "fast":
-        return frozenset()
-    match target:
-        case "llvm":
-            from fusec.codegen import llvm
+def options_of(fp: Fp, flags: tuple[str, ...]) -> Options:
+    """What code generators are told."""
+    from fusec.codegen.generator import Options
+    from fusec.runtime.cpu.processor import processor
 
-            return llvm.APPROXIMATE
-        case "cuda":
-            from fusec.codegen import cuda
-
-            return frozenset(cuda.APPROXIMATE)
-        case "metal":
-            from fusec.codegen import metal
-
-            return frozenset(metal.APPROXIMATE)
+    return Options(processor, fp, flags)
 
 
 def _loops(program: Program, layout: Layout) -> str:
@@ -199,12 +173,6 @@ def _loops(program: Program, layout: Layout) -> str:
     axes = "1 axis" if layout.ndim == 1 else f"{layout.ndim} axes, the last innermost"
     walks = [f"#   {name}: {', '.join(moves[step] for step in row)}" for name, row in layout.steps]
     return "\n".join([f"# for every position along {axes} ({layout.key})", *walks, print_program(program)])
-
-
-def check_target(target: str) -> None:
-    """Raise UnknownTarget unless fusec writes that text."""
-    if target not in TARGETS:
-        raise UnknownTarget(target).at()
 
 
 def check_fp(fp: object) -> Fp:
@@ -236,25 +204,13 @@ def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[t
 
 @forks_wait
 def text_of(definition: Source, spec: Specialisation, target: str) -> str:
-    """The text of a target: CUDA C, Metal, LLVM IR, assembly of this machine, or fusec's own IR."""
-    match target:
-        case "cuda" | "metal" | "llvm":
-            return generate(definition, spec, target).source
-        case "asm":
-            from fusec.runtime.cpu import engine
-
-            return engine.assembly(generate(definition, spec, "llvm"))
-        case "ir":
-            from fusec.ir import text
-
-            return text.print_program(program_of(definition, spec))
-        case _:
-            raise UnknownTarget(target).at()
+    """The text of a target."""
+    return texts.joined(target, lambda: [generate(definition, spec, target)], lambda: [program_of(definition, spec)])
 
 
 def executable(definition: Source, spec: Specialisation) -> Executable:
     """The machine code of one specialisation."""
-    return compiled("cpu", definition.texts, (spec.key,), lambda: generate(definition, spec, "llvm"))
+    return compiled("cpu", definition.texts, (spec.key,), lambda: generate(definition, spec, ON_HOST))
 
 
 @forks_wait

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.kernel_abi import Kernel
 from fusec.base.locks import forks_wait
 from fusec.base.records import replace
 from fusec.base.rounding_mode import usual
+from fusec.codegen import ON_HOST, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.lowering import lower_reduction
 from fusec.environment import debug
@@ -91,40 +92,15 @@ def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:
 
 
 @forks_wait
-def generate(
-    definition: Source,
-    request: Request,
-    phase: Phase,
-    target: Literal["llvm", "cuda", "metal"] = "llvm",
-    number: int = 1,
-) -> Kernel:
+def generate(definition: Source, request: Request, phase: Phase, target: str = ON_HOST, number: int = 1) -> Kernel:
     """The kernel of one phase. number: see `threaded`."""
-    reduction = prepared(definition, request, phase)
-    match target:
-        case "llvm":
-            from fusec.codegen import llvm
-            from fusec.runtime.cpu.processor import processor
-
-            host = processor()
-            kernel = llvm.generate_reduction(
-                reduction,
-                phase.layout,
-                phase.axis,
-                vector_bits=host.vector_bits,
-                half_casts=host.converts_halves,
-                permutes=host.permutes,
-                fp=request.fp,
-            )
-        case "cuda":
-            from fusec.codegen import cuda
-
-            kernel = cuda.generate(threaded(reduction, phase, number), phase.threads_layout, request.fp)
-        case "metal":
-            from fusec.codegen import metal
-
-            single = "-fsingle-precision-constant" in definition.texts.get("options", ())
-            kernel = metal.generate(threaded(reduction, phase, number), phase.threads_layout, single, request.fp)
-    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    reduction, generator = prepared(definition, request, phase), target_of(target).generator
+    options = pipeline.options_of(request.fp, definition.texts.get("options", ()))
+    if generator.reduction is not None:
+        kernel = generator.reduction(reduction, phase.layout, phase.axis, options)
+    else:
+        kernel = generator.program(threaded(reduction, phase, number), phase.threads_layout, options)
+    debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     return kernel
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from fusec.base.kernel_abi import Kernel
 from fusec.base.locks import forks_wait
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
+from fusec.codegen import ON_HOST, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.lowering import lower_reduction
 from fusec.environment import debug
@@ -143,35 +144,15 @@ def _kernel(scan: Scan, form: Form, batch: int) -> Program:
 
 @forks_wait
 def generate(
-    definition: ScanDefinition,
-    request: Request,
-    form: Form,
-    target: Literal["llvm", "cuda", "metal"] = "llvm",
-    number: int = 1,
+    definition: ScanDefinition, request: Request, form: Form, target: str = ON_HOST, number: int = 1
 ) -> Kernel:
     """One kernel. number: see `program_of`."""
-    program = program_of(definition, request, form, on_device=target != "llvm", number=number)
-    match target:
-        case "llvm":
-            from fusec.codegen import llvm
-            from fusec.runtime.cpu.processor import processor
-
-            host = processor()
-            write = llvm.generate if form.is_last else llvm.generate_walk
-            kernel = write(
-                program, form.layout, vector_bits=host.vector_bits, half_casts=host.converts_halves,
-                permutes=host.permutes, fp=request.fp,
-            )  # fmt: skip
-        case "cuda":
-            from fusec.codegen import cuda
-
-            kernel = cuda.generate(program, replace(form.layout, aligned=1), request.fp)
-        case "metal":
-            from fusec.codegen import metal
-
-            single = "-fsingle-precision-constant" in definition.reduced.options
-            kernel = metal.generate(program, replace(form.layout, aligned=1), single, request.fp)
-    debug.show(5, f"{kernel.title} {target}", kernel.source)
+    row = target_of(target)
+    generator, layout = row.generator, replace(form.layout, aligned=1) if row.threads else form.layout
+    write = generator.program if form.is_last else generator.columns or generator.program
+    program = program_of(definition, request, form, on_device=row.threads, number=number)
+    kernel = write(program, layout, pipeline.options_of(request.fp, definition.reduced.options))
+    debug.show(5, f"{kernel.title} {kernel.target}", kernel.source)
     return kernel
 
 

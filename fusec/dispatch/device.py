@@ -15,6 +15,7 @@ from fusec.base import locks
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.base.rounding_mode import usual
+from fusec.codegen import ON_DEVICE
 from fusec.compiler import disk_cache, pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import device_plans, fast_path_device, host
@@ -223,7 +224,7 @@ def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
     loaded = None if packed is None else disk_cache.unpack_kernel(packed)
     if loaded is not None:
         return cuda.Module.unpacked(*loaded)
-    module = cuda.compile(pipeline.generate(definition, spec, "cuda"), arch)
+    module = cuda.compile(pipeline.generate(definition, spec, ON_DEVICE), arch)
     if store is not None:
         store.put(
             "kernel", key, disk_cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}"

@@ -17,6 +17,7 @@ from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
+from fusec.codegen import ON_DEVICE
 from fusec.compiler import disk_cache, pipeline
 from fusec.compiler import reduction_pipeline as stages
 from fusec.compiler.reduction_pipeline import MASK, Source
@@ -266,7 +267,7 @@ def _module(definition: Source, request: Request, phase: Phase, arch: str) -> Mo
     loaded = None if packed is None else disk_cache.unpack_kernel(packed)
     if loaded is not None:
         return cuda.Module.unpacked(*loaded)
-    module = cuda.compile(stages.generate(definition, request, phase, "cuda"), arch)
+    module = cuda.compile(stages.generate(definition, request, phase, ON_DEVICE), arch)
     if store is not None:
         store.put(
             "kernel", key, disk_cache.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}"

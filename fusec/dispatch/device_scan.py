@@ -11,6 +11,7 @@ from fusec.arguments.operands import may_overlap, outputs_of
 from fusec.base import locks
 from fusec.base.records import dataclass, replace
 from fusec.base.rounding_mode import usual
+from fusec.codegen import ON_DEVICE
 from fusec.compiler import disk_cache as disk
 from fusec.compiler import pipeline
 from fusec.compiler import scan_pipeline as stages
@@ -140,7 +141,7 @@ def _module(definition: ScanDefinition, request: Request, form: Form, arch: str)
     loaded = None if packed is None else disk.unpack_kernel(packed)
     if loaded is not None:
         return cuda.Module.unpacked(*loaded)
-    module = cuda.compile(stages.generate(definition, request, form, "cuda"), arch)
+    module = cuda.compile(stages.generate(definition, request, form, ON_DEVICE), arch)
     if store is not None:
         store.put("kernel", key, disk.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}")
     return module

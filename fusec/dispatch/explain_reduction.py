@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from fusec.arguments.layouts import Shape
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Kernel, Step
 from fusec.base.records import replace
-from fusec.compiler import pipeline
+from fusec.codegen import TARGETS
+from fusec.compiler import pipeline, texts
 from fusec.compiler import reduction_pipeline as stages
 from fusec.dispatch.bind import Axis, Bound, Given, bind
 from fusec.dispatch.explain import FP, Explanation
-from fusec.errors.arguments import UnknownScalar, UnknownTarget
+from fusec.errors.arguments import UnknownScalar
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import ROUNDS
 from fusec.kinds.reduction import Phase, dense
 
 if TYPE_CHECKING:
     from fusec.dispatch.planned_reduction import Reducing
+    from fusec.ir.loops import Program
 
-Target = Literal["llvm", "cuda", "metal"]
-COMMENT = {"llvm": ";", "asm": "#", "ir": "#"}
 SHOWN = (1_000_000,)  # the shape of the arrays if nobody says
 STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
 
@@ -51,44 +51,27 @@ def canonical(kernel: Reducing, types: Mapping[str, object], shape: Shape, axis:
 
 
 def text_of(kernel: Reducing, bound: Bound, target: str) -> str:
-    """The text of all kernels of a call: one file for CUDA and Metal, else one text after the other."""
-    match target:
-        case "cuda" | "metal":
-            from fusec.codegen.c_family.file import join_kernels
-
-            return join_kernels(kernels_of(kernel, bound, target))
-        case "llvm":
-            texts = [each.source for each in kernels_of(kernel, bound, "llvm")]
-        case "asm":
-            from fusec.runtime.cpu import engine
-
-            texts = [engine.assembly(each) for each in kernels_of(kernel, bound, "llvm")]
-        case "ir":
-            texts = [_ir(kernel, bound, phase) for phase in bound.phases]
-        case _:
-            raise UnknownTarget(target).at()
-    distinct = list(dict.fromkeys(texts))
-    headed = [f"{COMMENT[target]} kernel {at} of {len(distinct)}\n{text}" for at, text in enumerate(distinct, 1)]
-    return headed[0].partition("\n")[2] if len(headed) == 1 else "\n".join(headed)
+    """The text of all kernels of a call."""
+    return texts.joined(
+        target, lambda: kernels_of(kernel, bound, target), lambda: [_ir(kernel, bound, each) for each in bound.phases]
+    )
 
 
-def kernels_of(kernel: Reducing, bound: Bound, target: Target) -> list[Kernel]:
+def kernels_of(kernel: Reducing, bound: Bound, target: str) -> list[Kernel]:
     """The kernels of all phases in order, equal ones once, each with a name of its own."""
     seen: dict[object, tuple[Phase, int]] = {}
     counts: dict[str, int] = {}
     for phase in bound.phases:
-        kind = (phase.role, phase.axis, phase.layout if target == "llvm" else phase.threads_layout)
+        kind = (phase.role, phase.axis, phase.threads_layout if TARGETS[target].threads else phase.layout)
         if kind not in seen:
             counts[phase.role] = counts.get(phase.role, 0) + 1
             seen[kind] = phase, counts[phase.role]
     return [stages.generate(kernel.definition, bound.request, phase, target, number) for phase, number in seen.values()]
 
 
-def _ir(kernel: Reducing, bound: Bound, phase: Phase) -> str:
+def _ir(kernel: Reducing, bound: Bound, phase: Phase) -> Program:
     """A phase as a program over chunks, as targets of many threads get it."""
-    from fusec.ir.text import print_program
-
-    return print_program(stages.threaded(stages.prepared(kernel.definition, bound.request, phase), phase))
+    return stages.threaded(stages.prepared(kernel.definition, bound.request, phase), phase)
 
 
 # --- reports -------------------------------------------------------------------------------------------------------
@@ -121,7 +104,7 @@ def _phase(phase: Phase, kernel: Kernel) -> str:
     walks = "; ".join(f"'{name}' {STEPS[row[-1]]}" for name, row in phase.layout.steps)
     place = "along the innermost axis" if phase.is_last else f"along axis {phase.axis} of {len(phase.extents)}"
     threads = ""
-    if kernel.target != "llvm":
+    if TARGETS[kernel.target].threads:
         threads = f"; {prod(phase.threads):,} threads{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
     counts = f"{extent:,} elements {place}, {phase.chunks:,} chunk{'s' * (phase.chunks > 1)} for each of {totals:,}"
     return f"{counts}; {order}; {walks}{threads}"

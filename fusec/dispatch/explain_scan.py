@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from fusec.arguments.layouts import Shape
 from fusec.base.kernel_abi import Kernel
 from fusec.base.records import replace
-from fusec.compiler import pipeline
+from fusec.codegen import DEFAULT_TARGET, TARGETS, target_of
+from fusec.compiler import pipeline, texts
 from fusec.compiler import scan_pipeline as stages
 from fusec.dispatch.explain import FP, Explanation
-from fusec.dispatch.explain_reduction import COMMENT, STEPS, Target
+from fusec.dispatch.explain_reduction import STEPS
 from fusec.dispatch.host_scan import Bound, bind, planned
-from fusec.errors.arguments import UnknownScalar, UnknownTarget
+from fusec.errors.arguments import UnknownScalar
 from fusec.ir.loops import GROUP
 from fusec.ir.scans import chunk_of
 from fusec.kinds.reduction import dense
@@ -23,7 +24,6 @@ from fusec.kinds.scan import MANY_THREADS, Machine, Step
 if TYPE_CHECKING:
     from fusec.dispatch.planned_scan import Scanning
 
-ON_DEVICE = ("cuda", "metal", "ir")
 ALONE = Machine(1, 1, 1)  # the shortest texts: one kernel whatever comes
 WHAT = {
     "whole": "scans", "totals": "makes the totals of chunks of", "results": "makes results from scanned totals and",
@@ -39,7 +39,7 @@ def canonical(
     scalars: Sequence[str],
     *,
     reverse: bool = False,
-    target: str = "cuda",
+    target: str = DEFAULT_TARGET,
 ) -> Bound:
     """What a call with contiguous arrays of a shape would be; raw ones have one axis.
 
@@ -57,47 +57,27 @@ def canonical(
         if param.name not in scalars
     }
     outputs = [dense(shape, bound[param.name]) for param in kernel.out_params]
-    machine = MANY_THREADS if target in ON_DEVICE else ALONE
+    machine = MANY_THREADS if target_of(target).threads else ALONE
     return bind(kernel, inputs, frozenset(scalars), outputs, axis, reverse, machine)
 
 
 def text_of(kernel: Scanning, bound: Bound, target: str) -> str:
-    """The text of all kernels of a call: one file for CUDA and Metal, else one text after the other.
-
-    Those for a GPU are what many threads would run, whatever the call ran on.
-    """
-    if target in ON_DEVICE and bound.walk is not None:
+    """The text of all kernels of a call; those for many threads whatever the call ran on."""
+    if target_of(target).threads and bound.walk is not None:
         bound = planned(kernel, bound, MANY_THREADS)
-    match target:
-        case "cuda" | "metal":
-            from fusec.codegen.c_family.file import join_kernels
-
-            return join_kernels(kernels_of(kernel, bound, target))
-        case "llvm":
-            texts = [each.source for each in kernels_of(kernel, bound, "llvm")]
-        case "asm":
-            from fusec.runtime.cpu import engine
-
-            texts = [engine.assembly(each) for each in kernels_of(kernel, bound, "llvm")]
-        case "ir":
-            from fusec.ir.text import print_program
-
-            forms = dict.fromkeys(step.form for step in bound.steps)
-            texts = [
-                print_program(stages.program_of(kernel.scan, bound.request, form, on_device=True)) for form in forms
-            ]
-        case _:
-            raise UnknownTarget(target).at()
-    distinct = list(dict.fromkeys(texts))
-    headed = [f"{COMMENT[target]} kernel {at} of {len(distinct)}\n{text}" for at, text in enumerate(distinct, 1)]
-    return headed[0].partition("\n")[2] if len(headed) == 1 else "\n".join(headed)
+    forms = dict.fromkeys(step.form for step in bound.steps)
+    return texts.joined(
+        target,
+        lambda: kernels_of(kernel, bound, target),
+        lambda: [stages.program_of(kernel.scan, bound.request, form, on_device=True) for form in forms],
+    )
 
 
-def kernels_of(kernel: Scanning, bound: Bound, target: Target) -> list[Kernel]:
+def kernels_of(kernel: Scanning, bound: Bound, target: str) -> list[Kernel]:
     """The kernels of all steps in order, equal ones once, each with a name of its own."""
     counts: dict[str, int] = {}
     found = []
-    steps = bound.chain if bound.chain and target == "llvm" else bound.steps
+    steps = bound.steps if target_of(target).threads else bound.chain or bound.steps
     for form in dict.fromkeys(step.form for step in steps):
         made = stages.generate(kernel.scan, bound.request, form, target)
         counts[made.name] = counts.get(made.name, 0) + 1
@@ -145,7 +125,7 @@ def _step(step: Step, kernel: Kernel) -> str:
     arrays = [(name, row) for name, row in step.form.layout.steps if not name.startswith("_")]
     walks = "; ".join(f"'{name}' {STEPS[row[-1]]}" for name, row in arrays) or "between the others"
     extents = "totals" if step.form.of_totals else "elements"
-    threads = f"; {step.positions:,} threads" if kernel.target != "llvm" else ""
+    threads = f"; {step.positions:,} threads" if TARGETS[kernel.target].threads else ""
     return f"{WHAT[step.form.role]} {step.extent:,} {extents}; {walks}{threads}"
 
 

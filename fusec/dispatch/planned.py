@@ -17,6 +17,7 @@ from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
+from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import host
@@ -203,14 +204,14 @@ class Planned:
 
     @briefly
     def source(
-        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+        self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
-        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
+        """The text for a target: CUDA C, or what `fusec compile --help` lists beside it.
 
         types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
         shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
         """
-        pipeline.check_target(target)
+        target_of(target)
         return pipeline.text_of(*self.shown_as(types, scalars), target)
 
     def shown_as(

@@ -286,8 +286,9 @@ class UnknownTarget(UserError, code="F228"):
     """A target that fusec does not generate."""
 
     message = "unknown target {given!r}"
-    hint = "targets are 'cuda', 'metal', 'llvm', 'asm' and 'ir'"
+    hint = "targets are {known}"
     given: str
+    known: str
 
 
 class UnknownFp(UserError, code="F237"):

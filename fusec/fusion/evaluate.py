@@ -16,6 +16,7 @@ from fusec.arguments.operands import admitted, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.public import Public
+from fusec.codegen import DEFAULT_TARGET
 from fusec.dispatch import checked
 from fusec.dispatch.planned import brief, briefly
 from fusec.errors.base import FusecError
@@ -197,7 +198,7 @@ class NumExpr(Public):
         }
 
     @briefly
-    def source(self, target: str = "cuda") -> str:
+    def source(self, target: str = DEFAULT_TARGET) -> str:
         """The kernel's text for a target, as ElementwiseKernel.source. Raises BadOption for texts with reductions."""
         part, types = self._expression.only, dict(self.signature)
         if not isinstance(part, Elements):

@@ -21,6 +21,7 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field
+from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import checked, host
@@ -419,15 +420,14 @@ class Elementwise(Public, ShortWays):
 
     @briefly
     def source(
-        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+        self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
-        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own).
+        """The text for a target: CUDA C, or what `fusec compile --help` lists beside it.
 
         types: parameter -> dtype; not needed after a call, nor if annotations fix them. scalars: parameters to pass
-        by value, as Python floats unless `types` or an annotation says otherwise. Raises FusecTypeError if one is
-        missing.
+        by value, as Python floats unless `types` or an annotation differs. Raises FusecTypeError if one is missing.
         """
-        pipeline.check_target(target)
+        target_of(target)
         return pipeline.text_of(*self.shown_as(types, scalars), target)
 
     def shown_as(

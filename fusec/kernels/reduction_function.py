@@ -17,6 +17,7 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.base.recent import Recent
 from fusec.base.records import replace
+from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.bind import Axis
 from fusec.dispatch.checked import Checks
@@ -313,14 +314,14 @@ class Reduction(Public):
     @briefly
     def source(
         self,
-        target: str = "cuda",
+        target: str = DEFAULT_TARGET,
         types: Mapping[str, object] | None = None,
         *,
         shape: Shape | None = None,
         axis: Axis = None,
         scalars: Sequence[str] = (),
     ) -> str:
-        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir".
+        """The text of all kernels for a target: CUDA C, or what `fusec compile --help` lists beside it.
 
         types: parameter -> dtype, where no annotation says. shape: of contiguous arguments, a million elements in a row
         if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any
@@ -328,7 +329,7 @@ class Reduction(Public):
         """
         from fusec.dispatch import explain_reduction
 
-        pipeline.check_target(target)
+        target_of(target)
         return explain_reduction.text_of(*self.shown(types, shape, axis, scalars), target)
 
     def shown(

@@ -10,6 +10,7 @@ from fusec.arguments.operands import is_number, outputs_of
 from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
+from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.dispatch.bind import Axis, plain_axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
@@ -124,14 +125,14 @@ class ReductionKernel(Public, Reducing):
     @briefly
     def source(
         self,
-        target: str = "cuda",
+        target: str = DEFAULT_TARGET,
         types: Mapping[str, object] | None = None,
         *,
         shape: Shape | None = None,
         axis: Axis = None,
         scalars: Sequence[str] = (),
     ) -> str:
-        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir".
+        """The text of all kernels for a target: CUDA C, or what `fusec compile --help` lists beside it.
 
         types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
         decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any of these, what the
@@ -139,7 +140,7 @@ class ReductionKernel(Public, Reducing):
         """
         from fusec.dispatch import explain_reduction
 
-        pipeline.check_target(target)
+        target_of(target)
         if types is None and shape is None and axis is None and not scalars and self.last is not None:
             return explain_reduction.text_of(self, self.last, target)
         bound = explain_reduction.canonical(

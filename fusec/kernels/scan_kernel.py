@@ -11,6 +11,7 @@ from fusec.arguments.signature import Signature
 from fusec.base.dtypes import BOOL
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
+from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.checked import Bounds, Checks, wanted
@@ -129,7 +130,7 @@ class ScanKernel(Public, Scanning):
     @briefly
     def source(
         self,
-        target: str = "cuda",
+        target: str = DEFAULT_TARGET,
         types: Mapping[str, object] | None = None,
         *,
         shape: Shape | None = None,
@@ -137,7 +138,7 @@ class ScanKernel(Public, Scanning):
         reverse: bool = False,
         scalars: Sequence[str] = (),
     ) -> str:
-        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir".
+        """The text of all kernels for a target: CUDA C, or what `fusec compile --help` lists beside it.
 
         types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
         decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
@@ -146,7 +147,7 @@ class ScanKernel(Public, Scanning):
         from fusec.dispatch import explain_scan
         from fusec.dispatch.explain_reduction import SHOWN
 
-        pipeline.check_target(target)
+        target_of(target)
         if types is None and shape is None and axis is None and not scalars and self.last_scan is not None:
             return explain_scan.text_of(self, self.last_scan, target)
         shape = SHOWN if shape is None else shape

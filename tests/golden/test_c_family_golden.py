@@ -16,7 +16,7 @@ from reduction_runs import reduced  # noqa: E402
 from statement_programs import atomic_case  # noqa: E402
 
 from fusec.base.dtypes import FLOAT32, INT32  # noqa: E402
-from fusec.codegen import cuda, metal  # noqa: E402
+from fusec.codegen import TARGETS, cuda, metal  # noqa: E402
 from tests.support import reduction_examples  # noqa: E402
 
 NAMES = {
@@ -40,27 +40,27 @@ NAMES = {
 }
 ATOMICS = [case for dtype in (INT32, FLOAT32) for op in ("add", "minimum") if (case := atomic_case(op, dtype, False))]
 CASES = {NAMES[case.name]: case for case in [*all_cases(), *ATOMICS] if case.name in NAMES}
-TARGETS = {"cuda": (cuda.generate, "cu"), "metal": (metal.generate, "metal")}
+GENERATORS = {"cuda": cuda.generate, "metal": metal.generate}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", GENERATORS)
 @pytest.mark.parametrize("name", NAMES.values())
 def test_the_printed_kernel_is_the_one_on_file(name, target):
     case = CASES[name]
-    generate, suffix = TARGETS[target]
+    generate, suffix = GENERATORS[target], TARGETS[target].suffix
     check(
         generate(case.program, layout_of(case.program, case.arrays, case.shape, case.wide, case.aligned)).source,
-        HERE / target / f"{name}.{suffix}",
+        HERE / target / f"{name}{suffix}",
     )
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", GENERATORS)
 @pytest.mark.parametrize(("name", "shape", "axis"), [("sum_of_rows", (3, 200), 1), ("sum_of_columns", (100, 3), 0)])
 def test_the_printed_reduction_is_the_one_on_file(name, shape, axis, target):
-    generate, suffix = TARGETS[target]
+    generate, suffix = GENERATORS[target], TARGETS[target].suffix
     reduction = reduction_examples.simple("add", FLOAT32)
     run = reduced(name, reduction, {"x": np.ones(shape, "f4")}, shape, (axis,))
-    check(generate(run.programs[0], run.phases[0].threads_layout).source, HERE / target / f"{name}.{suffix}")
+    check(generate(run.programs[0], run.phases[0].threads_layout).source, HERE / target / f"{name}{suffix}")
 
 
 def check(text, file):

@@ -22,6 +22,7 @@ from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.tiles import LANES as TILE_LANES
 from fusec.codegen.c_family.tiles import THREADS, Tiles, turned
 from fusec.codegen.c_family.wide import refusal
+from fusec.codegen.generator import SINGLE, Generator, Options
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt, is_shared
 from fusec.ir.reductions import AXIS
@@ -76,6 +77,15 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
         parts=tuple(parts),
         fp=fp,
     )
+
+
+def generator_of(dialect: Dialect) -> Generator:
+    """The code generator of a dialect."""
+
+    def program(program: Program, layout: Layout, options: Options) -> Kernel:
+        return generate(program, layout, dialect, SINGLE in options.flags, options.fp)
+
+    return Generator(program, approximate=frozenset(dialect.spelling.approximate))
 
 
 def _check_types(program: Program, spelling: Spelling, single: bool) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
-from fusec.base.kernel_abi import Target
 from fusec.base.records import dataclass, field
 from fusec.ir.expr import Pointer, Space, Struct, Type
 
@@ -46,7 +45,7 @@ class Spelling:
     kernel that is printed.
     """
 
-    target: Target
+    target: str
     types: Mapping[DType, str]
     native: frozenset[DType]
     long_suffix: str

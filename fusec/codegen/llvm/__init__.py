@@ -12,9 +12,12 @@ what remains, 3 to 25 ms by the number of operations and registers.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fusec.base.dtypes import FLOAT32, FLOAT64
 from fusec.base.kernel_abi import Fp, Kernel, Layout
 from fusec.base.records import replace
+from fusec.codegen.generator import Generator, Options
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.column import ColumnNest
 from fusec.codegen.llvm.cost import Costs
@@ -200,6 +203,25 @@ def generate_blocks(
     note = f"blocks of {shape} threads, which take turns, {shared} bytes shared"
     cost = min(Costs(program.functions).of_body(program.body) * program.threads, 1 << 20)
     return replace(kernel, cost=cost, notes=(note,), block=program.threads)
+
+
+def _asked(options: Options) -> dict[str, Any]:
+    """What the processor and the floating-point mode ask of a kernel."""
+    host = options.processor()
+    return {
+        "vector_bits": host.vector_bits, "half_casts": host.converts_halves, "permutes": host.permutes, "fp": options.fp
+    }  # fmt: skip
+
+
+GENERATOR = Generator(
+    lambda program, layout, options: (generate_blocks if program.block else generate)(
+        program, layout, **_asked(options)
+    ),
+    approximate=APPROXIMATE,
+    narrows=True,
+    reduction=lambda reduction, layout, axis, options: generate_reduction(reduction, layout, axis, **_asked(options)),
+    columns=lambda program, layout, options: generate_walk(program, layout, **_asked(options)),
+)
 
 
 def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts | None) -> list[str]:

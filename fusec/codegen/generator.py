@@ -1,0 +1,51 @@
+"""What a code generator offers, and what it is told beside a program and its memory layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.records import dataclass
+from fusec.ir.loops import Program
+from fusec.ir.reductions import Reduction
+
+SINGLE = "-fsingle-precision-constant"
+
+
+class Processor(Protocol):
+    """What machine code is written for; see `fusec.runtime.cpu.processor`."""
+
+    @property
+    def vector_bits(self) -> int:
+        """Width of the vector registers."""
+
+    @property
+    def converts_halves(self) -> bool:
+        """Whether there are instructions between float16 and float32."""
+
+    @property
+    def permutes(self) -> int:
+        """Bits of the registers whose elements are permuted by variable indices."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a kernel is written for."""
+
+    processor: Callable[[], Processor]  # that of this machine, for those who ask
+    fp: Fp = "strict"
+    flags: tuple[str, ...] = ()  # compiler options, as the user gave them
+
+
+@dataclass(frozen=True)
+class Generator:
+    """The code generator of a target; a module of the table of targets has it under the name `GENERATOR`."""
+
+    program: Callable[[Program, Layout, Options], Kernel]
+    approximate: frozenset[tuple[str, DType]] = frozenset()  # ops that fp="fast" leaves to instructions of the target
+    narrows: bool = False  # computes integers in 16 bits where they fit
+    # Of targets without many threads only, which get loops along an axis as they are:
+    reduction: Callable[[Reduction, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout
+    columns: Callable[[Program, Layout, Options], Kernel] | None = None  # a scan along an axis before the last one
