@@ -219,7 +219,7 @@ def _remember(
 @lru_cache(maxsize=MODULES)
 def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
     store = disk_cache.default_cache()
-    key = pipeline.digest("cuda", definition.texts, spec.key, arch, cuda.bindings_version())
+    key = pipeline.digest(ON_DEVICE, definition.texts, spec.key, arch, cuda.bindings_version())
     packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
     loaded = None if packed is None else disk_cache.unpack_kernel(packed)
     if loaded is not None:
