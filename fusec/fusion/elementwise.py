@@ -30,7 +30,7 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion import numbers
 from fusec.fusion.tables import cure_for
 from fusec.fusion.trace import Trace, constant, here, holds, rounded_to
-from fusec.fusion.trace_values import Value, phantom
+from fusec.fusion.trace_values import Value
 from fusec.ir.expr import Expr, apply, const
 
 WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
@@ -211,11 +211,6 @@ def result_type(values: Sequence[Value]) -> DType:
     return known_dtype(np.result_type(*map(_example, values)))
 
 
-def full(value: Value, shape: tuple[int, ...], dtype: DType) -> Value:
-    """An array of one number."""
-    return Value(value.scalar, phantom(shape, dtype.numpy))
-
-
 # --- ufuncs of several outputs ---------------------------------------------------------------------------------------
 
 
@@ -246,4 +241,4 @@ SEVERAL: dict[str, Callable[[Site, list[Scalar]], list[Scalar]]] = {
     "divmod": _divmod, "modf": _modf, "frexp": _frexp, "bitwise_count": _bitwise_count,
 }  # fmt: skip
 
-__all__ = ["apply_ufunc", "choose", "const", "full", "known_dtype", "result_type"]
+__all__ = ["apply_ufunc", "choose", "const", "known_dtype", "result_type"]

@@ -107,8 +107,8 @@ class Group:
         if shape == self.shape:
             return "elements"
         if self.axes is not None and squeezed(shape) == squeezed(self.kept):
-            target = statement.phantom if isinstance(statement, Store) else statement.buffer.phantom
-            return "totals" if target.flags.c_contiguous else None
+            is_dense = not isinstance(statement, Store) or statement.phantom.flags.c_contiguous
+            return "totals" if is_dense else None
         return None
 
     def _is_aligned(self, leaf: Leaf, kind: Kind) -> bool:
@@ -127,11 +127,7 @@ class Group:
             found = _along(leaf.phantom, self.shape)
             if found is not None and found == _along(whole, self.shape):
                 return True
-        same_place = geometry(leaf.phantom)[0] == geometry(leaf.buffer.phantom)[0]
-        return (
-            kind == "totals" and same_place and leaf.phantom.flags.c_contiguous
-            and squeezed(leaf.phantom.shape) == squeezed(self.kept)
-        )  # fmt: skip
+        return kind == "totals" and geometry(np.squeeze(leaf.phantom)) == geometry(np.squeeze(whole))
 
     def add(self, statement: Statement, leaves: list[Leaf]) -> None:
         """Have the kernel run a statement that can join."""

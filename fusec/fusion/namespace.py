@@ -10,7 +10,7 @@ from fusec.fusion import elementwise, tracer
 from fusec.fusion.constants import NUMPY
 from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, constant
-from fusec.fusion.trace_values import Value, phantom
+from fusec.fusion.trace_values import Value, laid_out
 
 
 class Namespace:
@@ -28,27 +28,27 @@ class Namespace:
     def __hash__(self) -> int:
         return hash(np)
 
-    def _full(self, shape: Any, value: Any, dtype: Any) -> Any:
+    def _full(self, shape: Any, value: Any, dtype: Any, order: str = "C") -> Any:
         row = elementwise.known_dtype(dtype)
         filled = self._trace.adapted(tracer._operand(self._trace, value), row)
-        seen = phantom(np.broadcast_to(np.empty(()), shape).shape, row.numpy)
+        seen = laid_out(np.broadcast_to(np.empty(()), shape), row.numpy, order)
         return tracer.made(self._trace, Value(filled.scalar, seen))
 
-    def zeros(self, shape: Any, dtype: Any = float, **_: Any) -> Any:
+    def zeros(self, shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
         """np.zeros."""
-        return self._full(shape, 0, dtype)
+        return self._full(shape, 0, dtype, order)
 
     empty = zeros
 
-    def ones(self, shape: Any, dtype: Any = float, **_: Any) -> Any:
+    def ones(self, shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
         """np.ones."""
-        return self._full(shape, 1, dtype)
+        return self._full(shape, 1, dtype, order)
 
-    def full(self, shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
+    def full(self, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **_: Any) -> Any:
         """np.full."""
         if dtype is None:
             dtype = elementwise.result_type([tracer._operand(self._trace, fill_value)]).numpy
-        return self._full(shape, fill_value, dtype)
+        return self._full(shape, fill_value, dtype, order)
 
     def asarray(self, given: Any, dtype: Any = None, *, copy: bool | None = None, **_: Any) -> Any:
         """np.asarray."""

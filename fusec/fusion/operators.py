@@ -61,7 +61,7 @@ def _unequal(array: Tracer, other: Any, op: str) -> Any:
     if not isinstance(other, (type(None), str, bytes)):
         cure = "compare numbers; `is` tells whether it is one object"
         raise NotFusable(f"an array {op} a value of type {type(other).__name__}", cure).at(here())
-    answer = elementwise.full(constant(op == "!=", BOOL), array.shape, BOOL)
+    answer = array._trace.combined(constant(op == "!=", BOOL).scalar, [array._read()])
     return made(array._trace, answer, True)
 
 

@@ -24,7 +24,7 @@ from fusec.errors.reductions import RowsTooLong
 from fusec.fusion.groups import Group
 from fusec.fusion.schedule import schedule
 from fusec.fusion.trace import Trace
-from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Store, leaves_of, replaced
+from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Store, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Graph, Input
 from fusec.ir.text import print_graph
@@ -289,7 +289,7 @@ class Builder:
         if not shapes or np.broadcast_shapes(*shapes) != group.shape:
             return False
         order = memory_order(group.shape, [layouts.broadcast_strides(view, group.shape) for view in views])
-        return all(order == _order(each.buffer.phantom) for each in stored)
+        return all(order == outermost_first(each.buffer.phantom) for each in stored)
 
     def _fetch(self, leaf: Leaf, group: Group) -> Fetch:
         if leaf.number is not None:
@@ -314,19 +314,12 @@ class Builder:
         return lambda args, held: fetch(args, held).reshape(wanted)
 
 
-def _order(array: Array) -> tuple[int, ...]:
-    """Axes from outermost to innermost in memory."""
-    if array.flags.c_contiguous:
-        return tuple(range(array.ndim))
-    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
-
-
 def _allocated(buffer: Buffer) -> Fetch:
     """A new array for a buffer."""
     from fusec.runtime.cpu import memory
 
     place, shape, dtype = buffer.place, buffer.phantom.shape, buffer.phantom.dtype
-    order = _order(buffer.phantom)
+    order = outermost_first(buffer.phantom)
     axes = None if order == tuple(range(len(shape))) else order
 
     def fetch(args: Sequence[Any], held: list[Any]) -> Any:

@@ -16,8 +16,8 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion import elementwise
 from fusec.fusion import tracer as tracers
 from fusec.fusion.tables import FUNCTIONS, METHODS
-from fusec.fusion.trace import Trace, constant, here, rounded_to
-from fusec.fusion.trace_values import Total, Value, leaves_of, phantom
+from fusec.fusion.trace import Trace, common_phantom, constant, here, rounded_to
+from fusec.fusion.trace_values import Total, Value, leaves_of
 from fusec.ir.expr import apply, const
 
 WIDE = {"bool": INT64, "signed": INT64, "unsigned": UINT64}
@@ -41,19 +41,21 @@ def totals(
     identity: what totals of no elements are.
     """
     shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(value.shape))
+    kept = np.lib.stride_tricks.as_strided(value.phantom, shape, value.phantom.strides)
+    seen = common_phantom([Value(value.scalar, kept)], result)
     count = product(value.shape[axis] for axis in axes)
     if count == 1:
         scalar = Scalar(result, rounded_to(value.expr, result))
-        return Value(scalar, phantom(shape, result.numpy))
+        return Value(scalar, seen)
     if count == 0 or 0 in shape:
         assert identity is not None or 0 in shape, "refused before"
         scalar = (identity or constant(0, result)).scalar
-        return Value(Scalar(result, scalar.expr), phantom(shape, result.numpy))
+        return Value(Scalar(result, scalar.expr), seen)
     buffers = [trace.leaves[each].buffer for each in leaves_of(value.expr)]
     if all(each is None for each in buffers):
         value = trace.settled(value)
     held = Value(Scalar(result, converted(value.expr, carrier(result))), value.phantom)
-    buffer = trace.temporary(phantom(shape, result.numpy), result)
+    buffer = trace.temporary(seen, result)
     trace.statements.append(Total(buffer, op, held, axes))
     return trace.leaf(buffer, (), buffer.phantom)
 

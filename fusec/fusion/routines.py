@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from fusec.fusion import elementwise, tracer
 from fusec.fusion.reducing import normalised
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, constant, here, literal
-from fusec.fusion.trace_values import Value, phantom
+from fusec.fusion.trace_values import Array, Value, laid_out, phantom
 
 
 def trace_of(*given: Any) -> Trace:
@@ -53,11 +53,8 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
     """A view of another shape, or a copy where no strides give it. Raises NumPy's errors."""
     _check_order(x, order)
-    wanted = (
-        np.broadcast_to(np.empty(()), x.shape).reshape(shape).shape
-        if x.size
-        else np.empty(x.shape).reshape(shape).shape
-    )
+    example = np.broadcast_to(np.empty(()), x.shape) if x.size else np.empty(x.shape)
+    wanted = example.reshape(shape).shape
     try:
         np.reshape(x._seen, wanted, copy=False)
     except ValueError:
@@ -69,10 +66,8 @@ def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
 
 def _check_order(x: Any, order: str) -> None:
     """Raises NotFusable for an order in which the elements follow each other otherwise than in C order."""
-    flags, steps = (
-        x._seen.flags,
-        [abs(step) for step, extent in zip(x._seen.strides, x.shape, strict=True) if extent > 1],
-    )
+    flags = x._seen.flags
+    steps = [abs(step) for step, extent in zip(x._seen.strides, x.shape, strict=True) if extent > 1]
     is_c = {
         "C": True,
         "A": flags.c_contiguous or not flags.f_contiguous,
@@ -137,12 +132,15 @@ def _split(x: Any, sections: Any, axis: int = 0) -> Any:
 # --- copies and conversions ------------------------------------------------------------------------------------------
 
 
-def _copied(x: Any, order: str = "K") -> Any:
-    """New memory with the same content."""
-    value = x._read()
-    if order == "C" and not value.phantom.flags.c_contiguous:
-        value = Value(value.scalar, phantom(value.shape, value.phantom.dtype))
-    return tracer.made(x._trace, value)
+def _copied(x: Any, order: str | None = "K", like: Any = None) -> Any:
+    """New memory with the same content, laid out as `like`, or as it is itself."""
+    seen = laid_out((x if like is None else like)._seen, x.dtype, order)
+    return tracer.made(x._trace, Value(x._read().scalar, seen))
+
+
+def _copy_function(x: Any, order: str = "K", subok: bool = False) -> Any:
+    del subok
+    return _copied(x, "K" if order == "A" else order)  # as np.array has it
 
 
 def _astype(
@@ -153,12 +151,12 @@ def _astype(
         raise TypeError(
             f"Cannot cast array data from {x.dtype!r} to {np.dtype(dtype)!r} according to the rule '{casting}'"
         )
-    if np.dtype(dtype) == x.dtype and not copy:
+    flags = x._seen.flags
+    is_laid_out = {"K": True, "C": flags.c_contiguous, "F": flags.f_contiguous, "A": flags.forc}
+    if np.dtype(dtype) == x.dtype and not copy and is_laid_out.get(order):
         return x
     value = x._trace.adapted(x._read(), elementwise.known_dtype(dtype))
-    if not copy or order == "K":
-        return tracer.made(x._trace, value, x._is_scalar)
-    return tracer.made(x._trace, Value(value.scalar, phantom(value.shape, value.phantom.dtype)))
+    return tracer.made(x._trace, Value(value.scalar, laid_out(x._seen, np.dtype(dtype), order)), x._is_scalar)
 
 
 def _astype_function(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
@@ -274,9 +272,9 @@ def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
     if decimals == 0:
         return np.rint(x, **options)
     scale = 10.0 ** abs(decimals)
-    if decimals > 0:
-        return np.divide(np.rint(np.multiply(x, scale)), scale, **options)
-    return np.multiply(np.rint(np.divide(x, scale)), scale, **options)
+    to, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    found = back(np.rint(to(x, scale)), scale, **options)
+    return _copied(found, "A", x) if x.ndim and out is None else found
 
 
 def fix(x: Any, out: Any = None) -> Any:
@@ -296,6 +294,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         return _copied(x)
     info = np.finfo(x.dtype)
     high, low = info.max if posinf is None else posinf, info.min if neginf is None else neginf
+    x = _copied(x)
     found = where(np.isnan(x), x.dtype.type(nan), x)
     return where(x == np.inf, x.dtype.type(high), where(x == -np.inf, x.dtype.type(low), found))
 
@@ -343,16 +342,12 @@ def full_like(
     device: Any = None,
 ) -> Any:
     """np.full_like."""
-    del order, subok, device
+    del subok, device
     trace = trace_of(x, fill_value)
     x = traced(x, trace)
     row = elementwise.known_dtype(x.dtype if dtype is None else dtype)
-    seen = phantom(x.shape if shape is None else _shape(shape), row.numpy)
+    seen = laid_out(x._seen, row.numpy, order, None if shape is None else _shape(shape))
     value = trace.adapted(tracer._operand(trace, fill_value), row)
-    if shape is None and not x._seen.flags.c_contiguous:
-        from fusec.fusion.trace import common_phantom
-
-        seen = common_phantom([Value(value.scalar, x._seen)], row)
     if np.broadcast_shapes(value.shape, seen.shape) != seen.shape:
         raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {seen.shape}")
     return tracer.made(trace, Value(value.scalar, seen))
@@ -384,11 +379,34 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
         parts, axis = [reshaped(each, -1) for each in parts], 0
     shape = np.concatenate([np.broadcast_to(np.empty(()), each.shape) for each in parts], axis=axis).shape
     row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
-    result = tracer.made(trace, Value(constant(0, row).scalar, phantom(shape, row.numpy)))
-    start, before = 0, (slice(None),) * (axis % len(shape))
+    seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
+    return _joined(parts, axis % len(shape), Value(constant(0, row).scalar, seen))
+
+
+def _common_order(arrays: Sequence[Array]) -> list[int]:
+    """The axes of arrays from outermost to innermost, as np.concatenate has them: in C order where they differ."""
+    axes: list[int] = []
+    for axis in range(arrays[0].ndim):
+        at = len(axes)
+        for place in reversed(range(len(axes))):
+            is_further = [
+                abs(each.strides[axis]) > abs(each.strides[axes[place]])
+                for each in arrays
+                if 1 not in (each.shape[axis], each.shape[axes[place]])
+            ]
+            if not all(is_further):
+                break
+            at = place if is_further else at
+        axes.insert(at, axis)
+    return axes
+
+
+def _joined(parts: Sequence[Any], axis: int, new: Value) -> Any:
+    """A new array that holds arrays one after another along an axis."""
+    result, start = tracer.made(parts[0]._trace, new), 0
     for each in parts:
         stop = start + each.shape[axis]
-        result[(*before, slice(start, stop))] = each
+        result[(*((slice(None),) * axis), slice(start, stop))] = each
         start = stop
     return result
 
@@ -417,7 +435,9 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
         cut = x.shape[at] - by % x.shape[at] if x.shape[at] else 0
         if cut != x.shape[at]:
             before = (slice(None),) * at
-            x = concatenate([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], at)
+            parts = [x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]]
+            new = Value(constant(0, elementwise.known_dtype(x.dtype)).scalar, laid_out(x._seen, x.dtype))
+            x = _joined(parts, at, new)
     return x
 
 
@@ -449,7 +469,7 @@ FUNCTIONS.update(
         **{name: _at_least(getattr(np, name)) for name in ("atleast_1d", "atleast_2d", "atleast_3d")},
         **{name: scalar_function(name) for name in ("sinc", "i0", "angle")},
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays, "split": _split,
-        "copy": lambda x, *_, **__: _copied(x), "astype": _astype_function, "copyto": _copyto,
+        "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
         "real": _part("real"), "imag": _part("imag"), "where": where, "clip": clip, "round": round_, "around": round_,
         "fix": fix, "nan_to_num": nan_to_num, "diff": diff, "full_like": full_like, "zeros_like": _filled(0),
         "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
@@ -467,7 +487,7 @@ METHODS.update(
     **{name: FUNCTIONS[name] for name in ("squeeze", "swapaxes", "ravel", "clip", "round", "diagonal")},
     "_reshaped": reshaped,
     "reshape": _reshape_method, "transpose": _transpose_method, "flatten": _flatten, "astype": _astype,
-    "copy": lambda x, order="C": _copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
+    "copy": lambda x, order="C": x if x._is_scalar else _copied(x, order), "conj": _conjugate, "conjugate": _conjugate,
     "fill": lambda x, value: x.__setitem__(..., value), "view": _refused_view,
     }
 )  # fmt: skip

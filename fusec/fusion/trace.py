@@ -34,7 +34,9 @@ from fusec.fusion.trace_values import (
     Value,
     geometry,
     is_dear,
+    laid_out,
     leaves_of,
+    outermost_first,
     phantom,
     replaced,
 )
@@ -118,7 +120,7 @@ class Trace:
 
     def temporary(self, base: Array, dtype: DType) -> Buffer:
         """A buffer of the plan's own."""
-        made = phantom(base.shape, dtype.numpy, _scaled(base, dtype))
+        made = laid_out(base, dtype.numpy)
         return Buffer("temporary", next(self._temporaries), dtype, made, next(self._groups))
 
     def version(self, buffer: Buffer) -> int:
@@ -215,7 +217,7 @@ class Trace:
                 return self.leaf(self.settle(memory), steps, seen)
             made = self.leaf(leaf.buffer, (*around, *steps), part, leaf.version)
             known[name] = leaves_of(made.expr)[0]
-        return Value(Scalar(value.kind, replaced(value.expr, known)), phantom(seen.shape, seen.dtype))
+        return Value(Scalar(value.kind, replaced(value.expr, known)), seen)
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -268,7 +270,7 @@ class Trace:
             self.written.append(memory)
         is_alone = memory.buffer is None or memory.buffer.group not in self.shared
         if is_alone and geometry(seen) == geometry(memory.base):
-            memory.value = Value(value.scalar, phantom(memory.base.shape, seen.dtype))
+            memory.value = Value(value.scalar, memory.base)
         else:
             self.store(self.settle(memory), steps, seen, value)
 
@@ -325,7 +327,7 @@ class Trace:
             made = Scalar(kind, rounded_to(scalar.expr, storage(kind)))
         if storage(kind) in STORAGE_FLOATS:
             made = Scalar(kind, rounded_to(made.expr, storage(kind)))
-        return Value(made, phantom(value.shape, storage(kind).numpy, _scaled(value.phantom, storage(kind))))
+        return Value(made, laid_out(value.phantom, storage(kind).numpy))
 
 
 def holds(kind: DType, given: Kind) -> bool:
@@ -377,19 +379,7 @@ def common_phantom(values: Sequence[Value], dtype: DType) -> Array:
         op_dtypes=[*(each.dtype for each in arrays), dtype.numpy],
         order="K",
     ).operands[-1]
-    return phantom(shape, dtype.numpy, order.strides)
-
-
-def _scaled(base: Array, dtype: DType) -> tuple[int, ...] | None:
-    """Strides of a dense array laid out as `base`; None for C order."""
-    if base.flags.c_contiguous:
-        return None
-    axes = sorted(range(base.ndim), key=lambda axis: -abs(base.strides[axis]))
-    strides, step = [0] * base.ndim, dtype.nbytes
-    for axis in reversed(axes):
-        strides[axis] = step
-        step *= max(base.shape[axis], 1)
-    return tuple(strides)
+    return phantom(shape, dtype.numpy, outermost_first(order))
 
 
 def _broadcast_to(shape: tuple[int, ...]) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -128,15 +128,31 @@ class Store:
 Statement = Define | Total | Store
 
 
-def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...] | None = None) -> Array:
-    """An array of some shape with one element of memory."""
-    if strides is None:
-        step, found = dtype.itemsize, []
-        for extent in reversed(shape):
-            found.append(step)
-            step *= max(extent, 1)
-        strides = tuple(reversed(found))
+def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
+    """A new array of some shape with one element of memory. axes: from outermost to innermost; in C order if None."""
+    step, strides = dtype.itemsize, [0] * len(shape)
+    for axis in reversed(range(len(shape)) if axes is None else axes):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
     return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+
+
+def laid_out(like: Array, dtype: np.dtype[Any], order: str | None = "K", shape: tuple[int, ...] | None = None) -> Array:
+    """A new array as np.empty_like lays it out."""
+    shape, order = like.shape if shape is None else shape, (order or "K").upper()
+    if order not in ("C", "F", "A", "K"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    if order == "K" and len(shape) != like.ndim:
+        order = "C"
+    if order == "F" or (order in "AK" and like.flags.fnc):
+        return phantom(shape, dtype, range(len(shape))[::-1])
+    return phantom(shape, dtype, outermost_first(like) if order == "K" else None)
+
+
+def outermost_first(array: Array) -> tuple[int, ...]:
+    """The axes from outermost to innermost in memory."""
+    axes = range(array.ndim)
+    return tuple(axes if array.flags.c_contiguous else sorted(axes, key=lambda axis: -abs(array.strides[axis])))
 
 
 def geometry(array: Array) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import elementwise
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, constant, here, literal
-from fusec.fusion.trace_values import Array, Step, Value, phantom
+from fusec.fusion.trace_values import Array, Step, Value, laid_out
 
 WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
 CURES = {
@@ -442,8 +442,8 @@ def viewed(trace: Trace, value: Value, step: Step) -> Value:
 def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
     """A new array of a value. is_scalar: one that NumPy gives as a number if it has no axes."""
     seen = value.phantom
-    if seen.dtype != value.dtype.numpy:
-        seen = phantom(seen.shape, value.dtype.numpy)
+    if seen.dtype != value.dtype.numpy or not (seen.flags.c_contiguous and seen.flags.writeable):
+        seen = laid_out(seen, value.dtype.numpy)
     scalar = is_scalar and not seen.shape
     if value.is_weak and not scalar:
         value = trace.adapted(value, value.dtype)

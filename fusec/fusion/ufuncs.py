@@ -11,6 +11,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, here
+from fusec.fusion.trace_values import Value, laid_out
 
 REDUCES = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
@@ -28,7 +29,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
         raise NotFusable(f"np.{ufunc.__name__}.{method}", "call it outside of the fused function").at(here())
     out = options.pop("out", ())
     where, dtype, casting = options.pop("where", True), options.pop("dtype", None), options.pop("casting", "same_kind")
-    options.pop("order", None), options.pop("subok", None)
+    order, _ = options.pop("order", "K"), options.pop("subok", None)
     if options:
         raise NotFusable(f"np.{ufunc.__name__} with {', '.join(options)}=", "leave it out").at(here())
     outputs = out if isinstance(out, tuple) else (out,)
@@ -42,6 +43,8 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
     for at, value in enumerate(found):
         target = outputs[at] if at < len(outputs) else None
         if target is None:
+            if order != "K":
+                value = Value(value.scalar, laid_out(value.phantom, value.dtype.numpy, order))
             results.append(tracer.made(trace, value, True))
             continue
         results.append(_into(trace, ufunc, target, value, where, casting))

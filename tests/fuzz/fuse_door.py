@@ -54,8 +54,13 @@ def unsigned(values: Any) -> np.ndarray:
     return np.where(np.isinf(values), np.inf, values) if values.dtype.kind in "fc" else values
 
 
+def strides(array: Any) -> list[int]:
+    """The strides of the axes that have several elements."""
+    return [step for step, extent in zip(array.strides, array.shape, strict=True) if extent > 1 and array.size]
+
+
 def compare(found: list[Any], expected: list[Any], steps: Program, shown: str) -> None:
-    """Raise FindingError unless all are alike: types, dtypes, values, signs of zeros."""
+    """Raise FindingError unless all are alike: types, dtypes, values, strides, signs of zeros."""
     if len(found) != len(expected):
         raise FindingError("count", f"{len(found)} results, not {len(expected)}", shown)
     is_open = leaves_signs_open(steps)
@@ -65,8 +70,10 @@ def compare(found: list[Any], expected: list[Any], steps: Program, shown: str) -
             raise FindingError("dtype", f"value {at} is {kinds[0]}, not {kinds[1]}", shown)
         if not np.array_equal(*map(unsigned if is_open else np.asarray, (ours, theirs)), equal_nan=True):
             raise FindingError("value", f"value {at} is {ours!r}, not {theirs!r}", shown)
+        if strides(ours) != strides(theirs):
+            raise FindingError("layout", f"value {at} has strides {ours.strides}, not {theirs.strides}", shown)
         numbers = ~np.isnan(theirs)
         if is_open:
-            numbers &= theirs != 0
+            numbers &= (theirs != 0) & ~np.isinf(theirs)
         if theirs.dtype.kind == "f" and not np.array_equal(np.signbit(ours)[numbers], np.signbit(theirs)[numbers]):
             raise FindingError("sign", f"value {at} is {ours!r}, not {theirs!r}", shown)

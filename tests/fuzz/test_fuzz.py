@@ -18,6 +18,10 @@ def test_no_program_goes_wrong(door, count):
         check(seed)
 
 
+def test_infinities_may_have_the_sign_of_a_zero_that_numpy_leaves_open():
+    DOORS["fuse"].check(710044944)
+
+
 def test_every_way_to_go_wrong_is_reported_with_its_seed(tmp_path, monkeypatch):
     monkeypatch.setenv("FUZZ_HANG_SECONDS", "0.5")
     runner = Runner(1, 60, tmp_path / "found")

@@ -1,0 +1,109 @@
+"""New arrays of fused functions lie in memory as NumPy's do, so that the same shapes are views of them or copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "flipped": lambda a: a[:, :, ::-1],
+    "gaps": lambda a: a[:, :2, :3],
+    "transposed": lambda a: a.T,
+    "swapped": lambda a: a.swapaxes(0, 1),
+    "repeated": lambda a: np.broadcast_to(a[0, :, :1], a.shape),
+}
+MADE: dict[str, Callable[[Any], Any]] = {
+    "view of a value": lambda a: (a + 1).T * 2,
+    "view of a total": lambda a: a.max(0).T + 1,
+    "copy of a view of a value": lambda a: np.copy((a + 1)[:, ::-1]),
+    "copy method": lambda a: a.copy(),
+    "copy in F order": lambda a: a.copy("F"),
+    "copy in A order": lambda a: a.copy("A"),
+    "np.copy": np.copy,
+    "np.copy in C order": lambda a: np.copy(a, order="C"),
+    "astype": lambda a: a.astype(np.float32),
+    "astype in F order": lambda a: a.astype(np.float64, order="F"),
+    "astype in A order": lambda a: a.astype(np.float64, order="A"),
+    "astype without a copy": lambda a: a.astype(np.float32, "F", copy=False) + 0,
+    "roll by nothing": lambda a: np.roll(a, 0, 0),
+    "roll": lambda a: np.roll(a, 1, 0),
+    "concatenate": lambda a: np.concatenate((a, a)),
+    "concatenate with C order": lambda a: np.concatenate((a, a + np.zeros(a.shape)), 2),
+    "stack": lambda a: np.stack((a, a), -1),
+    "diff": lambda a: np.diff(a, axis=1, prepend=0),
+    "maximum": lambda a: a.max(0),
+    "maximum of two axes": lambda a: a.max((0, 2), keepdims=True),
+    "minimum along the last axis": lambda a: a.min(-1),
+    "any": lambda a: a.any(1),
+    "mean": lambda a: (a * 0).mean(1),
+    "ptp": lambda a: np.ptp(a, 0),
+    "less the maximum": lambda a: a - a.max(0),
+    "like": lambda a: np.full_like(a, 2),
+    "like in F order": lambda a: np.zeros_like(a, order="F"),
+    "like of a shape": lambda a: np.zeros_like(a, shape=(3, 2, 2)),
+    "ufunc in F order": lambda a: np.add(a, a, order="F"),
+    "compared with None": lambda a: a == None,  # noqa: E711 - an array of answers
+    "rounded": lambda a: np.round(a, 1),
+    "without nan": np.nan_to_num,
+}
+
+
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_new_arrays_lie_as_numpy_lays_them_out(make: Callable[[Any], Any]) -> None:
+    def written(*arrays: Any) -> list[Any]:
+        found = []
+        for each in arrays:
+            new = make(each)
+            flat = np.reshape(new, -1)  # a view if it is dense in C order
+            new[...] = 99
+            found += [new, flat]
+        return found
+
+    def given() -> list[Any]:
+        return [lay(np.arange(24, dtype=np.float32).reshape(2, 3, 4)) for lay in LAYOUTS.values()]
+
+    for ours, theirs in zip(fusec.fuse(written)(*given()), written(*given()), strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+        pairs = zip(ours.shape, ours.strides, theirs.strides, strict=True)
+        assert all(extent == 1 or one == other for extent, one, other in pairs)
+
+
+def test_arrays_of_the_namespace_have_the_order_asked_for() -> None:
+    def made(a: Any) -> Any:
+        xp = a.__array_namespace__()
+        return [xp.zeros((2, 3), order="F"), xp.ones((2, 3), int, "F"), xp.full((2, 3), 2.5, order="F")]
+
+    for ours, theirs in zip(fusec.fuse(made)(np.ones(1)), made(np.ones(1)), strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+        assert ours.strides == theirs.strides
+
+
+def test_an_argument_that_was_written_still_lies_as_it_does() -> None:
+    def doubled(a: Any) -> Any:
+        a[...] = a * 2
+        return a * 2
+
+    assert fusec.fuse(doubled)(np.ones((2, 3)).T).strides == doubled(np.ones((2, 3)).T).strides
+
+
+def test_copies_of_what_cannot_be_written_can_be() -> None:
+    a = np.arange(6.0)
+    a.flags.writeable = False
+
+    def written(a: Any) -> Any:
+        one, other = np.copy(a), np.roll(np.broadcast_to(a, (2, 6)), 0, 1)
+        one += 1
+        other[1] = 7
+        return one, other, a
+
+    for ours, theirs in zip(fusec.fuse(written)(a), written(a), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_copy_of_a_number_is_a_number() -> None:
+    assert isinstance(fusec.fuse(lambda a: a.sum().copy())(np.ones(3)), np.float64)
