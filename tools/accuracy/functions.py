@@ -45,8 +45,8 @@ class Row:
 
 
 _NEAR_A_ZERO = (
-    "relative to the amplitude sqrt(2 / (pi x)) where that is greater than the value: near a zero the digits of the"
-    " argument decide no more"
+    "relative to the amplitude sqrt(2 / (pi x)) where that is greater than the value: near a zero, the argument's"
+    " digits do not determine those of the value"
 )
 _CANCELS = "where the greater argument is negative and the result near 0: relative to that argument"
 _BESSEL = {"unit": AMPLITUDE, "bound": 4.0, "reason": _NEAR_A_ZERO, "slow": True}
@@ -94,7 +94,7 @@ UNARY = (
         ((-40, 40), (-8, 0), (0, 40), (0.9, 2.1)),
         ((-1022, 1010), (-30, 30)),
         unit="x < 0.0 ? 1.0 : 0.0",
-        reason="left of 0, near its zeros there: relative to 1 where that is greater than the value",
+        reason="for negative arguments near a zero: relative to 1 where 1 is greater than the value",
     ),
     Row("i0", ((-714, 714), (-80, 80), (0, 9)), ((-30, 9),), slow=True, text="i0"),
     Row("i1", ((-714, 714), (-80, 80), (0, 9)), ((-1022, 9), (-30, 9)), slow=True, text="i1"),

@@ -1,8 +1,9 @@
-"""The page docs/accuracy.md, made of the findings alone."""
+"""Writes the page docs/accuracy.md from the findings alone."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,33 +18,37 @@ SCIPY = "NumPy, or SciPy where NumPy lacks the function"
 INTRODUCTION = """\
 # Accuracy
 
-Made by `python -m tools.accuracy` from measurements in [accuracy.json](accuracy.json); not written by hand.
+`python -m tools.accuracy` makes this page from the measurements in [accuracy.json](accuracy.json).
 
-The error of a result is its distance from the exact value in *ulp*: units of the last place that a float next to the
-exact value has. Correct rounding means at most 0.5 ulp. Below the least normal number the unit is that of subnormals,
-and what overflows counts as the power of two after the greatest float. Where the exact value is nan the result must
-be nan; one nan without the other would show as an infinite error.
+The error of a result is its distance from the exact value in *ulp* (units in the last place). The
+unit is the spacing of the floats next to the exact value. Correct rounding means at most 0.5 ulp.
+Below the least normal number, the unit is that of subnormal numbers. An overflow counts as the
+power of two after the largest float. Where the exact value is nan the result must be nan; a result
+that differs in this counts as an infinite error.
 
-- **float32**, one operand: by a kernel that steps through bit patterns and compares each result with the function's
-  float64 value, whose own error is below 2^-28 of a float32's last place (see the float64 table). The worst argument,
-  and some thousand chosen because they are hard, are judged with 40 digits (mpmath).
-- **float32**, two operands: random pairs, a quarter of them any bits, the others where the function is hard.
-- **float64**: random arguments, in ranges and in exponents, and hard ones: near the ends of ranges, about constants
-  where methods change, and for sin, cos and tan the floats closest to multiples of pi / 2, up to 6381956970095103 *
-  2^797. The exact values have 64 digits of C's long double where there is such a function, with 40 decimal digits for
-  the worst, or 40 digits throughout.
-- **float16**, **bfloat16**: all of them. They compute in float32 and round once, so that more than 0.5 ulp means that
-  an error of float32 moved a result across the middle of two floats.
+- **float32**, one operand: a kernel steps through bit patterns and compares each result with the
+  function's float64 value. The error of that value is below 2^-28 ulp of float32 (see the float64
+  table). The worst argument and some thousand hard ones are judged with 40 digits (mpmath).
+- **float32**, two operands: random pairs. A quarter of them have arbitrary bits; the others lie
+  where the function is hard.
+- **float64**: random arguments, in ranges and in exponents, and hard ones. These lie near the ends
+  of ranges, near constants where methods change, and, for sin, cos and tan, at the floats closest
+  to multiples of pi / 2, up to 6381956970095103 * 2^797. Where C has a long double function, it
+  gives the exact values to 64 significant bits, and the worst argument is judged with 40 decimal
+  digits. Other functions use 40 digits throughout.
+- **float16**, **bfloat16**: all arguments. These dtypes compute in float32 and round once. An
+  error above 0.5 ulp means that an error of float32 moved a result across the midpoint of two
+  floats.
 
-*all*: each of the dtype's numbers was tried. *1/n*: every n-th bit pattern. ≥ stands where fewer than all were tried:
-the greatest error is at least this. Functions that IEEE 754 or C define exactly are not here: the tests compare them
-with NumPy by bits.
+*all*: every number of the dtype was tried. *1/n*: every n-th bit pattern was tried. ≥ marks
+functions for which fewer than all were tried; the largest error is at least this. Functions that
+IEEE 754 or C define exactly are not listed, because the tests compare them with NumPy by bits.
 """
 
 NOTES = """\
-A peer's number is its greatest error among normal arguments with normal results; † marks one that errs more, or more
-than four ulp more, at subnormal numbers (some flush them to zero) or at the ends of the range. A dash: it lacks the
-function in that dtype.
+A peer's number is its largest error among normal arguments with normal results. † marks a peer
+that errs more than twice that plus four ulp at subnormal numbers (some flush them to zero) or at
+the ends of the range. A dash means that the peer lacks the function in that dtype.
 """
 
 
@@ -71,12 +76,19 @@ def _about(about: dict[str, Any]) -> Iterator[str]:
     yield ""
     for name in ("cpu", "cuda"):
         if name in about:
-            yield f"- {TITLES[name]}: {about[name]}"
+            yield _item(f"{TITLES[name]}: {about[name]}")
     if versions := about.get("peers"):
         listed = ", ".join(f"{name} {version}" for name, version in versions.items())
-        yield f"- peers, on a CPU like the first ({SCIPY}; JAX under jit, torch eager, Numba's vectorize): {listed}"
+        yield _item(
+            f"peers, on a CPU like the first ({SCIPY}; JAX under jit, torch eager, Numba's vectorize): {listed}"
+        )
         yield ""
         yield NOTES.rstrip()
+
+
+def _item(text: str) -> str:
+    """An item of a list, in lines of at most 99 characters."""
+    return textwrap.fill(f"- {text}", 99, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _table(dtype: str, table: dict[str, Any]) -> Iterator[str]:
@@ -138,7 +150,7 @@ def _exceptions(table: dict[str, Any]) -> Iterator[str]:
         if row.reason:
             reasons.setdefault((row.bound, row.reason), []).append(row.op)
     for (bound, reason), ops in reasons.items():
-        yield f"- **{', '.join(ops)}**: at most {bound:g} ulp, {reason}."
+        yield _item(f"**{', '.join(ops)}**: at most {bound:g} ulp, {reason}.")
     over = [
         f"{op} in {dtype} ({_ulp(found[name]['most'])} ulp on {TITLES[name]})"
         for dtype, rows in sorted(table.items())
@@ -146,15 +158,16 @@ def _exceptions(table: dict[str, Any]) -> Iterator[str]:
         for name in ("cpu", "cuda")
         if not dtype.startswith("complex") and name in found and float(found[name]["most"]) > ROWS[op].bound
     ]
-    yield f"- Beyond the promise: {', '.join(over)}." if over else "- Nothing that was measured is beyond these bounds."
+    yield _item(f"Beyond the promise: {', '.join(over)}." if over else "No measured error is beyond these bounds.")
 
 
 COMPLEX_NOTE = """\
-Two errors of each: *in norm*, the distance from the exact value in last places of its absolute value; *by parts*,
-that of the worse part in last places of this part, which no bound holds for where the part is small beside the other.
-Random numbers of moderate and of any size, near 1, -1, i and -i, and near the axes; for inverse functions also at any
-distance from those four, down to the least number, and of the greatest size. pow is e^(w log z), whose error in norm
-grows with the size of w log z.
+Each function has two errors. The error *in norm* is the distance from the exact value in ulp of
+its absolute value. The error *by parts* is that of the worse part in ulp of this part. It has no
+bound where one part is small beside the other. The arguments are random numbers of moderate and of
+any size, near 1, -1, i and -i, and near the axes. For inverse functions they also lie at any
+distance from those four points, down to the least number, and include the largest numbers. pow is
+e^(w log z), whose error in norm grows with the size of w log z.
 """
 
 
