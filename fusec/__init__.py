@@ -122,14 +122,16 @@ The reductions and scans by name are not in `__all__`: a star import would hide 
 """
 
 
-def __getattr__(name: str) -> object:
-    """Import what a public name stands for when it is first asked for, so that `import fusec` stays light."""
-    if name == "random":
-        return _module("random")
-    for module, names in HOMES.items():
-        if name in names.split():
-            return globals().setdefault(name, getattr(_module(module), name))
-    raise AttributeError(_unknown(name))
+if not TYPE_CHECKING:  # a type checker would take every name for one that there is
+
+    def __getattr__(name: str) -> object:
+        """Import what a public name stands for when it is first asked for, so that `import fusec` stays light."""
+        if name == "random":
+            return _module("random")
+        for module, names in HOMES.items():
+            if name in names.split():
+                return globals().setdefault(name, getattr(_module(module), name))
+        raise AttributeError(_unknown(name))
 
 
 def _unknown(name: str) -> str:

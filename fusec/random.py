@@ -18,7 +18,7 @@ who report that it passes BigCrush. numpy.random.Philox is another of the family
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -139,12 +139,14 @@ def _box_muller32(first: Number, second: Number) -> tuple[Number, Number]:
     return radius * cospi(angle), radius * sinpi(angle)
 
 
-def __getattr__(name: str) -> object:
-    from fusec.base.diagnostics import did_you_mean
-    from fusec.errors.alternatives import RANDOM
+if not TYPE_CHECKING:  # a type checker would take every name for one that there is
 
-    cure = RANDOM.get(name) or did_you_mean(name, __all__)
-    raise AttributeError(f"module 'fusec.random' has no attribute {name!r}{'; ' * bool(cure)}{cure}")
+    def __getattr__(name: str) -> object:
+        from fusec.base.diagnostics import did_you_mean
+        from fusec.errors.alternatives import RANDOM
+
+        cure = RANDOM.get(name) or did_you_mean(name, __all__)
+        raise AttributeError(f"module 'fusec.random' has no attribute {name!r}{'; ' * bool(cure)}{cure}")
 
 
 def __dir__() -> list[str]:

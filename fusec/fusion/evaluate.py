@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_OPTIMIZED
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -62,14 +63,14 @@ def evaluate(
     ex: str,
     local_dict: Names | None = None,
     global_dict: Names | None = None,
-    out: object = None,
+    out: Any = None,
     order: Order = "K",
     casting: Casting = "same_kind",
     sanitize: bool | None = None,
     _frame_depth: int = 3,
     disable_cache: bool = False,
     **kwargs: object,
-) -> object:
+) -> Any:
     """The value of an expression, such as ``evaluate("2*a + 3*b")``, for all elements of its arrays.
 
     ex: operators, numbers, known functions, and names, which are looked up in `local_dict` and `global_dict`, by
@@ -120,7 +121,7 @@ def validate(
     return None
 
 
-def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> object:
+def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> Any:
     """The value of the expression that this thread has evaluated or validated last, for what its names are now.
 
     Raises NothingBefore if there is none.
@@ -166,9 +167,7 @@ class NumExpr(Public):
         """The numbers in the text, each once."""
         return self._expression.parsed.numbers
 
-    def __call__(
-        self, *args: object, out: object = None, order: Order = "K", casting: Casting = "safe", **_: object
-    ) -> object:
+    def __call__(self, *args: Any, out: Any = None, order: Order = "K", casting: Casting = "safe", **_: object) -> Any:
         """The value for these arguments."""
         try:
             if tuple(map(type, args)) == self._types and tuple(map(dtype_of_array, args)) == self._dtypes:
@@ -182,9 +181,9 @@ class NumExpr(Public):
         except (FusecError, ImportError) as error:
             raise brief(error) from error.__cause__
 
-    def run(self, *args: object, **options: object) -> object:
+    def run(self, *args: Any, **options: Any) -> Any:
         """The same as a call."""
-        return self(*args, **options)  # type: ignore[arg-type]
+        return self(*args, **options)
 
     def _given(self, args: tuple[object, ...], casting: Casting) -> dict[str, object]:
         """The arguments by name, as the signature's types. Raises ArgumentsOfExpression and CannotCast."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import FunctionType
-from typing import Any, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -23,9 +23,12 @@ from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import Plan, Run
 from fusec.fusion.trace import RECORDING, NeedsNumberError, literal
+from fusec.kernels.public_types import FusedFunction
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
+P = ParamSpec("P")
+R = TypeVar("R")
 LOADED = (operators, reducing, routines, ufuncs)  # these fill the tables
 
 
@@ -207,16 +210,16 @@ def _unpickled(name: str, *parts: Any) -> Fused:
 
 
 @overload
-def fuse(function: Callable[..., Any], /, *, name: str = "", kernel_name: str = "") -> Fused: ...
+def fuse(function: Callable[P, R], /, *, name: str = "", kernel_name: str = "") -> FusedFunction[P, R]: ...
 @overload
 def fuse(
     function: None = None, /, *, name: str = "", kernel_name: str = ""
-) -> Callable[[Callable[..., Any]], Fused]: ...
+) -> Callable[[Callable[P, R]], FusedFunction[P, R]]: ...
 
 
 def fuse(
     function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = "", **unknown: object
-) -> Fused | Callable[[Callable[..., Any]], Fused]:
+) -> Any:
     """Make a function of NumPy arrays run as few kernels; a decorator, bare or with options.
 
     The function is called once for every kind of call (dtypes, shapes, strides) with objects that note what is done

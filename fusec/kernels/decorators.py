@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch.checked import Bounds, Checks, wanted
@@ -16,14 +16,17 @@ from fusec.frontends.capture.closure import Origin, Text
 from fusec.frontends.capture.snapshot import snapshot
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.grid_kernel import Explicit, block_of
+from fusec.kernels.public_types import ElementwiseFunction, GridKernel
 from fusec.kernels.stencil import Stencil, border_of
 
 Decorated = Callable[..., object]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @overload
 def elementwise(
-    function: Decorated | str,
+    function: Callable[P, R],
     /,
     *,
     name: str = "",
@@ -31,7 +34,18 @@ def elementwise(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Elementwise: ...
+) -> ElementwiseFunction[P, R]: ...
+@overload
+def elementwise(
+    function: str,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> ElementwiseFunction[..., Any]: ...
 @overload
 def elementwise(
     function: None = None,
@@ -42,7 +56,7 @@ def elementwise(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Callable[[Decorated], Elementwise]: ...
+) -> Callable[[Callable[P, R]], ElementwiseFunction[P, R]]: ...
 
 
 @briefly
@@ -55,7 +69,7 @@ def elementwise(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Elementwise | Callable[[Decorated], Elementwise]:
+) -> Any:
     """Make a function of scalars one of arrays; a decorator, bare or with options.
 
     function: a Python function, whose source is read and never run, or the text of one; before it in the text may stand
@@ -76,7 +90,7 @@ def elementwise(
 
 @overload
 def stencil(
-    function: Decorated | str,
+    function: Callable[P, R],
     /,
     *,
     boundary: str | Sequence[str] = "constant",
@@ -87,7 +101,21 @@ def stencil(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Stencil: ...
+) -> ElementwiseFunction[P, R]: ...
+@overload
+def stencil(
+    function: str,
+    /,
+    *,
+    boundary: str | Sequence[str] = "constant",
+    cval: object = 0,
+    axes: Sequence[int] = (),
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+) -> ElementwiseFunction[..., Any]: ...
 @overload
 def stencil(
     function: None = None,
@@ -101,7 +129,7 @@ def stencil(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Callable[[Decorated], Stencil]: ...
+) -> Callable[[Callable[P, R]], ElementwiseFunction[P, R]]: ...
 
 
 @briefly
@@ -117,7 +145,7 @@ def stencil(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Stencil | Callable[[Decorated], Stencil]:
+) -> Any:
     """Make a function of an element and its neighbours one of arrays; a decorator, bare or with options.
 
     In the function ``a[-1, 0]`` is the neighbour one step before along the first axis, and ``a`` the element itself.
@@ -138,7 +166,7 @@ def stencil(
 
 @overload
 def kernel(
-    function: Decorated | str,
+    function: Callable[P, object],
     /,
     *,
     name: str = "",
@@ -147,7 +175,19 @@ def kernel(
     bounds: Bounds | None = None,
     check: Checks | None = None,
     block: int | Sequence[int] | None = None,
-) -> Explicit: ...
+) -> GridKernel[P]: ...
+@overload
+def kernel(
+    function: str,
+    /,
+    *,
+    name: str = "",
+    fp: Fp = "strict",
+    names: Mapping[str, object] | None = None,
+    bounds: Bounds | None = None,
+    check: Checks | None = None,
+    block: int | Sequence[int] | None = None,
+) -> GridKernel[...]: ...
 @overload
 def kernel(
     function: None = None,
@@ -159,7 +199,7 @@ def kernel(
     bounds: Bounds | None = None,
     check: Checks | None = None,
     block: int | Sequence[int] | None = None,
-) -> Callable[[Decorated], Explicit]: ...
+) -> Callable[[Callable[P, object]], GridKernel[P]]: ...
 
 
 @briefly
@@ -173,7 +213,7 @@ def kernel(
     bounds: Bounds | None = None,
     check: Checks | None = None,
     block: int | Sequence[int] | None = None,
-) -> Explicit | Callable[[Decorated], Explicit]:
+) -> Any:
     """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
 
     The function takes arrays, which it indexes itself and may change, and numbers; its last statement is

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fusec.arguments.annotations import ElementwiseOptions, Foreign, Given, Number, Output
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.operands import is_contained, is_foreign
 from fusec.arguments.signature import Parameter, Signature, join
@@ -114,7 +116,13 @@ class ElementwiseKernel(Public, ShortWays, Planned):
 
     # --- calling -------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: object, **kwargs: object) -> object:
+    @overload
+    def __call__(self, *args: Any, out: Output, **options: Unpack[ElementwiseOptions]) -> Output: ...
+    @overload
+    def __call__(self, *args: Given, out: None = None, **options: Unpack[ElementwiseOptions]) -> NDArray[Any]: ...
+    @overload
+    def __call__(self, *args: Foreign | Number, out: None = None, **options: Unpack[ElementwiseOptions]) -> Foreign: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run for every element; returns the output, or a tuple of several.
 
         args: the inputs, or inputs and outputs: arrays and numbers. size: how often to run, if and only if all arrays

@@ -19,6 +19,7 @@ from fusec.frontends.python.accumulator import identity_of
 from fusec.frontends.python.definition import Capture
 from fusec.frontends.python.functions import FUNCTIONS
 from fusec.kernels.decorators import given_names, origin_of
+from fusec.kernels.public_types import ReductionFunction
 from fusec.kernels.reduction_function import Reduction
 from fusec.kernels.reduction_roles import ROLES
 
@@ -45,7 +46,7 @@ def reduction(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Reduction: ...
+) -> ReductionFunction: ...
 @overload
 def reduction(
     *,
@@ -58,7 +59,7 @@ def reduction(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Reduction: ...
+) -> ReductionFunction: ...
 @overload
 def reduction(
     *,
@@ -70,7 +71,7 @@ def reduction(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Callable[[Any], Reduction]: ...
+) -> Callable[[Any], ReductionFunction]: ...
 
 
 @briefly
@@ -87,7 +88,7 @@ def reduction(
     names: Mapping[str, object] | None = None,
     bounds: Bounds | None = None,
     check: Checks | None = None,
-) -> Reduction | Callable[[Any], Reduction]:
+) -> Any:
     """Make a reduction of functions of scalars; a decorator, bare or with options, or a function of keywords.
 
     definition: the function that combines two totals; or a class whose functions are called map, combine and finish,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from numpy.typing import NDArray
+
+from fusec.arguments.annotations import Foreign, Given, Number, Output, ReductionOptions
 from fusec.arguments.operands import is_number, outputs_of
 from fusec.arguments.signature import Signature
 from fusec.base.kernel_abi import Fp
@@ -84,8 +87,14 @@ class ReductionKernel(Public, Reducing):
         self.identity, self.reduce_type, self.reduce_dims = start, reduce_type, reduce_dims
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {reduce_expr.strip()}; {post_map_expr.strip()}"
 
+    @overload
+    def __call__(self, *args: Any, out: Output, **options: Unpack[ReductionOptions]) -> Output: ...
+    @overload
+    def __call__(self, *args: Given, out: None = None, **options: Unpack[ReductionOptions]) -> NDArray[Any]: ...
+    @overload
+    def __call__(self, *args: Foreign | Number, out: None = None, **options: Unpack[ReductionOptions]) -> Foreign: ...
     @briefly
-    def __call__(self, *args: object, **kwargs: Any) -> object:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Reduce; returns the output, or a tuple of several.
 
         args: the inputs, or inputs and outputs. axis: None for all, an integer or a tuple. keepdims: reduced axes stay

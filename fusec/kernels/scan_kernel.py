@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from numpy.typing import NDArray
+
+from fusec.arguments.annotations import Foreign, Given, Number, Output, ScanOptions
 from fusec.arguments.operands import outputs_of
 from fusec.arguments.signature import Signature
 from fusec.base.dtypes import BOOL
@@ -103,15 +106,21 @@ class ScanKernel(Public, Scanning):
             if found.dtype not in (None, BOOL):
                 raise SegmentsNotBool(signature.name, segments, str(found.dtype)).at()
 
+    @overload
+    def __call__(self, *args: Any, out: Output, **options: Unpack[ScanOptions]) -> Output: ...
+    @overload
+    def __call__(self, *args: Given, out: None = None, **options: Unpack[ScanOptions]) -> NDArray[Any]: ...
+    @overload
+    def __call__(self, *args: Foreign | Number, out: None = None, **options: Unpack[ScanOptions]) -> Foreign: ...
     @briefly
     def __call__(
         self,
-        *args: object,
-        axis: int | None = -1,
-        out: object = None,
+        *args: Any,
+        axis: Any = -1,
+        out: Any = None,
         reverse: bool = False,
         stream: object = None,
-    ) -> object:
+    ) -> Any:
         """Scan; returns the output, or a tuple of several, of the shape that the inputs have together.
 
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:

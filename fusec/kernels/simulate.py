@@ -27,7 +27,7 @@ NO_DEVICE = "arrays on a device are not: copy them to the host first"
 
 
 @briefly
-def simulate(kernel: object, *, python: bool = False) -> Callable[..., object]:
+def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     """A function that takes what the kernel takes and does what it does, slowly.
 
     It interprets the kernel's IR in NumPy: nothing is compiled, the bits are those of every target, and indices outside

@@ -15,7 +15,6 @@ from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
 from fusec.kernels.decorators import elementwise
-from fusec.kernels.elementwise_function import Elementwise
 
 
 class vectorize(Public):  # noqa: N801 - NumPy's name
@@ -30,7 +29,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
     @briefly
     def __init__(
         self,
-        pyfunc: Callable[..., object],
+        pyfunc: Callable[..., Any],
         otypes: str | Iterable[object] | None = None,
         doc: str | None = None,
         excluded: object = None,
@@ -43,12 +42,12 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
             raise NotInSubset(f"{what} of vectorize is", "write numbers into the function, or loop yourself").at()
         self.pyfunc = pyfunc
         self.otypes = None if otypes is None else [np.dtype(each) for each in otypes]  # type: ignore[call-overload]
-        self._function: Elementwise = elementwise(pyfunc)
+        self._function = elementwise(pyfunc)
         self.__doc__ = doc if doc is not None else pyfunc.__doc__
         self.__name__ = self._function.__name__
 
     @briefly
-    def __call__(self, *args: object, **named: object) -> object:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """The results for all elements, broadcast; a number of arguments without axes."""
         names = (*self._function.params, *self._function.outputs)
         given = [self._array(name, each) for name, each in zip(chain(names, repeat("")), args, strict=False)]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, SupportsIndex
 
+from fusec.arguments.annotations import Arrays
 from fusec.arguments.containers import Door, adopted, overrides
 from fusec.arguments.operands import Array, is_contained, is_foreign, outputs_of, wrapper_of
 from fusec.base import locks
@@ -50,7 +51,7 @@ __device__ Powers single(REAL x) {
 
 
 @briefly
-def cumsum(x: object, axis: int | None = None, dtype: Dtype = None, out: object = None) -> object:
+def cumsum(x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
     """The sums of all elements up to each one.
 
     axis: an integer; None for those of the flattened array. dtype: in which to accumulate. out: the output array.
@@ -59,15 +60,21 @@ def cumsum(x: object, axis: int | None = None, dtype: Dtype = None, out: object 
 
 
 @briefly
-def cumprod(x: object, axis: int | None = None, dtype: Dtype = None, out: object = None) -> object:
+def cumprod(x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
     """The products of all elements up to each one; arguments as for `cumsum`."""
     return _total("cumprod", "*", 1, x, axis, dtype, out)
 
 
 @briefly
 def cumulative_sum(
-    x: object, /, *, axis: int | None = None, dtype: Dtype = None, out: object = None, include_initial: bool = False
-) -> object:
+    x: Arrays,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: Dtype = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
     """The Array API's `cumsum`: axis= may be left out for one dimension only.
 
     include_initial: the first result is 0, so that the axis has one more.
@@ -77,26 +84,32 @@ def cumulative_sum(
 
 @briefly
 def cumulative_prod(
-    x: object, /, *, axis: int | None = None, dtype: Dtype = None, out: object = None, include_initial: bool = False
-) -> object:
+    x: Arrays,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: Dtype = None,
+    out: Any = None,
+    include_initial: bool = False,
+) -> Any:
     """The Array API's `cumprod`; arguments as for `cumulative_sum`, the first result being 1."""
     return _standard("cumulative_prod", "*", 1, x, axis, dtype, out, include_initial)
 
 
 @briefly
-def cummax(x: object, axis: int | None = None, out: object = None) -> object:
+def cummax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
     """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``; axis as for `cumsum`."""
     return _scanned("cummax", lambda dtype: _extreme("cummax", dtype), x, axis, out)
 
 
 @briefly
-def cummin(x: object, axis: int | None = None, out: object = None) -> object:
+def cummin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
     """The least of all elements up to each one; arguments as for `cummax`."""
     return _scanned("cummin", lambda dtype: _extreme("cummin", dtype), x, axis, out)
 
 
 @briefly
-def logcumsumexp(x: object, axis: int | None = None, out: object = None) -> object:
+def logcumsumexp(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
     """The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."""
     return _scanned("logcumsumexp", _powers, x, axis, out)
 
@@ -104,7 +117,7 @@ def logcumsumexp(x: object, axis: int | None = None, out: object = None) -> obje
 # --- arguments -----------------------------------------------------------------------------------------------------
 
 
-def _scanned(name: str, made: Callable[[Any], Scanning], x: object, axis: int | None, out: object) -> object:
+def _scanned(name: str, made: Callable[[Any], Scanning], x: object, axis: SupportsIndex | None, out: object) -> object:
     """A scan along an axis, or of all elements in order if none is named. made: the kernel for a dtype."""
     given, array = array_of(x, name)
     kernel, along = made(array.dtype), _along(axis)
@@ -143,7 +156,7 @@ def _along_one(given: object, array: Array) -> object:
     return cumulative_on_device.flat(given)
 
 
-def _total(name: str, op: str, start: int, x: object, axis: int | None, dtype: Dtype, out: object) -> object:
+def _total(name: str, op: str, start: int, x: object, axis: SupportsIndex | None, dtype: Dtype, out: object) -> object:
     return _scanned(name, lambda own: _running(name, op, start, own, named(dtype), dtype_of(out)), x, axis, out)
 
 
@@ -152,7 +165,7 @@ def _standard(
     op: str,
     start: int,
     x: object,
-    axis: int | None,
+    axis: SupportsIndex | None,
     dtype: Dtype,
     out: object,
     include_initial: bool,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fusec.arguments.layouts import Shape
 from fusec.dispatch import device as device_calls
@@ -49,7 +49,7 @@ def with_initial(kernel: ScanKernel, x: object, shape: Shape, axis: int, start: 
     return cuda.deliver(x, made) if out is None else out
 
 
-def _part(array: object, axis: int, start: int, stop: int) -> object:
+def _part(array: object, axis: int, start: int, stop: int) -> Any:
     """Elements from `start` up to `stop` along an axis, as the array's library takes them out."""
     if isinstance(array, cuda.CudaArray):
         return array.part(axis, start, stop)

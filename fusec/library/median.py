@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import Array, host_array, output_array, scalars_of, wrapper_of
 from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import Axis, normalised
+from fusec.dispatch.bind import normalised
 from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
 from fusec.library.arguments import plain_keepdims
@@ -20,7 +22,7 @@ __all__ = ["median"]
 
 
 @briefly
-def median(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The element in the middle of those of each total in order, or the mean of two; nan if one of them is nan.
 
     Integers give float64. out: of floats or complex numbers. The work is NumPy's partition, on one thread and for

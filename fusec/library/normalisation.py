@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import cure_for, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT64, INT64, DType, compute_type, promote
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import Axis
 from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, UnsupportedDtype
 from fusec.errors.reductions import NotReducible
@@ -26,14 +26,14 @@ Scale = np.dtype[Any] | Literal["number"] | None  # of weight or bias: of an arr
 
 
 @briefly
-def softmax(x: object, axis: Axis = -1, out: object = None) -> object:
+def softmax(x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
     """Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64."""
     given, array = array_of(x, "softmax")
     return softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
 
 
 @briefly
-def log_softmax(x: object, axis: Axis = -1, out: object = None) -> object:
+def log_softmax(x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
     """The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x."""
     given, array = array_of(x, "log_softmax")
     return log_softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
@@ -41,14 +41,14 @@ def log_softmax(x: object, axis: Axis = -1, out: object = None) -> object:
 
 @briefly
 def layer_norm(
-    x: object,
-    weight: object = None,
-    bias: object = None,
-    axis: Axis = -1,
+    x: Arrays,
+    weight: Arrays | None = None,
+    bias: Arrays | None = None,
+    axis: Axes = -1,
     *,
     eps: float = 1e-5,
-    out: object = None,
-) -> object:
+    out: Any = None,
+) -> Any:
     """Each row with mean 0 and variance 1, times weight, plus bias: (x - mean) / sqrt(var + eps) * weight + bias.
 
     weight, bias: arrays that broadcast against x, numbers, or None; of dtypes that the one computed in holds, float32

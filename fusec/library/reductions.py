@@ -7,9 +7,11 @@ of functions named nan...; these give nan where no number is left.
 
 from __future__ import annotations
 
+from typing import Any, SupportsIndex
+
+from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import is_number
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import Axis
 from fusec.dispatch.planned import briefly
 from fusec.errors.reductions import UnknownOrder
 from fusec.library import arguments, dtype_rules
@@ -51,15 +53,15 @@ __all__ = [
 
 @briefly
 def sum(  # noqa: A001 - NumPy's name
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The sum of elements.
 
     axis: None for all, an integer or a tuple. dtype: in which to accumulate. initial: added to every sum. where: a bool
@@ -70,65 +72,65 @@ def sum(  # noqa: A001 - NumPy's name
 
 @briefly
 def prod(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The product of elements; arguments as for `sum`."""
     return arguments.total("prod", "prod", x, axis, dtype, out, keepdims, initial, where)
 
 
 @briefly
 def nansum(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The sum of elements that are not nan; arguments as for `sum`."""
     return arguments.total("nansum", "sum", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
 
 
 @briefly
 def nanprod(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The product of elements that are not nan; arguments as for `sum`."""
     return arguments.total("nanprod", "prod", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
 
 
 @briefly
 def mulsum(
-    x: object, y: object, axis: Axis = None, dtype: Dtype = None, out: object = None, *, keepdims: bool = False
-) -> object:
+    x: Arrays, y: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, keepdims: bool = False
+) -> Any:
     """The sum of x * y, in one pass; arguments as for `sum`."""
     return arguments.product("mulsum", x, y, axis, dtype, out, keepdims)
 
 
 @briefly
-def vecdot(x: object, y: object, axis: int = -1, out: object = None, *, keepdims: bool = False) -> object:
+def vecdot(x: Arrays, y: Arrays, axis: SupportsIndex = -1, out: Any = None, *, keepdims: bool = False) -> Any:
     """The dot product along an axis, of the conjugate of x if that is complex, in the dtype of both together."""
     return arguments.product("vecdot", x, y, axis, None, out, keepdims)
 
 
 @briefly
-def count_nonzero(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements are not zero, int64; nan is not."""
     return arguments.truth("count_nonzero", x, axis, out, keepdims, True)
 
@@ -137,13 +139,13 @@ def count_nonzero(x: object, axis: Axis = None, out: object = None, *, keepdims:
 
 
 @briefly
-def any(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False, where: object = True) -> object:  # noqa: A001
+def any(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True) -> Any:  # noqa: A001
     """Whether any element is not zero."""
     return arguments.truth("any", x, axis, out, keepdims, where)
 
 
 @briefly
-def all(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False, where: object = True) -> object:  # noqa: A001
+def all(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True) -> Any:  # noqa: A001
     """Whether no element is zero."""
     return arguments.truth("all", x, axis, out, keepdims, where)
 
@@ -153,62 +155,62 @@ def all(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = Fa
 
 @briefly
 def min(  # noqa: A001
-    x: object,
-    axis: Axis = None,
-    out: object = None,
+    x: Arrays,
+    axis: Axes = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The least element; -0.0 is less than 0.0. initial: takes part in every total; needed for `where`."""
     return arguments.extreme("min", "min", x, axis, out, keepdims, initial, where)
 
 
 @briefly
 def max(  # noqa: A001
-    x: object,
-    axis: Axis = None,
-    out: object = None,
+    x: Arrays,
+    axis: Axes = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The greatest element; 0.0 is greater than -0.0. initial: takes part in every total; needed for `where`."""
     return arguments.extreme("max", "max", x, axis, out, keepdims, initial, where)
 
 
 @briefly
 def nanmin(
-    x: object,
-    axis: Axis = None,
-    out: object = None,
+    x: Arrays,
+    axis: Axes = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The least element that is not nan; arguments as for `min`."""
     return arguments.extreme("nanmin", "min", x, axis, out, keepdims, initial, where, skips_nan=True)
 
 
 @briefly
 def nanmax(
-    x: object,
-    axis: Axis = None,
-    out: object = None,
+    x: Arrays,
+    axis: Axes = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
     initial: Number | None = None,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The greatest element that is not nan; arguments as for `max`."""
     return arguments.extreme("nanmax", "max", x, axis, out, keepdims, initial, where, skips_nan=True)
 
 
 @briefly
-def minmax(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> tuple[object, object]:
+def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> tuple[Any, Any]:
     """The least and the greatest element, in one pass."""
     found = arguments.extreme("minmax", "minmax", x, axis, out, keepdims, None, True)
     assert isinstance(found, tuple), "two outputs"
@@ -216,25 +218,25 @@ def minmax(x: object, axis: Axis = None, out: object = None, *, keepdims: bool =
 
 
 @briefly
-def ptp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+def ptp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The greatest element less the least, in one pass; integers wrap."""
     return arguments.extreme("ptp", "ptp", x, axis, out, keepdims, None, True)
 
 
 @briefly
-def argmin(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+def argmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the least element, of the first among equals, int64; nan counts as less than all numbers."""
     return arguments.place("argmin", x, axis, out, keepdims, skips_nan=False)
 
 
 @briefly
-def argmax(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+def argmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the greatest element, of the first among equals, int64; nan counts as greater than all numbers."""
     return arguments.place("argmax", x, axis, out, keepdims, skips_nan=False)
 
 
 @briefly
-def nanargmin(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+def nanargmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the least number, int64; raises OnlyNan (a ValueError) where there is none.
 
     On a device, where no call waits for its result, the place is -1 instead.
@@ -243,7 +245,7 @@ def nanargmin(x: object, axis: int | None = None, out: object = None, *, keepdim
 
 
 @briefly
-def nanargmax(x: object, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> object:
+def nanargmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the greatest number, int64; raises OnlyNan (a ValueError) where there is none.
 
     On a device, where no call waits for its result, the place is -1 instead.
@@ -256,46 +258,46 @@ def nanargmax(x: object, axis: int | None = None, out: object = None, *, keepdim
 
 @briefly
 def mean(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The arithmetic mean; of integers and bools in float64."""
     return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None)
 
 
 @briefly
 def nanmean(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
-    where: object = True,
-) -> object:
+    where: Arrays = True,
+) -> Any:
     """The mean of elements that are not nan."""
     return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None, skips_nan=True)
 
 
 @briefly
 def var(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     correction: float = 0,
     keepdims: bool = False,
-    where: object = True,
+    where: Arrays = True,
     ddof: float | None = None,
-    mean: object = None,
+    mean: Arrays | None = None,
     **unknown: object,
-) -> object:
+) -> Any:
     """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.
 
     ddof: NumPy's older name of `correction`. mean: the means, known from before, which broadcast against x.
@@ -306,18 +308,18 @@ def var(
 
 @briefly
 def std(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     correction: float = 0,
     keepdims: bool = False,
-    where: object = True,
+    where: Arrays = True,
     ddof: float | None = None,
-    mean: object = None,
+    mean: Arrays | None = None,
     **unknown: object,
-) -> object:
+) -> Any:
     """The standard deviation, the root of `var`."""
     correction = arguments.corrected("std", correction, ddof, unknown)
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
@@ -325,18 +327,18 @@ def std(
 
 @briefly
 def nanvar(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     correction: float = 0,
     keepdims: bool = False,
-    where: object = True,
+    where: Arrays = True,
     ddof: float | None = None,
-    mean: object = None,
+    mean: Arrays | None = None,
     **unknown: object,
-) -> object:
+) -> Any:
     """The variance of elements that are not nan."""
     correction = arguments.corrected("nanvar", correction, ddof, unknown)
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
@@ -344,18 +346,18 @@ def nanvar(
 
 @briefly
 def nanstd(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     correction: float = 0,
     keepdims: bool = False,
-    where: object = True,
+    where: Arrays = True,
     ddof: float | None = None,
-    mean: object = None,
+    mean: Arrays | None = None,
     **unknown: object,
-) -> object:
+) -> Any:
     """The standard deviation of elements that are not nan."""
     correction = arguments.corrected("nanstd", correction, ddof, unknown)
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
@@ -363,17 +365,17 @@ def nanstd(
 
 @briefly
 def mean_var(
-    x: object,
-    axis: Axis = None,
+    x: Arrays,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     correction: float = 0,
     keepdims: bool = False,
-    where: object = True,
+    where: Arrays = True,
     ddof: float | None = None,
     **unknown: object,
-) -> tuple[object, object]:
+) -> tuple[Any, Any]:
     """Mean and variance in one pass; `out` is a tuple of two arrays."""
     correction = arguments.corrected("mean_var", correction, ddof, unknown)
     found = arguments.moments(("mean", "var"), x, axis, dtype, out, keepdims, where, correction)
@@ -386,14 +388,14 @@ def mean_var(
 
 @briefly
 def norm(
-    x: object,
+    x: Arrays,
     ord: float = 2,  # noqa: A002 - NumPy's name
-    axis: Axis = None,
+    axis: Axes = None,
     dtype: Dtype = None,
-    out: object = None,
+    out: Any = None,
     *,
     keepdims: bool = False,
-) -> object:
+) -> Any:
     """A vector's norm: the `ord`-th root of the sum of absolute values to the power `ord`.
 
     ord: inf for the greatest absolute value, -inf for the least, 0 to count elements that are not zero. Squares are
@@ -408,7 +410,7 @@ def norm(
 
 
 @briefly
-def logsumexp(x: object, axis: Axis = None, out: object = None, *, keepdims: bool = False) -> object:
+def logsumexp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
     given, array = array_of(x, "logsumexp")
     return arguments.run(dtype_rules.logsumexp(array.dtype, arguments.dtype_of(out)), (given,), out, axis, keepdims)

@@ -1,0 +1,72 @@
+"""Type hints of what users call: what is taken as an array, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, SupportsIndex, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Number = bool | int | float | complex | np.generic
+"""A number by value, Python's or NumPy's."""
+
+Given = Number | NDArray[Any] | list[Any] | tuple[Any, ...]
+"""What calls of kernels take, of NumPy."""
+
+Axes = SupportsIndex | Sequence[SupportsIndex] | None
+"""One axis, several, or None for all."""
+
+
+class ArrayObject(Protocol):
+    """An array of another library that NumPy can read."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class TensorObject(Protocol):
+    """An array of another library, in memory of whatever device."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class MemoryObject(Protocol):
+    """An array of another library that says where it lies."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+
+Foreign = TypeVar("Foreign", bound=ArrayObject | TensorObject | MemoryObject)
+"""The type of an argument that is the type of the result too."""
+
+Output = TypeVar("Output")
+"""The type of what is given as out=, which is what is returned."""
+
+Arrays = ArrayLike | ArrayObject | TensorObject | MemoryObject
+"""What is taken as an array: of NumPy, of another library, a number, or a list of them."""
+
+
+class ElementwiseOptions(TypedDict, total=False):
+    """Keywords of calls of an ElementwiseKernel."""
+
+    size: int | None
+    stream: object
+    block_size: int | None
+
+
+class ReductionOptions(TypedDict, total=False):
+    """Keywords of calls of a ReductionKernel."""
+
+    axis: Axes
+    keepdims: bool
+    where: Any
+    stream: object
+
+
+class ScanOptions(TypedDict, total=False):
+    """Keywords of calls of a ScanKernel."""
+
+    axis: SupportsIndex | None
+    reverse: bool
+    stream: object

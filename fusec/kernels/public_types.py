@@ -1,0 +1,163 @@
+"""Type hints of what the decorators return: users' type checkers see these protocols, which keep signatures.
+
+A function of scalars is called with arrays. So its own signature is the first choice of a call, and further ones let
+arrays stand for the first parameter, or the first two, whatever dtype they are annotated with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+
+from numpy.typing import NDArray
+
+from fusec.arguments.annotations import Axes, Foreign, Given, Number, Output
+
+if TYPE_CHECKING:
+    from fusec.base.kernel_abi import Fp
+    from fusec.dispatch.explain import Explanation
+
+P = ParamSpec("P")
+Rest = ParamSpec("Rest")
+Result = TypeVar("Result", covariant=True)
+
+
+class Decorated(Protocol):
+    """What decorated functions have, of whatever kind."""
+
+    __name__: str
+    __qualname__: str
+    __module__: str
+    name: str
+    fp: Fp
+    params: tuple[str, ...]
+
+    def explain(self, *args: Any, **named: Any) -> Explanation:
+        """What fusec makes of a call with these arguments; nothing is run."""
+
+
+class Elemental(Decorated, Protocol):
+    """What functions of elements have, and kernels over a grid."""
+
+    @property
+    def cached_codes(self) -> dict[str, str]:
+        """LLVM text by dtypes, for every combination called so far."""
+
+    def source(
+        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+    ) -> str:
+        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own)."""
+
+
+class ElementwiseFunction(Elemental, Protocol[P, Result]):
+    """What `fusec.elementwise` and `fusec.stencil` return."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results."""
+
+    @overload
+    def __call__(self, *args: Number, **named: Number) -> Result: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(
+        self, *args: Any, out: Output, stream: object = None, block_size: int | None = None, **named: Any
+    ) -> Output: ...
+    @overload
+    def __call__(
+        self: ElementwiseFunction[Concatenate[Any, Rest], Any], a: NDArray[Any] | list[Any], /,
+        *args: Rest.args, **kwargs: Rest.kwargs,
+    ) -> NDArray[Any]: ...  # fmt: skip
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self: ElementwiseFunction[Concatenate[Any, Rest], Any], a: Foreign, /,
+        *args: Rest.args, **kwargs: Rest.kwargs,
+    ) -> Foreign: ...  # fmt: skip
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self: ElementwiseFunction[Concatenate[Any, Any, Rest], Any], a: Given, b: Given, /,
+        *args: Rest.args, **kwargs: Rest.kwargs,
+    ) -> NDArray[Any]: ...  # fmt: skip
+    @overload
+    def __call__(
+        self: ElementwiseFunction[Concatenate[Any, Any, Any, Rest], Any], a: Given, b: Given, c: Given, /,
+        *args: Rest.args, **kwargs: Rest.kwargs,
+    ) -> NDArray[Any]: ...  # fmt: skip
+    @overload
+    def __call__(
+        self: ElementwiseFunction[Concatenate[Any, Any, Any, Any, Rest], Any],
+        a: Given, b: Given, c: Given, d: Given, /, *args: Any, **kwargs: Any,
+    ) -> NDArray[Any]: ...  # fmt: skip
+    @overload
+    def __call__(
+        self: ElementwiseFunction[Concatenate[Any, Any, Rest], Any], a: Foreign | Number, b: Foreign | Number, /,
+        *args: Rest.args, **kwargs: Rest.kwargs,
+    ) -> Foreign: ...  # fmt: skip
+    @overload
+    def __call__(self, *args: Any, stream: object, block_size: int | None = None, **named: Any) -> Any: ...
+    @overload
+    def __call__(self, *args: Any, block_size: int, **named: Any) -> Any: ...
+
+
+class GridKernel(Elemental, Protocol[P]):
+    """What `fusec.kernel` returns."""
+
+    block: tuple[int, ...]
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None: ...
+    @overload
+    def __call__(self, *args: Any, stream: object, block_size: int | None = None, **named: Any) -> None: ...
+    @overload
+    def __call__(self, *args: Any, block_size: int, **named: Any) -> None: ...
+
+
+class FusedFunction(Protocol[P, Result]):
+    """What `fusec.fuse` returns: it is called as the function itself, a method too."""
+
+    __name__: str
+    __qualname__: str
+    __module__: str
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
+        """Run as few kernels."""
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: FusedFunction[Concatenate[Any, Rest], Result], instance: object, owner: type | None = None
+    ) -> Callable[Rest, Result]: ...
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """How many kernels a call runs, what each does, and why they are not one; nothing is run."""
+
+    def clear_cache(self) -> None:
+        """Forget all plans; the next call traces the function again."""
+
+
+class ReductionFunction(Decorated, Protocol):
+    """What `fusec.reduction` returns; its arguments are those of the map, and so unknown."""
+
+    def source(
+        self,
+        target: str = "cuda",
+        types: Mapping[str, object] | None = None,
+        *,
+        shape: tuple[int, ...] | None = None,
+        axis: Axes = None,
+        scalars: Sequence[str] = (),
+    ) -> str:
+        """The text of all kernels for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir"."""
+
+    @overload
+    def __call__(
+        self, *args: Any, out: Output, axis: Axes = None, keepdims: bool = False, where: Any = True,
+        stream: object = None, **named: Any,
+    ) -> Output: ...  # fmt: skip
+    @overload
+    def __call__(
+        self, *args: Any, axis: Axes = None, keepdims: bool = False, where: Any = True, stream: object = None,
+        **named: Any,
+    ) -> Any: ...  # fmt: skip
