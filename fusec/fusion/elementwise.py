@@ -31,7 +31,7 @@ from fusec.fusion import numbers
 from fusec.fusion.tables import cure_for
 from fusec.fusion.trace import Trace, constant, here, holds, rounded_to
 from fusec.fusion.trace_values import Value
-from fusec.ir.expr import Expr, apply, const
+from fusec.ir.expr import Const, Expr, apply, const
 
 WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
 COMPARISONS = frozenset("equal not_equal less less_equal greater greater_equal".split())
@@ -116,14 +116,14 @@ def _compared(trace: Trace, name: str, values: Sequence[Value], types: Sequence[
     if not all(is_integer(each.kind) or is_bool(each.kind) for each in values):
         return [trace.adapted(each, kind).scalar for each, kind in zip((left, right), types[:2], strict=True)]
     found = [_as_it_is(left.scalar, right.scalar), _as_it_is(right.scalar, left.scalar)]
-    if BOOL in (left.kind, right.kind) and any(each.type == PY_INT and each.literal is not None for each in found):
+    if BOOL in (left.kind, right.kind) and any(isinstance(each.expr, Const) for each in found):
         return [arithmetic.counted(each, here()) for each in found]
     return found
 
 
 def _told(trace: Trace, symbol: str, value: Value, other: Value) -> Value:
-    """The first of two operands; one that is a Python number warns, at each call, if it tells nothing of a bool."""
-    if not value.is_weak or other.kind != BOOL:
+    """The first of two operands; a number that tells nothing of a bool warns, at each call if it is not a constant."""
+    if not (value.is_weak or isinstance(value.expr, Const)) or other.kind != BOOL:
         return value
     place = here()
     seen: dict[Any, Any] = {}
@@ -135,10 +135,10 @@ def _told(trace: Trace, symbol: str, value: Value, other: Value) -> Value:
             warnings.warn_explicit(text, FusecWarning, place.file.name, place.line, registry=seen)
         return number
 
-    if value.scalar.literal is None:
-        return trace.computed(tell, [value])
-    tell(value.scalar.literal)
-    return value
+    if isinstance(value.expr, Const):
+        tell(value.expr.value.item() if value.scalar.literal is None else value.scalar.literal)
+        return value
+    return trace.computed(tell, [value])
 
 
 def _as_it_is(value: Scalar, other: Scalar) -> Scalar:

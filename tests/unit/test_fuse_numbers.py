@@ -96,6 +96,15 @@ def test_a_bool_compared_with_a_number_that_is_passed_warns_where_the_answer_is_
         assert caught[0].lineno == count.__code__.co_firstlineno + 1
 
 
+def test_a_bool_compared_with_a_constant_warns_where_the_answer_is_constant():
+    bools = np.array([True, False])
+    for n in (np.int8(2), np.uint8(200), np.float32(1.5), np.int64(-1), 3):
+        with pytest.warns(fusec.FusecWarning, match="a bool is 0 or 1.*F720"):
+            found = fusec.fuse(lambda a: (a == n, n < a, np.greater_equal(a, n)))(bools)  # noqa: B023
+        for ours, theirs in zip(found, (bools == n, n < bools, bools >= n), strict=True):
+            np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
 def test_float16_is_compared_with_a_number_as_it_holds_it():
     x = np.array([1.1, 2], np.float16)
     for fused in (fusec.fuse(lambda x, n: (x == n, n < x)), fusec.fuse(lambda x, n: (x == 1.1, x > 1.1))):
