@@ -45,7 +45,6 @@ class Generator:
 
     program: Callable[[Program, Layout, Options], Kernel]
     approximate: frozenset[tuple[str, DType]] = frozenset()  # ops that fp="fast" leaves to instructions of the target
-    narrows: bool = False  # computes integers in 16 bits where they fit
     # Of targets without many threads only, which get loops along an axis as they are:
     reduction: Callable[[Reduction, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout
     columns: Callable[[Program, Layout, Options], Kernel] | None = None  # a scan along an axis before the last one

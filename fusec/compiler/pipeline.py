@@ -32,7 +32,7 @@ from fusec.version import VERSION
 if TYPE_CHECKING:
     from fusec.codegen.generator import Options
     from fusec.ir.loops import Program
-    from fusec.passes.approximate import Native
+    from fusec.passes import Facts, Native, Target
     from fusec.runtime.cpu.engine import Executable
 
 MODES: tuple[Fp, ...] = get_args(Fp)
@@ -108,32 +108,31 @@ def lower(
     types: Mapping[str, DType],
     ndims: Mapping[str, int],
     scalars: frozenset[str],
-    fp: Fp = "strict",
-    native: Native = frozenset(),
-    fits: bool = False,
+    facts: Facts | None = None,
 ) -> Program:
     """The typed program after all passes: only primitive ops, calls, and ops that are native to the target are left.
 
-    ndims: raw array -> axes; "" -> axes of the iteration space. fits: see `passes.run`.
+    ndims: raw array -> axes; "" -> axes of the iteration space. facts: all but these.
     """
     from fusec import passes
-    from fusec.passes.resolve import resolve_axes
 
     raw = {name: ndim for name, ndim in ndims.items() if name}
-    program = resolve_axes(lower_program(definition, types, raw, scalars), ndims)
-    return passes.run(program, fp=fp, native=native, fits=fits)
+    return passes.run(lower_program(definition, types, raw, scalars), replace(facts or passes.ANY, ndims=ndims))
 
 
 @usual()
-def program_of(definition: Source, spec: Specialisation, native: Native = frozenset(), fits: bool = False) -> Program:
+def program_of(
+    definition: Source, spec: Specialisation, native: Native = frozenset(), target: Target | None = None
+) -> Program:
     """The program of one specialisation; native: ops that the target has instructions for.
 
     Raises AxisOutOfRange if it names an axis that the layout has not.
     """
     from fusec.ir import axes
+    from fusec.passes import Facts
 
     ndims = {"": spec.layout.ndim, **{name: ndim for name, (ndim, _) in spec.layout.raw}}
-    program = lower(definition, dict(spec.types), ndims, spec.scalars, spec.fp, native, fits)
+    program = lower(definition, dict(spec.types), ndims, spec.scalars, Facts(spec.fp, native, target))
     for param, needed in axes.required(program).items():
         if needed > ndims[param]:
             what = f"'{param}'" if param else "the iteration space ('_ind')"
@@ -146,9 +145,10 @@ def program_of(definition: Source, spec: Specialisation, native: Native = frozen
 @forks_wait
 def generate(definition: Source, spec: Specialisation, target: str) -> Kernel:
     """The kernel of a target."""
-    generator = target_of(target).generator
+    row = target_of(target)
+    generator = row.generator
     native = generator.approximate if spec.fp == "fast" else frozenset()
-    program = program_of(definition, spec, native, fits=generator.narrows)
+    program = program_of(definition, spec, native, "device" if row.threads else "cpu")
     if debug.is_wanted(4):
         debug.show(4, f"{definition.name} loops for {target}", _loops(program, spec.layout))
     kernel = generator.program(program, spec.layout, options_of(spec.fp, definition.options))

@@ -67,15 +67,10 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
 def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
     """What one phase does, after all passes over its parts."""
     from fusec import passes
-    from fusec.passes.phases import in_role
-    from fusec.passes.reductions import run_on_reduction
-    from fusec.passes.resolve import resolve_axes
 
     reduction, _ = lower(definition, request)
     ndims = {"": phase.layout.ndim, **dict(request.ndims)}
-    return run_on_reduction(
-        in_role(reduction, phase.role), lambda program: passes.run(resolve_axes(program, ndims), fp=request.fp)
-    )
+    return passes.run(reduction, passes.Facts(request.fp, ndims=ndims, role=phase.role))
 
 
 def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:

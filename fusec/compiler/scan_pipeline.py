@@ -95,15 +95,19 @@ def program_of(
 ) -> Program:
     """The program of one kernel, after all passes. number: of those of one name, where several are in one file."""
     from fusec import passes
-    from fusec.passes.resolve import resolve_axes
+    from fusec.ir.scans import between
 
     scan = lower(definition, request)
     batch = 1
     if _is_light(scan):
         batch = BATCH_ON_DEVICE if on_device else 1 if form.is_last or form.layout.streaming else BATCH_OF_ROWS
-    program = _kernel(scan, form, batch)
-    program = program if number == 1 else replace(program, name=f"{program.name}{number}")
-    return passes.run(resolve_axes(program, {"": form.layout.ndim, **dict(request.ndims)}), fp=request.fp)
+    scan = between(scan) if form.of_totals else scan
+    name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
+    name = name if number == 1 else f"{name}{number}"
+    loops = passes.Loops(form.axis, form.is_last, form.role, form.levels, batch)
+    ndims = {"": form.layout.ndim, **dict(request.ndims)}
+    named = replace(scan, reduction=replace(scan.reduction, name=name))
+    return passes.run(named, passes.Facts(request.fp, ndims=ndims, loops=loops))
 
 
 def _is_light(scan: Scan) -> bool:
@@ -126,20 +130,6 @@ def _expressions(scan: Scan) -> Iterator[Expr]:
         bodies += function.body
     roots = [scan.running.value, *(root for stmt in statements(tuple(bodies)) for root in operands(stmt))]
     return iter(expressions(roots))
-
-
-def _kernel(scan: Scan, form: Form, batch: int) -> Program:
-    from fusec.ir.scans import between
-    from fusec.passes.scan_columns import scan_columns
-    from fusec.passes.scan_rows import advance_row, scan_rows
-
-    scan = between(scan) if form.of_totals else scan
-    name = scan.name if form.role == "whole" and not form.of_totals else f"{scan.name}_{form.role}"
-    scan = replace(scan, reduction=replace(scan.reduction, name=name))
-    if form.role == "advance":
-        return advance_row(scan, form.levels)
-    write = scan_rows if form.is_last else scan_columns
-    return write(scan, form.axis, form.role, form.levels, batch)
 
 
 @forks_wait

@@ -95,6 +95,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
     """Run a checked kernel in the interpreter and return its outputs. Raises IndexOutside or AssertionFailed."""
     from fusec.ir.interpret import interpret
     from fusec.ir.memory import BlockFault
+    from fusec.passes import Facts
 
     if runner(args) is not host.run:
         raise CannotSimulate("arrays of a device", NO_DEVICE).at()
@@ -111,7 +112,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
             call.arrays[at] = np.zeros(shape, types[kernel.params[at].name].numpy)
     arrays, numbers = _arguments(kernel, call)
     ndims = {"": len(shape), **{param.name: arrays[param.name].ndim for param in kernel.params if param.raw}}
-    program = pipeline.lower(kernel.definition, types, ndims, call.numbers, kernel.fp)
+    program = pipeline.lower(kernel.definition, types, ndims, call.numbers, Facts(fp=kernel.fp))
     try:
         interpret(program, arrays, numbers, shape)
     except BlockFault as found:

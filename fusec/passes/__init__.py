@@ -1,102 +1,212 @@
-"""The passes, one module each, and the order in which they run."""
+"""The passes, one module each, and the pipelines: which of them a kind of program goes through, in which order and why.
+
+`run` takes a program, reduction or scan through its pipeline. A row that names its caller stands where that folder runs
+the pass: the caller chooses among several results, or knows the registers of a machine. Nothing else runs a pass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
+from fusec.base.records import dataclass
 from fusec.environment import debug
 from fusec.ir.loops import Program
-from fusec.passes import (
-    approximate,
-    common_subexpressions,
-    contract,
-    eliminate_dead_code,
-    expand,
-    fold,
-    merge,
-    narrow_to_int16,
-    narrow_types,
-    simplify,
-    value_numbering,
+from fusec.ir.reductions import Reduction, Role
+
+if TYPE_CHECKING:
+    from fusec.ir import scans
+
+Kind = Literal["elementwise", "block", "reduction", "empty", "scan", "graph"]
+Target = Literal["cpu", "device"]
+Caller = Literal["run", "compiler", "codegen", "dispatch", "library"]
+Native = frozenset[tuple[str, DType]]  # ops, with the dtype of their operands, that a target has instructions for
+
+
+@dataclass(frozen=True)
+class Loops:
+    """How a kernel of a scan walks."""
+
+    axis: int  # that is scanned
+    is_last: bool  # whether it is the last of the walk
+    role: scans.Role
+    levels: int = 0  # how often totals of chunks are scanned as they come
+    batch: int = 1  # groups, or elements of a column, that are asked for together
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What passes ask about the kernel that a program is for."""
+
+    fp: Fp = "strict"
+    native: Native = frozenset()  # only in the mode "fast"
+    target: Target | None = None  # None: for any
+    ndims: Mapping[str, int] | None = None  # raw array -> axes, "" -> axes of the iteration space; None: not known
+    role: Role | None = None  # of a reduction's kernel
+    loops: Loops | None = None  # of a scan's kernel
+
+
+ANY = Facts()
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass in its place: it runs for its target and modes, where the fact that it needs is known."""
+
+    path: str  # module.function: imported when it first runs
+    why: str = ""  # what binds it to its place
+    needs: str = ""  # the fact that it takes as a second argument
+    target: Target | None = None  # None: every one
+    modes: tuple[Fp, ...] = ("strict", "contract", "fast")
+    by: Caller = "run"  # or the folder that calls it
+    beside: tuple[str, ...] = ()  # what that folder imports from the same module
+    parts: tuple[Step, ...] = ()  # what each part of a reduction goes through
+
+    @property
+    def name(self) -> str:
+        """The pass as traces and messages call it."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What the folder that calls it may import of its module."""
+        return (self.name, *self.beside)
+
+    def runs(self, facts: Facts) -> bool:
+        """Whether `run` comes to it for such a kernel."""
+        fits = self.by == "run" and self.target in (None, facts.target) and facts.fp in self.modes
+        return fits and (not self.needs or getattr(facts, self.needs) is not None)
+
+    def load(self) -> Callable[..., Any]:
+        """The function."""
+        module, _, name = self.path.rpartition(".")
+        found: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), name)
+        return found
+
+
+FOLD = Step("fold.fold_constants", "first: the rules of simplify look for constants")
+EXPAND = Step("expand.expand", "after all that know ops by name", "native")
+TYPED = (
+    FOLD,
+    Step("simplify.simplify_expressions"),
+    Step("narrow_types.narrow_types", "after simplify: conversions of conversions are one"),
+    Step("eliminate_dead_code.prune_dead", "before expand: what nothing reads costs no functions"),
+    Step("merge.merge_declarations", "after dead code: nothing stands between declaration and value"),
 )
-from fusec.passes.approximate import Native
-
-Pass = Callable[[Program], Program]
-
-PASSES: tuple[Pass, ...] = (
-    fold.fold_constants,
-    simplify.simplify_expressions,
-    narrow_types.narrow_types,
-    eliminate_dead_code.prune_dead,  # before expand, so that what nothing reads costs no functions
-    merge.merge_declarations,
-    expand.expand,
-    value_numbering.reuse_values,
-    common_subexpressions.name_shared,
+"""On programs whose operations are those of the user."""
+INT16 = Step("narrow_to_int16.fit_integers", "before expand: bounds of ops, not of calls", target="cpu")
+PRIMITIVE = (
+    Step("approximate.approximate", "before contract: products and sums appear", "native", modes=("fast",)),
+    Step("contract.contract", "before expand: math's functions say where they want an fma", modes=("contract", "fast")),
+    EXPAND,
+    Step("value_numbering.reuse_values", "after expand: calls are repeated, too"),
+    Step("common_subexpressions.name_shared", "last: printers write each value once"),
 )
+"""To operations that code generators know."""
+SCALAR = (*TYPED, INT16, *PRIMITIVE)
+RESOLVE = Step("resolve.resolve_axes", "before fold: numbers of axes are constants", "ndims")
+CHECK = Step("bounds.check_bounds", "first: indices as users wrote them", by="dispatch", beside=("Site",))
+
+PIPELINES: dict[Kind, tuple[Step, ...]] = {
+    "elementwise": (
+        CHECK,
+        RESOLVE,
+        *SCALAR,
+        Step("peel_borders.split", "after all: tests against borders are plain", by="codegen", beside=("Split",)),
+        Step(
+            "unroll_and_jam.stack_rows", "after peel_borders: interiors have no branches",
+            target="cpu", by="codegen", beside=("loads_of",),
+        ),
+    ),
+    "block": (
+        CHECK,
+        RESOLVE,
+        *SCALAR,
+        Step("blocks.in_turn", "after all: what is cheap to compute again is primitive", target="cpu", by="codegen"),
+    ),
+    "reduction": (
+        Step("mask.mask", "before phases: elements are left out once", by="compiler"),
+        Step("phases.in_role", "before the parts: each kernel has its own", "role"),
+        Step("reductions.run_on_reduction", parts=(RESOLVE, *TYPED, *PRIMITIVE)),
+        Step("total_order_keys.order_bits", "after expand: it knows calls", target="cpu", by="codegen"),
+        Step(
+            "buffer_rows.keep_apart", "after phases: walks of one kernel",
+            target="cpu", by="codegen", beside=("kept_rows",),
+        ),
+        Step("group_reduction.cooperate", "last: it copies parts", target="device", by="compiler"),
+        Step("serialise.serialise", "likewise, for axes that are not the innermost", target="device", by="compiler"),
+    ),
+    "empty": (Step("expand.expand", "alone: totals of no elements are interpreted once", by="dispatch"),),
+    "scan": (
+        Step("scans.write_loops", "first: passes see its copies of an element as one program", "loops"),
+        RESOLVE,
+        *TYPED,
+        *PRIMITIVE,
+    ),
+    "graph": (
+        Step("lower_graph.lower", "without reductions: then as elementwise", by="library"),
+        Step(
+            "lower_graph_reductions.stage", "then as a reduction", by="library", beside=("elements_of", "in_place"),
+        ),
+    ),
+}  # fmt: skip
 
 
-def order(fp: Fp = "strict", native: Native = frozenset(), fits: bool = False) -> tuple[Pass, ...]:
-    """The passes of a floating-point mode; the other modes change arithmetic before functions are expanded.
-
-    fits: with `fit.fit_integers`.
-    """
-    at = PASSES.index(expand.expand)
-    first = (*PASSES[:at], narrow_to_int16.fit_integers) if fits else PASSES[:at]
-    match fp:
-        case "strict":
-            return (*first, *PASSES[at:])
-        case "contract":
-            return (*first, contract.contract, *PASSES[at:])
-        case "fast":
-            loose = (partial(approximate.approximate, native=native), contract.contract)
-            return (*first, *loose, partial(expand.expand, native=native), *PASSES[at + 1 :])
+@overload
+def run(unit: Program | scans.Scan, facts: Facts = ANY, check: bool = False) -> Program: ...
 
 
-def run(
-    program: Program,
-    check: bool = False,
-    *,
-    fp: Fp = "strict",
-    native: Native = frozenset(),
-    fits: bool = False,
-) -> Program:
-    """All passes in order: what remains are primitive ops, loads, stores and calls.
+@overload
+def run(unit: Reduction, facts: Facts = ANY, check: bool = False) -> Reduction: ...
+
+
+def run(unit: Program | Reduction | scans.Scan, facts: Facts = ANY, check: bool = False) -> Program | Reduction:
+    """The pipeline of a kind: what remains are primitive ops, loads, stores and calls.
 
     check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 and FUSEC_DUMP do too; an
-    AssertionError then names the pass that broke it. fp: the floating-point mode. native: ops that a target has
-    instructions for in the mode "fast", which remain too. fits: the target computes integers of fewer bits faster.
+    AssertionError then names the pass that broke it.
     """
+    if isinstance(unit, Program):
+        kind: Kind = "block" if unit.block else "elementwise"
+    else:
+        kind = "reduction" if isinstance(unit, Reduction) else "scan"
+    result: Program | Reduction = _through(PIPELINES[kind], facts, check, unit)
+    return result
+
+
+def _through(steps: Sequence[Step], facts: Facts, check: bool, unit: Any) -> Any:
+    """What a program is after some passes."""
     watched = debug.is_wanted(3)
-    check = check or watched
-    if check:
-        _verify(program, "the front end")
-    if watched:
-        _show(program, "the front end")
-    is_expanded = False
-    for step in order(fp, native, fits):
-        program = step(program)
-        name = getattr(step, "func", step).__name__
-        is_expanded = is_expanded or name == expand.expand.__name__
-        if check:
-            _verify(program, name, primitive=is_expanded and not native)
-        if watched:
-            _show(program, name)
-    return program
+    looks = is_primitive = False
+    for step in steps:
+        if not step.runs(facts):
+            continue
+        if step is FOLD and (check or watched):
+            looks = True
+            _look(unit, "the front end", watched)
+        given = [getattr(facts, step.needs)] if step.needs else []
+        if step.parts:
+            given.append(partial(_through, step.parts, facts, check))
+        unit = step.load()(unit, *given)
+        is_primitive = is_primitive or (step is EXPAND and not facts.native)
+        if looks:
+            _look(unit, step.name, watched, is_primitive)
+    return unit
 
 
-def _verify(program: Program, culprit: str, primitive: bool = False) -> None:
-    """Verify, blaming the pass that ran last."""
+def _look(program: Program, culprit: str, watched: bool, primitive: bool = False) -> None:
+    """Verify, blaming the pass that ran last, and show the program if people want to see it."""
     from fusec.ir.verify import verify  # needed only where programs are checked
 
     try:
         verify(program, primitive)
     except AssertionError as error:
         raise AssertionError(f"after {culprit}: {error}") from error
+    if watched:
+        from fusec.ir.text import print_program  # needed only where programs are shown
 
-
-def _show(program: Program, name: str) -> None:
-    from fusec.ir.text import print_program  # needed only where programs are shown
-
-    debug.show(3, f"{program.name} after {name}", print_program(program))
+        debug.show(3, f"{program.name} after {culprit}", print_program(program))

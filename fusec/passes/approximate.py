@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fusec.base.dtypes import COMPUTE_FLOATS, DType
+from fusec.base.dtypes import COMPUTE_FLOATS
 from fusec.ir.expr import Apply, Const, Expr, apply, const
 from fusec.ir.loops import Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
+from fusec.passes import Native
 from fusec.passes.simplify import simplify_expression
 
-Native = frozenset[tuple[str, DType]]
 Rule = Callable[[Apply, Native], Expr | None]
 
 LONGEST_POWER = 16  # whole exponents up to this become products

@@ -9,11 +9,12 @@ from fusec.ir.expr import Apply, Expr, apply, const, convert, scalar_type, type_
 from fusec.ir.loops import Call, Function, Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
 from fusec.math import callees, define
+from fusec.passes import Native
 
 PLAIN_COMPLEX = frozenset({"complex", "real", "imag", "where"})  # what every code generator spells
 
 
-def expand(program: Program, native: frozenset[tuple[str, DType]] = frozenset()) -> Program:
+def expand(program: Program, native: Native = frozenset()) -> Program:
     """Leave only primitive ops, and of complex ones only complex, real, imag and where.
 
     native: further ops, each with the dtype of its operands, that the target spells itself.

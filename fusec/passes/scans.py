@@ -1,24 +1,20 @@
-"""The passes over a scan: each part goes through them as a program of its own, and comes back."""
+"""Scans: the loops of one kernel of a scan, by its role and the axis that it walks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from fusec.base.records import replace
 from fusec.ir.loops import Program
-from fusec.ir.scans import Scan, first_program
-from fusec.passes.reductions import run_on_reduction
+from fusec.ir.scans import Scan
+from fusec.passes import Loops
+from fusec.passes.scan_columns import scan_columns
+from fusec.passes.scan_rows import advance_row, scan_rows
 
 
-def run_on_scan(scan: Scan, run: Callable[[Program], Program]) -> Scan:
-    """The scan after `run`, passes over a program, has seen each of its parts.
+def write_loops(scan: Scan, loops: Loops) -> Program:
+    """The program of a kernel.
 
-    Requires and ensures what `run_on_reduction` does.
+    Requires: a scan as front ends make it, or one of totals. Ensures: the order of combinations of Note [Scan order].
     """
-    reduction = run_on_reduction(scan.reduction, run)
-    if not scan.first:
-        return replace(scan, reduction=reduction)
-    first = run(first_program(scan))
-    known = {function.name for function in reduction.functions}
-    more = tuple(function for function in first.functions if function.name not in known)
-    return replace(scan, reduction=replace(reduction, functions=(*reduction.functions, *more)), first=first.body)
+    if loops.role == "advance":
+        return advance_row(scan, loops.levels)
+    write = scan_rows if loops.is_last else scan_columns
+    return write(scan, loops.axis, loops.role, loops.levels, loops.batch)

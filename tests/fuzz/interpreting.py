@@ -38,11 +38,11 @@ def ways(
         raw = {name: ndim for name, ndim in ndims.items() if name}
         return resolve_axes(lower_program(definition, types, raw, scalars), ndims)
 
-    def passed(fits: bool) -> Program:
-        return passes.run(lowered(), fp=fp, fits=fits)
+    def passed(target: passes.Target | None) -> Program:
+        return passes.run(lowered(), passes.Facts(fp, target=target))
 
     found: dict[str, Callable[[], Program]] = {"the program as written": lambda: expand(lowered())}
-    found |= {"the program after all passes": lambda: passed(False), "the program for the CPU": lambda: passed(True)}
+    found |= {"the program after all passes": lambda: passed(None), "the program for the CPU": lambda: passed("cpu")}
     if fp != "strict":  # as written, products and sums round apart
         del found["the program as written"]
     return found

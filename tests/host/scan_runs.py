@@ -21,8 +21,7 @@ from fusec.kinds.scan import Machine, steps_of, walk_of
 from fusec.passes.expand import expand
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows
-from fusec.passes.scans import run_on_scan
-from tests.support.scan_examples import EXAMPLES, inputs
+from tests.support.scan_examples import EXAMPLES, inputs, run_on_scan
 
 ALONE, PARTED = Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)  # one kernel whatever comes, or three wherever it can be
 

@@ -136,7 +136,7 @@ def test_integers_stay_themselves(seed: int) -> None:
 @FEW
 @given(seeds, dtypes)
 def test_the_cpu_has_the_bits_of_the_interpreter(seed: int, dtype: DType) -> None:
-    program = passes.run(program_of(seed, dtype, [*ARITHMETIC, "divide"]), check=True, fp="contract")
+    program = passes.run(program_of(seed, dtype, [*ARITHMETIC, "divide"]), passes.Facts("contract"), check=True)
     arrays, scalars = Arguments(program, (67,), seed).fresh()
     check(program, arrays, (67,), scalars, lanes=(1, 16), cuts=(30,))
 
@@ -144,7 +144,7 @@ def test_the_cpu_has_the_bits_of_the_interpreter(seed: int, dtype: DType) -> Non
 @FEW
 @given(runs())
 def test_whole_programs_have_the_bits_of_the_interpreter(arguments: Arguments) -> None:
-    program = passes.run(arguments.program, check=True, fp="contract")
+    program = passes.run(arguments.program, passes.Facts("contract"), check=True)
     arrays, scalars = arguments.fresh()
     if arguments.shape:
         check(program, arrays, arguments.shape, scalars, lanes=(16,))
@@ -153,7 +153,7 @@ def test_whole_programs_have_the_bits_of_the_interpreter(arguments: Arguments) -
 @FEW
 @given(runs())
 def test_fast_programs_are_verified_and_run(arguments: Arguments) -> None:
-    program = passes.run(arguments.program, check=True, fp="fast")
+    program = passes.run(arguments.program, passes.Facts("fast"), check=True)
     arrays, scalars = arguments.fresh()
     interpret(program, arrays, scalars, arguments.shape)
 

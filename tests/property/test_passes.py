@@ -14,6 +14,8 @@ from tests.support.random_arguments import Arguments, same_bits
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
+STRICT = [step.load() for step in passes.SCALAR if step.runs(passes.ANY)]
+
 
 def compare(program, changed, arguments: Arguments) -> None:
     before, after = run(program, arguments), run(changed, arguments)
@@ -33,7 +35,7 @@ def test_drawn_programs_are_verified(program) -> None:
     verify(program)
 
 
-@pytest.mark.parametrize("step", passes.PASSES, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", STRICT, ids=lambda step: step.__name__)
 @QUICK
 @given(arguments=runs())
 def test_no_pass_changes_a_result(step, arguments: Arguments) -> None:
@@ -42,7 +44,7 @@ def test_no_pass_changes_a_result(step, arguments: Arguments) -> None:
     compare(arguments.program, changed, arguments)
 
 
-@pytest.mark.parametrize("step", passes.PASSES, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", STRICT, ids=lambda step: step.__name__)
 @QUICK
 @given(arguments=formulas())
 def test_no_pass_changes_the_value_of_an_expression(step, arguments: Arguments) -> None:

@@ -12,11 +12,11 @@ from fusec.ir.expr import const
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import GROUP, ArrayParam, Program
 from fusec.ir.reductions import AXIS, GIVEN, PARTIAL
-from fusec.ir.scans import PREFIX, Scan, between, chunk_of, in_segments, levels_of
+from fusec.ir.scans import PREFIX, Scan, between, chunk_of, first_program, in_segments, levels_of
 from fusec.passes.expand import expand
+from fusec.passes.reductions import run_on_reduction
 from fusec.passes.scan_columns import scan_columns
 from fusec.passes.scan_rows import scan_rows
-from fusec.passes.scans import run_on_scan
 from tests.support import reduction_examples as examples
 
 Arrays = Mapping[str, np.ndarray]
@@ -40,6 +40,17 @@ EXAMPLES: dict[str, tuple[Scan, dict[str, str], dict[str, str]]] = {
     "segments": (segmented(SUM), {"x": "f4", "new": "?"}, {"z": "f4"}),
     "both": (segmented(Scan(SUM.reduction, True, ZERO)), {"x": "f4", "new": "?"}, {"z": "f4"}),
 }
+
+
+def run_on_scan(scan: Scan, run: Callable[[Program], Program]) -> Scan:
+    """The scan after `run`, passes over a program, has seen each of its parts."""
+    reduction = run_on_reduction(scan.reduction, run)
+    if not scan.first:
+        return replace(scan, reduction=reduction)
+    first = run(first_program(scan))
+    known = {function.name for function in reduction.functions}
+    more = tuple(function for function in first.functions if function.name not in known)
+    return replace(scan, reduction=replace(reduction, functions=(*reduction.functions, *more)), first=first.body)
 
 
 def inputs(names: Mapping[str, str], shape: tuple[int, ...], axis: int) -> dict[str, np.ndarray]:

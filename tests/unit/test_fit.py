@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fusec
+from fusec import passes
 from fusec.base.dtypes import BY_NAME
 from fusec.compiler import pipeline
 from fusec.ir.expr import Apply
@@ -54,7 +55,7 @@ def test_sums_of_pixels_need_sixteen_bits() -> None:
     definition = f._variant(("array", "array")).definition
     types = dict.fromkeys(("x", "y", "out"), BY_NAME["uint8"])
     before = pipeline.lower(definition, types, {"": 1}, frozenset())
-    after = pipeline.lower(definition, types, {"": 1}, frozenset(), fits=True)
+    after = pipeline.lower(definition, types, {"": 1}, frozenset(), passes.Facts(target="cpu"))
     verify(after)
     assert max(bits_of(before)) == 32
     assert max(bits_of(after)) == 16

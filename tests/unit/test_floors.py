@@ -4,9 +4,11 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+
+from fusec.passes import PIPELINES, Step
 
 ROOT = Path(__file__).parents[2]
 FLOORS = (
@@ -232,10 +234,54 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 def test_the_map_shows_the_floors_and_the_passes_as_they_are() -> None:
     shown = ARCHITECTURE.partition("## Floors")[2].split("```")[1].strip().splitlines()
     assert [{name.strip() for name in row.partition("  ")[0].split("|")} for row in shown] == list(FLOORS)
-    from fusec.passes import PASSES
+    shown = ARCHITECTURE.partition("**Passes.**")[2].split("```")[1]
+    rows = [f"{kind} {', '.join(map(place_of, steps))}" for kind, steps in PIPELINES.items()]
+    assert " ".join(shown.split()) == " ".join(rows)
 
-    order = ", ".join(step.__module__.rpartition(".")[2] for step in PASSES)
-    assert order in " ".join(ARCHITECTURE.split())
+
+def place_of(step: Step) -> str:
+    """A pass as ARCHITECTURE.md has it: its module, and for which targets and modes it runs."""
+    only = {"cpu": "CPU", "device": "devices"}.get(step.target or "", "")
+    modes = "" if "strict" in step.modes else "fp=" + "/".join(step.modes)
+    marks = " ".join(filter(None, (only, modes)))
+    parts = f" [{', '.join(map(place_of, step.parts))}]" if step.parts else ""
+    return step.path.partition(".")[0] + (f" ({marks})" if marks else "") + parts
+
+
+def every_step(steps: Iterable[Step]) -> Iterator[Step]:
+    for step in steps:
+        yield step
+        yield from every_step(step.parts)
+
+
+STEPS = tuple(every_step(step for steps in PIPELINES.values() for step in steps))
+
+
+def test_passes_run_through_pipelines_alone() -> None:
+    allowed = {"fusec.passes": {"run", "Facts", "Loops", "Native", "Target"}}
+    for step in STEPS:
+        assert callable(step.load()), step.path
+        if step.by != "run":
+            allowed.setdefault(step.by, set()).update(f"{step.path.partition('.')[0]}.{name}" for name in step.imports)
+    for name in MODULES:
+        if name == "fusec" or (folder := name.split(".")[1]) == "passes":
+            continue
+        for node in nodes_of(name):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fusec.passes"):
+                module = (node.module or "").removeprefix("fusec.passes").lstrip(".")
+                for alias in node.names:
+                    if module:
+                        assert f"{module}.{alias.name}" in allowed[folder], f"{name} runs {module}.{alias.name}"
+                    else:
+                        assert alias.name in allowed["fusec.passes"], f"{name} imports {alias.name} of fusec.passes"
+
+
+def test_every_pass_is_in_a_pipeline_or_serves_one() -> None:
+    wanted = {f"fusec.passes.{step.path.partition('.')[0]}" for step in STEPS}
+    every = {name for name in MODULES if name.startswith("fusec.passes.")}
+    while wider := {other for name in wanted for other in imported(name) & every} - wanted:
+        wanted |= wider
+    assert wanted == every
 
 
 def test_the_map_names_every_module_and_folder() -> None:

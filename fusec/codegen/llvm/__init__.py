@@ -218,7 +218,6 @@ GENERATOR = Generator(
         program, layout, **_asked(options)
     ),
     approximate=APPROXIMATE,
-    narrows=True,
     reduction=lambda reduction, layout, axis, options: generate_reduction(reduction, layout, axis, **_asked(options)),
     columns=lambda program, layout, options: generate_walk(program, layout, **_asked(options)),
 )
