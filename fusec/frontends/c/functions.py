@@ -212,9 +212,10 @@ def _saturate(site: Site, args: list[Expr]) -> Expr:
     return apply("fmin", apply("fmax", value, zero), one)
 
 
-def _common(op: str, reals: bool = True) -> Builtin:
+def _common(op: str) -> Builtin:
     """An op of the Array API on arguments in their common type; integers alone where the op takes nothing else."""
     accepted = ops.TABLE[op].accepts
+    reals = "complex" not in accepted
 
     def make(site: Site, args: list[Expr]) -> Expr:
         kinds = [dtype_of(_real(site, arg) if reals else arg, site.span, site.name) for arg in args]
@@ -239,6 +240,11 @@ def _neighbour(op: str) -> Builtin:
     return Builtin(plain.arity, make)
 
 
+MAKERS: dict[ops.Typing, Callable[[str], Builtin]] = {
+    "floats": _math, "neighbours": _neighbour, "common": _common,
+}  # fmt: skip
+
+
 def _bit_count(op: str) -> Builtin:
     """An op on the bits of an integer of any width, which is not promoted."""
 
@@ -251,43 +257,20 @@ def _bit_count(op: str) -> Builtin:
     return Builtin(1, make)
 
 
-_SAME = (
-    "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan"
-    " sinh cosh tanh asinh acosh atanh erf erfc erfcx erfinv erfcinv lgamma normcdf normcdfinv"
-    " j0 j1 y0 y1 floor ceil trunc rint round"
-    " pow atan2 hypot copysign nextafter fmod fmin fmax fma".split()
-)
-_RENAMED = {
-    "fabs": "absolute", "tgamma": "gamma", "cyl_bessel_i0": "i0", "cyl_bessel_i1": "i1", "nearbyint": "rint",
-    "remainder": "ieee_remainder", "logb": "logb",
-}  # fmt: skip
-# What C has no function for goes by the name of the Array API, or the one that NumPy and SciPy's users know.
-_NAMED = "sigmoid softplus logaddexp logaddexp2 sinc gamma i0 i1 heaviside deg2rad rad2deg reciprocal".split()
-_FAST = "sin cos tan exp exp10 log log2 log10 pow".split()
-
-
 def _mathematics() -> dict[str, Builtin]:
     table: dict[str, Builtin] = {}
-    for name, op in {**{name: name for name in _SAME}, **_RENAMED}.items():
-        table[name], table[f"{name}f"] = _math(op), _math(op, single=True)
+    for row in ops.TABLE.values():
+        for name, single in row.c_names.items():
+            table[name] = _math(row.name, single) if single else MAKERS[row.typing](row.name)
     table["sqrt"], table["sqrtf"] = _math("sqrt", complex_op="sqrt_complex"), _math("sqrt", single=True)
-    for name in _NAMED:
-        table[name] = _math(name)
-    for name in ("minimum", "maximum", "clip", "gcd", "lcm"):
-        table[name] = _common(name)
     table["absolute"] = Builtin(1, _absolute)
-    table["sign"], table["square"] = _common("sign", reals=False), _common("square", reals=False)
-    for name in _FAST:
-        table[f"__{name}f"] = table[f"{name}f"]
     for name, op in (("lrint", "rint"), ("lround", "round")):
         for spelled in (name, f"l{name}", f"{name}f", f"l{name}f"):
             table[spelled] = _rounded(op, INT64)
     for name in ("ldexp", "scalbn", "scalbln"):
         table[name] = table[f"{name}f"] = Builtin(2, _scale)
     table["fdim"] = table["fdimf"] = Builtin(2, _positive_difference)
-    table["nextafter"], table["spacing"] = _neighbour("nextafter"), _neighbour("spacing")
     table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", FLOAT32)
-    table["ilogb"], table["ilogbf"] = _math("ilogb"), _math("ilogb", single=True)
     return table
 
 
@@ -336,7 +319,6 @@ BUILTINS: dict[str, Builtin] = {
     **_mathematics(), **_intrinsics(), **_integers(),
     **dict.fromkeys(("abs", "labs", "llabs"), Builtin(1, _absolute)),
     "min": _extreme("minimum", "fmin"), "max": _extreme("maximum", "fmax"),
-    **{name: _math(name) for name in ("isnan", "isinf", "isfinite", "signbit")},
     "real": _part("real"), "imag": _part("imag"), "conj": _part("conj"),
     "arg": _complex_only("arg"), "norm": _complex_only("norm"), "proj": _complex_only("proj"),
     "polar": Builtin(2, _polar),

@@ -337,10 +337,6 @@ def _ldexp(site: Site, args: list[Scalar]) -> Scalar:
     return Scalar(kind, apply("ldexp", value, adapt(args[1], INT32, site.span).read()))
 
 
-def _fma(site: Site, args: list[Scalar]) -> Scalar:
-    return _floats("fma").make(site, args)
-
-
 def _truths(op: str) -> Known:
     """logical_and and its relatives: bools of whether numbers are not zero."""
 
@@ -358,16 +354,6 @@ def _float_power(site: Site, args: list[Scalar]) -> Scalar:
     return arithmetic.power(adapt(args[0], kind, site.span), adapt(args[1], kind, site.span), site.span)
 
 
-_SAME = (
-    "exp exp2 exp10 expm1 log log2 log10 log1p cbrt rsqrt sin cos tan sinpi cospi asin acos atan sinh cosh tanh"
-    " asinh acosh atanh erf erfc erfinv erfcinv gamma lgamma sigmoid softplus sinc i0 i1 j0 j1 y0 y1 normcdf normcdfinv"
-    " deg2rad rad2deg atan2 hypot copysign logaddexp logaddexp2 heaviside erfcx"
-).split()
-_RENAMED = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    "arctan2": "atan2", "radians": "deg2rad", "degrees": "rad2deg", "expit": "sigmoid", "gammaln": "lgamma",
-    "loggamma": "lgamma", "ndtr": "normcdf", "ndtri": "normcdfinv",
-}  # fmt: skip
 EXTREMES = {
     "minimum": _alike("minimum", bools="bitwise_and"), "maximum": _alike("maximum", bools="bitwise_or"),
     "fmin": _alike("fmin", bools="bitwise_and"), "fmax": _alike("fmax", bools="bitwise_or"),
@@ -391,25 +377,25 @@ def _parts_of(which: str) -> Known:
     return Known(1, 1, lambda _, args: part(which, args[0]))
 
 
+MAKERS: dict[ops.Typing, Callable[[str], Known]] = {"floats": _floats, "neighbours": _neighbour, "common": _integers}
 FUNCTIONS: dict[str, Known] = {
-    **{name: _floats(name) for name in _SAME},
-    **{name: _floats(op) for name, op in _RENAMED.items()},
+    **{name: MAKERS[row.typing](row.name) for row in ops.TABLE.values() for name in row.python.split()},
     **{name: _operator(op) for name, op in OPERATORS.items()},
     **dict.fromkeys(("power", "pow"), Known(2, 2, _power)),
     **{name: _prefix(op) for name, op in PREFIXES.items()},
     **{name: _parts_of(which) for name, which in _PARTS.items()},
     **{f"logical_{op}": _truths(op) for op in ("and", "or", "not", "xor")},
     **EXTREMES,
-    "nextafter": _neighbour("nextafter"), "spacing": _neighbour("spacing"), "sqrt": _floats("sqrt", "sqrt_complex"),
+    "sqrt": _floats("sqrt", "sqrt_complex"),
     "floor": _whole("floor"), "ceil": _whole("ceil"), "trunc": _whole("trunc"), "fix": _whole("trunc"),
     "rint": _floats("rint", "rint_complex"), "round": _whole("rint", "rint_complex"),
-    "abs": Known(1, 1, _absolute), "absolute": Known(1, 1, _absolute), "fabs": _floats("absolute"),
+    "abs": Known(1, 1, _absolute), "absolute": Known(1, 1, _absolute),
     "sign": Known(1, 1, _sign), "square": Known(1, 1, _square),
     "reciprocal": Known(1, 1, _reciprocal), "clip": Known(3, 3, _clip), "where": Known(3, 3, _where),
     "isnan": _test("isnan"), "isinf": _test("isinf"), "isfinite": _test("isfinite", "logical_and"),
-    "signbit": _floats("signbit"), "fmod": Known(2, 2, _fmod), "fma": Known(3, 3, _fma), "ldexp": Known(2, 2, _ldexp),
+    "fmod": Known(2, 2, _fmod), "ldexp": Known(2, 2, _ldexp),
     "angle": Known(1, 1, _angle), "float_power": Known(2, 2, _float_power),
-    "min": _least("<"), "max": _least(">"), "gcd": _integers("gcd"), "lcm": _integers("lcm"),
+    "min": _least("<"), "max": _least(">"),
     "bitwise_count": Known(1, 1, _count_bits),
 }  # fmt: skip
 MATH: dict[str, Known] = {  # what Python's module math has otherwise than NumPy
