@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -289,3 +290,14 @@ def test_the_map_names_every_module_and_folder() -> None:
         is_code = path.suffix == ".py" or (path.is_dir() and any(path.rglob("*.py")))
         if is_code and path.name[0] not in "._" and not path.name.endswith((".egg-info", "build", "dist")):
             assert path.name in ARCHITECTURE or path.stem == "version", f"{path.name} is not on the map"
+
+
+def test_the_map_sends_nobody_to_what_is_not_there() -> None:
+    """Each row of "Where to look" names files that exist, and what stands in one of them."""
+    rows = ARCHITECTURE.partition("## Where to look")[2].partition("\n## ")[0].splitlines()
+    for row in rows:
+        files = [ROOT / name for name in re.findall(r"`((?:fusec|runtime)/[\w/.]+)`", row)]
+        assert all(path.exists() for path in files), row
+        names = re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1]) if files else []
+        texts = "".join(path.read_text() for path in files if path.is_file())
+        assert all(name in texts for name in names), row
