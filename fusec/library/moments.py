@@ -99,15 +99,17 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
     kind = kind_of(functions[2])
     whole = Accumulator("total", kind, made(total, kind), functions[2].name)
 
-    def finish(found: Mapping[str, Value]) -> Sequence[Value]:
-        count = found["n"] if counted else REST.to(real)
+    def finish(found: Mapping[str, Value], may_be_empty: bool = True) -> Sequence[Value]:
+        count, mean = found["n"] if counted else REST.to(real), found["mean"] + found["rest"]
+        if may_be_empty:
+            mean = _over(mean, where(count.eq(0), 0.0, Value(const(1, real))))  # nan, all of it, of no elements
         free = count - formula.number("correction")
         variance = found["square"] / where(free <= 0, np.nan if formula.skips_nan else 0.0, free)
-        values = {"mean": found["mean"] + found["rest"], "var": variance, "std": sqrt(variance)}
+        values = {"mean": mean, "var": variance, "std": sqrt(variance)}
         return [values[name] for name, _ in formula.outputs]
 
     neutral = {name: Value(const(0, dtype)) for name, dtype in moments}
-    stores = formula.stores(finish(parts_named("total", moments)))
+    stores = formula.stores(finish(parts_named("total", moments), may_be_empty=counted))
     reduction = Reduction(formula.name, formula.params, stages, whole, stores, functions)
     return reduction, formula.empty(neutral, finish, has_value=True)
 

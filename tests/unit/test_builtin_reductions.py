@@ -172,6 +172,18 @@ def test_several_moments_at_once_are_those_alone() -> None:
     np.testing.assert_allclose(mean, x.mean(1, dtype="f8"), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c8", "i4"])
+def test_mean_and_variance_of_no_elements_are_nan(dtype: str) -> None:
+    mean, var = fusec.mean_var(np.ones((3, 0), dtype), 1)
+    assert np.isnan(mean.real).all()
+    assert np.isnan(mean.imag).all() == (dtype == "c8")
+    assert np.isnan(var).all()
+    found = fusec.mean_var(np.ones((2, 2), dtype), 1, where=[[True, False], [False, False]])
+    for each, wanted in zip(found, (1, 0), strict=True):
+        assert each[0] == wanted
+        assert np.isnan(each[1])
+
+
 @pytest.mark.parametrize("dtype", NARROW)
 def test_narrow_floats_are_rounded_once(dtype: Any) -> None:
     x = draw(dtype, (20, 400))
