@@ -62,13 +62,13 @@ class ScanDefinition:
         pending: list[syntax.Statement | syntax.Case | None] = [*self.reduced.read().post]
         while pending:
             match pending.pop():
-                case syntax.Return(span=span):
+                case syntax.ReturnStmt(span=span):
                     raise NotSupported("return in the post_map_expr of a scan is", "write if and else").at(span)
-                case syntax.Block(body=nested) | syntax.Switch(items=nested):
+                case syntax.BlockStmt(body=nested) | syntax.Switch(items=nested):
                     pending += nested
-                case syntax.If(then=then, orelse=orelse):
+                case syntax.IfStmt(then=then, orelse=orelse):
                     pending += [then, orelse]
-                case syntax.Loop(body=inner):
+                case syntax.LoopStmt(body=inner):
                     pending.append(inner)
                 case _:
                     pass

@@ -27,7 +27,7 @@ from fusec.runtime import cuda
 if TYPE_CHECKING:
     from fusec.compiler.pipeline import Source
     from fusec.dispatch.planned import Planned
-    from fusec.runtime.cuda import DeviceArray, Module
+    from fusec.runtime.cuda import CompiledModule, DeviceArray
 
 MODULES = 512  # compiled kernels kept in memory
 
@@ -175,7 +175,7 @@ def _launch(
 class Launched:
     """What was launched, but for addresses and numbers."""
 
-    module: Module
+    module: CompiledModule
     arguments: Arguments
     space: Space
     spec: Specialisation
@@ -217,13 +217,13 @@ def _remember(
 
 
 @lru_cache(maxsize=MODULES)
-def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
+def _generated(definition: Source, spec: Specialisation, arch: str) -> CompiledModule:
     store = disk_cache.default_cache()
     key = pipeline.digest(ON_DEVICE, definition.texts, spec.key, arch, cuda.bindings_version())
     packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
     loaded = None if packed is None else disk_cache.unpack_kernel(packed)
     if loaded is not None:
-        return cuda.Module.unpacked(*loaded)
+        return cuda.CompiledModule.unpacked(*loaded)
     module = cuda.compile(pipeline.generate(definition, spec, ON_DEVICE), arch)
     if store is not None:
         store.put(
@@ -232,7 +232,7 @@ def _generated(definition: Source, spec: Specialisation, arch: str) -> Module:
     return module
 
 
-def _module(definition: Source, spec: Specialisation, arch: str) -> Module:
+def _module(definition: Source, spec: Specialisation, arch: str) -> CompiledModule:
     """The compiled kernel; one thread compiles, the others wait."""
     with locks.lock, usual():
         return _generated(definition, spec, arch)

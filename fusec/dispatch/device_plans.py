@@ -39,7 +39,7 @@ class Repeated:
         self._front: Callable[..., object] = self.call
         self._entries: set[tuple[object, ...]] = set()
         self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: Recent[tuple[object, ...], tuple[Planned, Ready, cuda.Source, int]] = Recent(MAX_READY)
+        self._ready: Recent[tuple[object, ...], tuple[Planned, Ready, cuda.ArrayLibrary, int]] = Recent(MAX_READY)
         install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
@@ -72,7 +72,9 @@ class Repeated:
         results = outputs if ready.makers else everything[kernel.nin :]
         return results[0] if len(results) == 1 and not kernel.return_tuple else tuple(results)
 
-    def add(self, kernel: Planned, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+    def add(
+        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
+    ) -> None:
         """Remember a kind of call of a kernel by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         with locks.lock:

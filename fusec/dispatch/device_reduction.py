@@ -36,7 +36,7 @@ from fusec.runtime import cuda
 
 if TYPE_CHECKING:
     from fusec.dispatch.planned_reduction import Reducing
-    from fusec.runtime.cuda import DeviceArray, Module
+    from fusec.runtime.cuda import CompiledModule, DeviceArray
 
 MODULES = 512  # compiled kernels kept in memory
 
@@ -256,7 +256,7 @@ def _step(kernel: Reducing, bound: Bound, phase: Phase, device: int, between: Se
 
 
 @lru_cache(maxsize=MODULES)
-def _module(definition: Source, request: Request, phase: Phase, arch: str) -> Module:
+def _module(definition: Source, request: Request, phase: Phase, arch: str) -> CompiledModule:
     """The compiled kernel of phases of one kind."""
     store = disk_cache.default_cache()
     key = pipeline.digest(
@@ -266,7 +266,7 @@ def _module(definition: Source, request: Request, phase: Phase, arch: str) -> Mo
     packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
     loaded = None if packed is None else disk_cache.unpack_kernel(packed)
     if loaded is not None:
-        return cuda.Module.unpacked(*loaded)
+        return cuda.CompiledModule.unpacked(*loaded)
     module = cuda.compile(stages.generate(definition, request, phase, ON_DEVICE), arch)
     if store is not None:
         store.put(

@@ -32,7 +32,7 @@ from fusec.runtime import cuda
 
 if TYPE_CHECKING:
     from fusec.dispatch.planned_scan import Scanning
-    from fusec.runtime.cuda import Module
+    from fusec.runtime.cuda import CompiledModule
 
 MODULES = 512  # compiled kernels kept in memory
 
@@ -133,14 +133,14 @@ def _step(kernel: Scanning, bound: Bound, walked: Walked, device: int, offsets: 
 
 
 @lru_cache(maxsize=MODULES)
-def _module(definition: ScanDefinition, request: Request, form: Form, arch: str) -> Module:
+def _module(definition: ScanDefinition, request: Request, form: Form, arch: str) -> CompiledModule:
     """The compiled kernel of a form."""
     store = disk.default_cache()
     key = pipeline.digest("scan on cuda", definition.texts, request.key, form.key, arch, cuda.bindings_version())
     packed = None if store is None or debug.is_wanted(3) else store.get("kernel", key)
     loaded = None if packed is None else disk.unpack_kernel(packed)
     if loaded is not None:
-        return cuda.Module.unpacked(*loaded)
+        return cuda.CompiledModule.unpacked(*loaded)
     module = cuda.compile(stages.generate(definition, request, form, ON_DEVICE), arch)
     if store is not None:
         store.put("kernel", key, disk.pack_kernel(module.kernel, module.packed()), f"{module.kernel.label} {arch}")

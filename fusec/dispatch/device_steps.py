@@ -10,7 +10,7 @@ from fusec.base.dtypes import UINT8, DType
 from fusec.base.records import dataclass
 from fusec.kinds.reduction import Arguments
 from fusec.runtime import cuda
-from fusec.runtime.cuda import DeviceArray, Module
+from fusec.runtime.cuda import CompiledModule, DeviceArray
 
 ALIGNED = 256  # bytes, as the driver's own memory
 
@@ -23,7 +23,7 @@ class Step:
     memory of the call.
     """
 
-    module: Module
+    module: CompiledModule
     arguments: Arguments
     launcher: cuda.Launcher
     threads: int

@@ -49,7 +49,7 @@ class Ready:
 def entry_of(
     ready: Ready,
     args: tuple[Any, ...],
-    source: cuda.Source,
+    source: cuda.ArrayLibrary,
     device: int,
     other: Callable[..., object],
     remember: Callable[[Specialisation], None],
@@ -99,7 +99,7 @@ def entry_of(
     return entry
 
 
-def _checks(ready: Ready, args: tuple[Any, ...], source: cuda.Source) -> list[str]:
+def _checks(ready: Ready, args: tuple[Any, ...], source: cuda.ArrayLibrary) -> list[str]:
     """Alignment as in the first call, and arrays that lie apart."""
     conditions = [f"p{at} % {cuda.VECTOR_BYTES} != rest{at}" for at, arg in enumerate(args) if type(arg) is source.kind]
     for first, second, below, above, may_coincide in ready.pairs:

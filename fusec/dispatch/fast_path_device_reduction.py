@@ -69,7 +69,7 @@ class Ready:
         kind: Kind,
         makers: Sequence[Callable[[], tuple[Any, int]]],
         pairs: Sequence[Pair],
-        source: cuda.Source,
+        source: cuda.ArrayLibrary,
         device: int,
     ) -> None:
         self.nin, self.note = kernel.nin, kind.note
@@ -146,7 +146,7 @@ class Repeated:
         except Exception:  # an unknown type or kind of call, an array that refuses, no memory: told by the long way
             return self.following(*args)
 
-    def add(self, args: Sequence[object], source: cuda.Source, ready: Ready) -> None:
+    def add(self, args: Sequence[object], source: cuda.ArrayLibrary, ready: Ready) -> None:
         """Remember a kind of call by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         self._readers |= {**numbers, source.kind: source.read}

@@ -140,7 +140,7 @@ class ShortWays:
             self._fast = entry
 
     def repeat_calls(
-        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.Source, ready: Ready
+        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
     ) -> None:
         """Put what repeats calls on devices before everything else."""
         with locks.lock:

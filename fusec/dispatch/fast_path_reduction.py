@@ -21,7 +21,7 @@ from fusec.runtime.cpu import memory
 if TYPE_CHECKING:
     from fusec.dispatch.host_reduction import Call, Plan
     from fusec.dispatch.planned_reduction import Reducing
-    from fusec.runtime.cpu.fastcall import ArgSpec, Place
+    from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
 
 Callee = Callable[..., object]
 
@@ -55,7 +55,7 @@ def put_before(kernel: Reducing, plan: Plan, call: Call, following: Callee) -> C
         offsets, (executable, arguments), positions = {}, joined, 1
     places = tuple(_place(kernel, plan, call, param.name, offsets) for param in kernel.params)
     orders = {} if given else {param.name: tuple(range(len(bound.shapes[0]))) for param in kernel.out_params}
-    known = fastcall.Known(arguments.template, positions, bound.shapes[0], places, orders)
+    known = fastcall.KnownCall(arguments.template, positions, bound.shapes[0], places, orders)
     return fastcall.make(
         executable, _specs(kernel, plan, call), following, kernel.name, known=known, given=given, zeroed=bound.read
     )
@@ -70,9 +70,9 @@ def objection(plan: Plan, call: Call) -> str:
     return "outputs have several shapes" if len(set(plan.bound.shapes)) != 1 else ""
 
 
-def _place(kernel: Reducing, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> Place | None:
+def _place(kernel: Reducing, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> KnownLayout | None:
     """How an array lies; None for numbers."""
-    from fusec.runtime.cpu.fastcall import Place
+    from fusec.runtime.cpu.fastcall import KnownLayout
 
     if name in call.values:
         return None
@@ -85,7 +85,7 @@ def _place(kernel: Reducing, plan: Plan, call: Call, name: str, offsets: dict[st
     else:
         view = dense(_shape(kernel, plan, name), dtype)
     low, high = (edge - view.pointer for edge in layouts.bounds(view))
-    return Place(view.shape, view.strides, aligned, offsets.get(name, 0), low, high)
+    return KnownLayout(view.shape, view.strides, aligned, offsets.get(name, 0), low, high)
 
 
 def _shape(kernel: Reducing, plan: Plan, name: str) -> Shape:

@@ -12,7 +12,7 @@ from fusec.dispatch.fast_path_reduction import TOO_MUCH_BETWEEN
 from fusec.environment import debug
 from fusec.kinds.reduction import dense
 from fusec.runtime.cpu import fastcall
-from fusec.runtime.cpu.fastcall import ArgSpec, Place
+from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
 
 if TYPE_CHECKING:
     from fusec.dispatch.host_reduction import Call
@@ -40,7 +40,7 @@ def put_before(kernel: Scanning, plan: Plan, call: Call, following: Callee) -> C
     given = call.outputs is not None
     shape = plan.bound.shape
     orders = {} if given else {param.name: tuple(range(len(shape))) for param in kernel.out_params}
-    known = fastcall.Known(arguments.template, step.positions, shape, tuple(places), orders)
+    known = fastcall.KnownCall(arguments.template, step.positions, shape, tuple(places), orders)
     specs = [
         ArgSpec(
             param.name, plan.bound.types[param.name], param in kernel.out_params, param.name in call.values, group=""
@@ -51,7 +51,7 @@ def put_before(kernel: Scanning, plan: Plan, call: Call, following: Callee) -> C
     return fastcall.make(executable, specs, following, kernel.name, known=known, given=given, zeroed=zeroed)
 
 
-def _place(kernel: Scanning, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> Place | None:
+def _place(kernel: Scanning, plan: Plan, call: Call, name: str, offsets: dict[str, int]) -> KnownLayout | None:
     """How an array lies; None for numbers."""
     if name in call.values:
         return None
@@ -60,4 +60,4 @@ def _place(kernel: Scanning, plan: Plan, call: Call, name: str, offsets: dict[st
     dtype, array = plan.bound.types[name], arrays.get(name)
     view = dense(plan.bound.shape, dtype) if array is None else view_of(array, dtype)
     low, high = (edge - view.pointer for edge in layouts.bounds(view))
-    return Place(view.shape, view.strides, array is None or array.flags.aligned, offsets.get(name, 0), low, high)
+    return KnownLayout(view.shape, view.strides, array is None or array.flags.aligned, offsets.get(name, 0), low, high)

@@ -16,7 +16,7 @@ from fusec.ir.scans import COUNT, NUMBER, STATE
 from fusec.kinds.reduction import Arguments
 from fusec.kinds.scan import Step
 from fusec.runtime.cpu import composites
-from fusec.runtime.cpu.composites import Job, Moving, Outside
+from fusec.runtime.cpu.composites import CompositeInterface, Job, Moving
 
 if TYPE_CHECKING:
     from fusec.dispatch.host_scan import Bound, Plan
@@ -74,7 +74,7 @@ def _used(compiled: Iterable[Compiled]) -> list[Used]:
     return [Used(executable, arguments, dict(step.arrays), step.positions) for step, executable, arguments in compiled]
 
 
-def _whole(step: Step, outside: Outside) -> Step:
+def _whole(step: Step, outside: CompositeInterface) -> Step:
     """The step of a composite: one position, which is everything."""
     return Step(step.form, (1,), 1, (), tuple((name, name) for name, _ in outside.layout.steps), ())
 

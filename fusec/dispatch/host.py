@@ -45,7 +45,7 @@ from fusec.kinds.elementwise import arrange, make_space
 
 if TYPE_CHECKING:
     from fusec.dispatch.planned import Planned
-    from fusec.runtime.cpu.fastcall import ArgSpec, Place
+    from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
 
 
 @dataclass
@@ -328,7 +328,7 @@ def placed_entry(
     kernel: Planned,
     plan: Plan,
     numbers: frozenset[str],
-    places: tuple[Place | None, ...],
+    places: tuple[KnownLayout | None, ...],
     deciding: Mapping[str, object],
     fallback: Callable[..., object],
 ) -> Callable[..., object]:
@@ -342,7 +342,7 @@ def placed_entry(
     if reason:
         debug.show(2, f"{kernel.name} has no native entry: {reason}")
         return fallback
-    known = fastcall.Known(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
+    known = fastcall.KnownCall(plan.arguments.template, plan.space.size, plan.space.shape, places, plan.orders)
     return fastcall.make(
         plan.executable,
         _specs(kernel, plan, numbers, deciding),
@@ -366,7 +366,7 @@ def objection(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Ma
     for name, value in deciding.items():
         if _exact(value) is None:
             return f"'{name}' is no int and says how many elements there are"
-    blank = fastcall.Known(plan.arguments.template, 0, (), (), {})
+    blank = fastcall.KnownCall(plan.arguments.template, 0, (), (), {})
     return fastcall.objection(plan.executable, _specs(kernel, plan, numbers, deciding), blank)
 
 
@@ -399,14 +399,14 @@ def _returns(kernel: Planned) -> Literal["outputs", "tuple", "nothing"]:
     return "tuple" if kernel.return_tuple else "outputs"
 
 
-def places_of(kernel: Planned, plan: Plan, call: Call) -> tuple[Place | None, ...]:
+def places_of(kernel: Planned, plan: Plan, call: Call) -> tuple[KnownLayout | None, ...]:
     """How the arrays of a call lie, outputs that are to be allocated included."""
-    from fusec.runtime.cpu.fastcall import Place
+    from fusec.runtime.cpu.fastcall import KnownLayout
 
     space = plan.space
     offsets = {param.name: offset for (param, _), offset in zip(space.operands, space.nest.offsets, strict=True)}
     views = {param.name: view for param, view in (*space.operands, *space.raw)}
-    places: list[Place | None] = []
+    places: list[KnownLayout | None] = []
     for param, given in zip(kernel.params, call.arrays, strict=True):
         view = views.get(param.name)
         if view is None:
@@ -414,5 +414,5 @@ def places_of(kernel: Planned, plan: Plan, call: Call) -> tuple[Place | None, ..
             continue
         low, high = (bound - view.pointer for bound in layouts.bounds(view))
         aligned = given is None or given.flags.aligned
-        places.append(Place(view.shape, view.strides, aligned, offsets.get(param.name, 0), low, high))
+        places.append(KnownLayout(view.shape, view.strides, aligned, offsets.get(param.name, 0), low, high))
     return tuple(places)

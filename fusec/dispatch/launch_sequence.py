@@ -12,7 +12,7 @@ from fusec.base.kernel_abi import Layout, Slot, Step
 from fusec.base.records import dataclass
 from fusec.kinds.reduction import Arguments
 from fusec.runtime.cpu import composites
-from fusec.runtime.cpu.composites import Composite, Outside, Piece
+from fusec.runtime.cpu.composites import Composite, CompositeInterface, CompositePiece
 
 if TYPE_CHECKING:
     from fusec.dispatch.host_reduction import Plan
@@ -64,7 +64,7 @@ class Typed(Protocol):
         """It says which parameters are numbers."""
 
 
-def outside_of(kernel: Reducing, bound: Typed, between: Mapping[str, int]) -> Outside:
+def outside_of(kernel: Reducing, bound: Typed, between: Mapping[str, int]) -> CompositeInterface:
     """What a composite of a kernel's phases or steps takes. between: bytes of the arrays between these."""
     numbers = [param.name for param in kernel.params if param.name in bound.request.scalars]
     arrays = [param.name for param in kernel.params if param.name not in numbers]
@@ -73,10 +73,10 @@ def outside_of(kernel: Reducing, bound: Typed, between: Mapping[str, int]) -> Ou
         dtype = bound.types[each]
         slots += [Slot("scalar", each, half, dtype) for half in range(2 if dtype.bits == 128 else 1)]
     layout = Layout(1, tuple((each, (Step.UNIT,)) for each in arrays))
-    return Outside(kernel.name, slots, layout, between)
+    return CompositeInterface(kernel.name, slots, layout, between)
 
 
-def pieces_of(used: Sequence[Used], outside: Outside) -> list[Piece]:
+def pieces_of(used: Sequence[Used], outside: CompositeInterface) -> list[CompositePiece]:
     """Kernels whose slots are copies of the composite's, or addresses in the area of a call."""
     where = {(slot.param, slot.axis): at for at, slot in enumerate(outside.slots, 1)}
     pieces = []
@@ -89,11 +89,11 @@ def pieces_of(used: Sequence[Used], outside: Outside) -> list[Piece]:
                 places.append((slot, known, offset))
             else:
                 copies.append((slot, where[known, 0], offset))
-        pieces.append(Piece(each.executable, each.arguments.template, copies, places, each.positions))
+        pieces.append(CompositePiece(each.executable, each.arguments.template, copies, places, each.positions))
     return pieces
 
 
-def arguments_of(made: Composite, outside: Outside) -> Arguments:
+def arguments_of(made: Composite, outside: CompositeInterface) -> Arguments:
     """The description in slot 0, then what calls give."""
     assert made.description is not None, "composites have descriptions"
     template = array("q", [made.description.address, *[0] * len(outside.slots)])

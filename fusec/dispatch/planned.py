@@ -166,7 +166,7 @@ class Planned:
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Make later calls of this kind faster; again: there was one with these shapes and strides before."""
 
-    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
         """Take the short way in later calls on a device with arguments like these."""
 
     def remember(self, spec: Specialisation) -> None:

@@ -158,7 +158,7 @@ class Variant(Planned):
         if self.is_positional:
             self.owner.hasten_calls(self, plan, call, again)
 
-    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
         """Take the short way in later calls on a device, unless arguments by position would mean something else."""
         if self.is_positional and (self.takes_outputs or len(args) == self.nin):
             self.owner.repeat_calls(self, args, device, source, ready)

@@ -202,7 +202,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         """Put a native entry before Python once a kind of call has come twice."""
         self.hasten_calls(self, plan, call, again)
 
-    def repeat(self, args: Sequence[object], device: int, source: cuda.Source, ready: Ready) -> None:
+    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
         """Put what repeats calls on devices before everything else."""
         self.repeat_calls(self, args, device, source, ready)
 

@@ -28,7 +28,7 @@ _ONE_BY_ONE = Grain(serial_below=0, least=1, most=1, share=1, unit=1)
 
 
 @dataclass(frozen=True)
-class Piece:
+class CompositePiece:
     """One of the kernels.
 
     template: its slots. copies: a slot, the slot of the composite that it is a copy of, what is added. places: a slot,
@@ -43,7 +43,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Outside:
+class CompositeInterface:
     """What a composite looks like to its callers.
 
     slots: its arguments, after the description. layout: of the arrays among them. arrays: bytes of what lies between
@@ -115,7 +115,9 @@ class Composite(Executable):
     pieces: tuple[Executable, ...] = ()
 
 
-def chain(outside: Outside, job: Job, pieces: Sequence[Piece], moving: Sequence[Moving]) -> Composite | None:
+def chain(
+    outside: CompositeInterface, job: Job, pieces: Sequence[CompositePiece], moving: Sequence[Moving]
+) -> Composite | None:
     """A scan of long rows. pieces: kernels of totals, advance, results. None where there is no pool of threads."""
     pool = threads.pool(pieces[0].executable.store)
     if pool is None:
@@ -140,7 +142,7 @@ def chain(outside: Outside, job: Job, pieces: Sequence[Piece], moving: Sequence[
     return _composite("chain", outside, area, pieces, job.rows * job.blocks, pool)
 
 
-def sequence(outside: Outside, pieces: Sequence[Piece]) -> Composite:
+def sequence(outside: CompositeInterface, pieces: Sequence[CompositePiece]) -> Composite:
     """Kernels one after the other."""
     area = _Area(len(STEP) * len(pieces), pieces, outside.arrays)
     for number, (each, start) in enumerate(zip(pieces, area.starts, strict=True)):
@@ -153,11 +155,11 @@ def sequence(outside: Outside, pieces: Sequence[Piece]) -> Composite:
 
 def _composite(
     driver: Literal["chain", "sequence"],
-    outside: Outside,
+    outside: CompositeInterface,
     area: _Area,
-    pieces: Sequence[Piece],
+    pieces: Sequence[CompositePiece],
     size: int,
-    pool: threads.Pool | None,
+    pool: threads.ThreadPool | None,
 ) -> Composite:
     store = pieces[0].executable.store
     write = {"chain": chain_text, "sequence": sequence_text}[driver]
@@ -174,7 +176,7 @@ def _composite(
 class _Area:
     """The image of an area and its patches. words: the number of the driver's first word. starts: those of slots."""
 
-    def __init__(self, words: int, pieces: Sequence[Piece], arrays: Mapping[str, int]) -> None:
+    def __init__(self, words: int, pieces: Sequence[CompositePiece], arrays: Mapping[str, int]) -> None:
         self.image, self.patches = array("q", bytes(LINE)), array("q")
         self.words, self.starts = len(self.image), list[int]()
         self.image.extend([0] * words)

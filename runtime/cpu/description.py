@@ -65,7 +65,7 @@ class Argument(IntEnum):
     WORDS = 21
 
 
-class Kind(IntEnum):
+class ParameterKind(IntEnum):
     """What a parameter takes."""
 
     ARRAY = 0
@@ -74,7 +74,7 @@ class Kind(IntEnum):
     PLACED = 3  # an array of known shape and strides
 
 
-class Form(IntEnum):
+class NumberForm(IntEnum):
     """How a number lies in its slot."""
 
     FLOAT32 = 0
@@ -99,7 +99,7 @@ class Returns(IntEnum):
     NOTHING = 2
 
 
-class Table(IntEnum):
+class AddressTable(IntEnum):
     """Words of the table of addresses."""
 
     NDARRAY = 0
@@ -163,7 +163,7 @@ def fill_in(text: str) -> str:
         "VALUE": VALUE,
     }
     names |= {"DESCRIPTION": DESCRIPTION, "MOST_ARGUMENTS": MOST_ARGUMENTS}
-    for words in (Header, Argument, Kind, Form, Accepts, Returns, Table):
+    for words in (Header, Argument, ParameterKind, NumberForm, Accepts, Returns, AddressTable):
         names |= {f"{words.__name__}.{word.name}": int(word) for word in words}
     for name, number in names.items():
         text = text.replace("{" + name + "}", str(number))

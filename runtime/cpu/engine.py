@@ -171,5 +171,5 @@ def _effort(kernel: Kernel) -> jit.Effort:
     return "short" if kernel.lanes > 1 else "full"
 
 
-def _executable(kernel: Kernel, found: jit.Loaded, store: Store | None) -> Executable:
+def _executable(kernel: Kernel, found: jit.LoadedCode, store: Store | None) -> Executable:
     return Executable(kernel, found.address, found.object_bytes, grain_of(kernel), store)

@@ -26,7 +26,7 @@ from fusec.base.records import dataclass
 from fusec.environment import debug
 from fusec.runtime.cpu import description as d
 from fusec.runtime.cpu import jit, memory, threads
-from fusec.runtime.cpu.description import Accepts, Argument, Form, Header, Kind, Returns, Table
+from fusec.runtime.cpu.description import Accepts, AddressTable, Argument, Header, NumberForm, ParameterKind, Returns
 from fusec.runtime.cpu.engine import Executable
 from fusec.runtime.cpu.fastcall_text import entry_text
 
@@ -62,7 +62,7 @@ class ArgSpec:
 
 
 @dataclass(frozen=True)
-class Place:
+class KnownLayout:
     """How one array lay in a known call: shape, strides in bytes, whether NumPy called it aligned.
 
     offset: from its data to what the kernel gets. low, high: from its data to the bounds of its memory.
@@ -77,7 +77,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCall:
     """A call whose slots are known but for addresses and numbers.
 
     template: the slots. size, shape: of the iteration space. places: of the arguments, None for numbers. orders: the
@@ -87,7 +87,7 @@ class Known:
     template: array[int]
     size: int
     shape: tuple[int, ...]
-    places: tuple[Place | None, ...]
+    places: tuple[KnownLayout | None, ...]
     orders: Mapping[str, tuple[int, ...]]
 
 
@@ -101,7 +101,7 @@ def make(
     ndim: int = 0,
     allocates: bool = True,
     returns: Literal["outputs", "tuple", "nothing"] = "outputs",
-    known: Known | None = None,
+    known: KnownCall | None = None,
     given: bool = True,
     keyword: bool = False,
     zeroed: Collection[str] = (),
@@ -152,7 +152,7 @@ class _Module(str):
     keeps: object
 
 
-def _allocator(arg: ArgSpec, known: Known | None, make: Callable[..., object]) -> Callee:
+def _allocator(arg: ArgSpec, known: KnownCall | None, make: Callable[..., object]) -> Callee:
     """Makes the outputs that the entry leaves to the pool of memory: large ones, and those that start as zeros."""
     dtype = arg.dtype.numpy
     if known is None:
@@ -195,7 +195,7 @@ def _header(executable: Executable, args: Sequence[ArgSpec], limit: int | None) 
     return words
 
 
-def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list[object]:
+def _note_known(words: list[int], args: Sequence[ArgSpec], known: KnownCall) -> list[object]:
     """Complete a description for arrays of known places; returns what must stay alive."""
     extents = array("q", known.shape or (0,))
     addresses = {Header.TEMPLATE: known.template, Header.SPACE_EXTENTS: extents}
@@ -218,7 +218,7 @@ def _note_known(words: list[int], args: Sequence[ArgSpec], known: Known) -> list
         walk = array("q", (len(place.shape), *place.shape, *place.strides))
         flags = WRITEABLE if arg.output or arg.changes else 0
         at = Header.WORDS + position * Argument.WORDS
-        words[at + Argument.KIND] = Kind.PLACED
+        words[at + Argument.KIND] = ParameterKind.PLACED
         words[at + Argument.MASK] = ALIGNED | flags | (WARN_ON_WRITE if flags else 0)
         words[at + Argument.FLAGS] = flags | (ALIGNED if place.aligned else 0)
         if words[at + Argument.PLACE] > 0:  # no raw array, and not alone
@@ -245,7 +245,7 @@ def _argument(executable: Executable, arg: ArgSpec, position: int) -> list[int]:
     raw = arg.name in dict(executable.kernel.layout.raw)
     changes = arg.output or arg.changes
     flags = C_CONTIGUOUS | ALIGNED | (WRITEABLE if changes else 0)
-    words[Argument.KIND] = Kind.RAW if raw else Kind.ARRAY
+    words[Argument.KIND] = ParameterKind.RAW if raw else ParameterKind.ARRAY
     words[Argument.CHANGES] = changes
     words[Argument.PLACE] = -1 - position if raw or not arg.group else arg.dtype.nbytes
     words[Argument.DTYPE] = id(arg.dtype.numpy)
@@ -261,18 +261,18 @@ def _argument(executable: Executable, arg: ArgSpec, position: int) -> list[int]:
 
 def _number(executable: Executable, arg: ArgSpec) -> list[int]:
     words = [0] * Argument.WORDS
-    words[Argument.KIND] = Kind.NUMBER
+    words[Argument.KIND] = ParameterKind.NUMBER
     words[Argument.SLOT] = _slot(executable, "scalar", arg.name)
     words[Argument.SECOND_SLOT] = _slot(executable, "scalar", arg.name, 1)
     if arg.takes == "NumPy":
         words[Argument.SCALAR] = id(arg.dtype.numpy.type)
         words[Argument.ITEMSIZE] = arg.dtype.nbytes
-        words[Argument.FORM] = Form.INTEGER
+        words[Argument.FORM] = NumberForm.INTEGER
         if arg.exactly is not None:
             words[Argument.LEAST], words[Argument.MOST] = arg.exactly & ((1 << arg.dtype.bits) - 1), 1
         return words
     words[Argument.MASK] = _accepts(arg)
-    words[Argument.FORM] = FORMS.get(arg.dtype, Form.INTEGER)
+    words[Argument.FORM] = FORMS.get(arg.dtype, NumberForm.INTEGER)
     if arg.dtype.is_complex:
         words[Argument.SCALAR], words[Argument.ITEMSIZE] = id(complex), 16
         return words
@@ -280,7 +280,12 @@ def _number(executable: Executable, arg: ArgSpec) -> list[int]:
     return words
 
 
-FORMS = {FLOAT32: Form.FLOAT32, FLOAT64: Form.FLOAT64, COMPLEX64: Form.FLOAT32, COMPLEX128: Form.FLOAT64}
+FORMS = {
+    FLOAT32: NumberForm.FLOAT32,
+    FLOAT64: NumberForm.FLOAT64,
+    COMPLEX64: NumberForm.FLOAT32,
+    COMPLEX128: NumberForm.FLOAT64,
+}
 
 
 def _accepts(arg: ArgSpec) -> int:
@@ -318,7 +323,7 @@ def _slow_address(array: Any) -> int:
 # --- what must be true for it ----------------------------------------------------------------------------------------
 
 
-def objection(executable: Executable, args: Sequence[ArgSpec], known: Known | None) -> str:
+def objection(executable: Executable, args: Sequence[ArgSpec], known: KnownCall | None) -> str:
     """Why a kernel cannot have a native entry; empty if it can."""
     layout = executable.kernel.layout
     arrays = {arg.name for arg in args if not arg.number}
@@ -344,7 +349,7 @@ def is_contiguous(layout: Layout) -> bool:
     return layout.ndim == 1 and all(row == (Step.UNIT,) for _, row in layout.steps)
 
 
-def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec], known: Known | None) -> str:
+def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec], known: KnownCall | None) -> str:
     if known is None and any(shape != (1, True) for _, shape in layout.raw):
         return "a raw array is not one-dimensional and contiguous"
     if known is None and any(arg.output for arg in args if arg.name in dict(layout.raw)):
@@ -439,31 +444,36 @@ def _numpy_api() -> ctypes.Array[ctypes.c_int64]:
 @cache
 def _table() -> ctypes.Array[ctypes.c_int64]:
     """Addresses of what the entry calls and compares with; lives as long as the process."""
-    table = (ctypes.c_int64 * Table.WORDS)()
-    objects: dict[Table, object] = {Table.NDARRAY: np.ndarray, Table.FLOAT: float, Table.INT: int, Table.BOOL: bool}
-    objects |= {Table.TRUE: True, Table.NONE: None, Table.OUT: _OUT}
+    table = (ctypes.c_int64 * AddressTable.WORDS)()
+    objects: dict[AddressTable, object] = {
+        AddressTable.NDARRAY: np.ndarray,
+        AddressTable.FLOAT: float,
+        AddressTable.INT: int,
+        AddressTable.BOOL: bool,
+    }
+    objects |= {AddressTable.TRUE: True, AddressTable.NONE: None, AddressTable.OUT: _OUT}
     for word, value in objects.items():
         table[word] = id(value)
-    table[Table.ITEMS] = tuple.__basicsize__
+    table[AddressTable.ITEMS] = tuple.__basicsize__
     scalars = [BY_NAME[name] for name in d.SCALARS]
     if all(map(_is_plain, scalars)):
         for at, dtype in enumerate(scalars):
-            table[Table.SCALARS + at] = id(dtype.numpy.type)
+            table[AddressTable.SCALARS + at] = id(dtype.numpy.type)
     functions = {
-        Table.VECTORCALL: "PyObject_Vectorcall",
-        Table.SAVE_THREAD: "PyEval_SaveThread",
-        Table.RESTORE_THREAD: "PyEval_RestoreThread",
-        Table.NEW_TUPLE: "PyTuple_New",
-        Table.SET_ITEM: "PyTuple_SetItem",
-        Table.INCREF: "Py_IncRef",
-        Table.DECREF: "Py_DecRef",
-        Table.AS_LONG_LONG: "PyLong_AsLongLongAndOverflow",
-        Table.AS_DOUBLE: "PyFloat_AsDouble",
+        AddressTable.VECTORCALL: "PyObject_Vectorcall",
+        AddressTable.SAVE_THREAD: "PyEval_SaveThread",
+        AddressTable.RESTORE_THREAD: "PyEval_RestoreThread",
+        AddressTable.NEW_TUPLE: "PyTuple_New",
+        AddressTable.SET_ITEM: "PyTuple_SetItem",
+        AddressTable.INCREF: "Py_IncRef",
+        AddressTable.DECREF: "Py_DecRef",
+        AddressTable.AS_LONG_LONG: "PyLong_AsLongLongAndOverflow",
+        AddressTable.AS_DOUBLE: "PyFloat_AsDouble",
     }
     for word, name in functions.items():
         address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
         assert address, f"the interpreter exports {name}"
         table[word] = address
-    table[Table.NEW_ARRAY] = _numpy_api()[NEW_FROM_DESCR]
+    table[AddressTable.NEW_ARRAY] = _numpy_api()[NEW_FROM_DESCR]
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(table))
     return table

@@ -40,9 +40,9 @@ entry:
   %overflow = alloca i32
   %form = call i64 @word(ptr %argument, i64 {Argument.FORM})
   %accepts = call i64 @word(ptr %argument, i64 {Argument.MASK})
-  %float.type = call ptr @address(ptr %table, i64 {Table.FLOAT})
-  %int.type = call ptr @address(ptr %table, i64 {Table.INT})
-  %bool.type = call ptr @address(ptr %table, i64 {Table.BOOL})
+  %float.type = call ptr @address(ptr %table, i64 {AddressTable.FLOAT})
+  %int.type = call ptr @address(ptr %table, i64 {AddressTable.INT})
+  %bool.type = call ptr @address(ptr %table, i64 {AddressTable.BOOL})
   %is.float = icmp eq ptr %type, %float.type
   br i1 %is.float, label %float, label %not.float
 float:
@@ -50,7 +50,7 @@ float:
   %float.ok = icmp ne i64 %float.bit, 0
   br i1 %float.ok, label %float.read, label %no
 float.read:
-  %as.double = call ptr @address(ptr %table, i64 {Table.AS_DOUBLE})
+  %as.double = call ptr @address(ptr %table, i64 {AddressTable.AS_DOUBLE})
   %double = call double %as.double(ptr %object)
   br label %real
 not.float:
@@ -61,7 +61,7 @@ int:
   %int.ok = icmp ne i64 %int.bit, 0
   br i1 %int.ok, label %int.read, label %no
 int.read:
-  %as.long = call ptr @address(ptr %table, i64 {Table.AS_LONG_LONG})
+  %as.long = call ptr @address(ptr %table, i64 {AddressTable.AS_LONG_LONG})
   %long = call i64 %as.long(ptr %object, ptr %overflow)
   %over = load i32, ptr %overflow
   %fits = icmp eq i32 %over, 0
@@ -78,7 +78,7 @@ not.python:
   %is.same = icmp eq ptr %type, %scalar.type
   br i1 %is.same, label %same, label %not.same
 same:
-  %is.narrow = icmp eq i64 %form, {Form.FLOAT32}
+  %is.narrow = icmp eq i64 %form, {NumberForm.FLOAT32}
   %pair.size = call i64 @word(ptr %argument, i64 {Argument.ITEMSIZE})
   %is.double = icmp eq i64 %pair.size, 16
   %is.pair = and i1 %is.narrow, %is.double
@@ -116,13 +116,13 @@ numpy:
 numpy.put:
   br i1 %is.real.scalar, label %real, label %whole
 bool:
-  %true = call ptr @address(ptr %table, i64 {Table.TRUE})
+  %true = call ptr @address(ptr %table, i64 {AddressTable.TRUE})
   %is.true = icmp eq ptr %object, %true
   %bit = zext i1 %is.true to i64
   br label %whole
 whole:
   %integer = phi i64 [ %long, %int.read ], [ %bit, %bool ], [ %scalar.long, %numpy.put ]
-  %is.integer = icmp eq i64 %form, {Form.INTEGER}
+  %is.integer = icmp eq i64 %form, {NumberForm.INTEGER}
   br i1 %is.integer, label %range, label %convert
 range:
   %least = call i64 @word(ptr %argument, i64 {Argument.LEAST})
@@ -136,7 +136,7 @@ convert:
   br label %real
 real:
   %value = phi double [ %double, %float.read ], [ %converted, %convert ], [ %scalar.double, %numpy.put ]
-  %is.wide = icmp eq i64 %form, {Form.FLOAT64}
+  %is.wide = icmp eq i64 %form, {NumberForm.FLOAT64}
   br i1 %is.wide, label %wide, label %narrow
 wide:
   %wide.bits = bitcast double %value to i64
@@ -210,7 +210,7 @@ loop:
   %more = icmp ult i64 %kind, 12
   br i1 %more, label %look, label %no
 look:
-  %place = add i64 %kind, {Table.SCALARS}
+  %place = add i64 %kind, {AddressTable.SCALARS}
   %known = call ptr @address(ptr %table, i64 %place)
   %kind.next = add i64 %kind, 1
   %is.it = icmp eq ptr %known, %type
@@ -401,9 +401,9 @@ entry:
   %may.be = and i1 %is.allowed, %is.one
   br i1 %may.be, label %look, label %no
 look:
-  %items = call i64 @word(ptr %table, i64 {Table.ITEMS})
+  %items = call i64 @word(ptr %table, i64 {AddressTable.ITEMS})
   %name = call ptr @field(ptr %keywords, i64 %items)
-  %out = call ptr @address(ptr %table, i64 {Table.OUT})
+  %out = call ptr @address(ptr %table, i64 {AddressTable.OUT})
   %same = icmp eq ptr %name, %out
   ret i1 %same
 no:
@@ -466,7 +466,7 @@ no:
 
 define internal void @drop(ptr %table, ptr %objects, i64 %count) noinline {
 entry:
-  %decref = call ptr @address(ptr %table, i64 {Table.DECREF})
+  %decref = call ptr @address(ptr %table, i64 {AddressTable.DECREF})
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]

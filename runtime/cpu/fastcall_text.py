@@ -23,7 +23,7 @@ entry:
   %first.place = alloca ptr
   %description = getelementptr i8, ptr %self, i64 {DESCRIPTION}
   %table = call ptr @address(ptr %description, i64 {Header.TABLE})
-  %ndarray = call ptr @address(ptr %table, i64 {Table.NDARRAY})
+  %ndarray = call ptr @address(ptr %table, i64 {AddressTable.NDARRAY})
   %inputs = call i64 @word(ptr %description, i64 {Header.INPUTS})
   %outputs = call i64 @word(ptr %description, i64 {Header.OUTPUTS})
   %required = call i64 @word(ptr %description, i64 {Header.NDIM})
@@ -71,7 +71,7 @@ look:
   %type = call ptr @field(ptr %object, i64 {TYPE})
   %kind = call i64 @word(ptr %argument, i64 {Argument.KIND})
   %slot = call i64 @word(ptr %argument, i64 {Argument.SLOT})
-  %is.number = icmp eq i64 %kind, {Kind.NUMBER}
+  %is.number = icmp eq i64 %kind, {ParameterKind.NUMBER}
   br i1 %is.number, label %number, label %array
 
 number:
@@ -103,7 +103,7 @@ dtype:
   %ndim.narrow = load i32, ptr %ndim.at
   %ndim = zext i32 %ndim.narrow to i64
   %some.axes = icmp ne i64 %ndim, 0
-  %is.placed = icmp eq i64 %kind, {Kind.PLACED}
+  %is.placed = icmp eq i64 %kind, {ParameterKind.PLACED}
   %has.axes = or i1 %some.axes, %is.placed
   %ok.dtype = and i1 %same.dtype, %same.flags
   %ok.array = and i1 %ok.dtype, %has.axes
@@ -126,7 +126,7 @@ placed.put:
   %placed.end = add i64 %data, %high
   br label %next
 anywhere:
-  %is.raw = icmp eq i64 %kind, {Kind.RAW}
+  %is.raw = icmp eq i64 %kind, {ParameterKind.RAW}
   br i1 %is.raw, label %raw, label %operand
 
 operand:
@@ -205,7 +205,7 @@ given:
   %no.outputs = icmp eq i64 %outputs, 0
   br i1 %no.outputs, label %launch, label %hold
 hold:
-  %incref = call ptr @address(ptr %table, i64 {Table.INCREF})
+  %incref = call ptr @address(ptr %table, i64 {AddressTable.INCREF})
   br label %hold.loop
 hold.loop:
   %h = phi i64 [ 0, %hold ], [ %h.next, %hold.loop ]
@@ -226,9 +226,9 @@ allocate.start:
   %small.limit = call i64 @word(ptr %description, i64 {Header.SMALL_LIMIT})
   %is.small = icmp ule i64 %size, %small.limit
   store ptr %first, ptr %first.place
-  %allocate.call = call ptr @address(ptr %table, i64 {Table.VECTORCALL})
-  %retain = call ptr @address(ptr %table, i64 {Table.INCREF})
-  %new = call ptr @address(ptr %table, i64 {Table.NEW_ARRAY})
+  %allocate.call = call ptr @address(ptr %table, i64 {AddressTable.VECTORCALL})
+  %retain = call ptr @address(ptr %table, i64 {AddressTable.INCREF})
+  %new = call ptr @address(ptr %table, i64 {AddressTable.NEW_ARRAY})
   %first.ndim.at = getelementptr i8, ptr %first, i64 {NDIM}
   %first.ndim = load i32, ptr %first.ndim.at
   %first.extents = call ptr @field(ptr %first, i64 {EXTENTS})
@@ -282,7 +282,7 @@ short:
   call void %kernel(i64 0, i64 %size, ptr %slots)
   br label %results.ready
 unlock:
-  %save = call ptr @address(ptr %table, i64 {Table.SAVE_THREAD})
+  %save = call ptr @address(ptr %table, i64 {AddressTable.SAVE_THREAD})
   %state = call ptr %save()
   %run = call ptr @address(ptr %description, i64 {Header.POOL_RUN})
   %no.pool = icmp eq ptr %run, null
@@ -296,7 +296,7 @@ shared:
   call void %run(ptr %pool, ptr %kernel, ptr %slots, i64 %size, ptr %grain)
   br label %relock
 relock:
-  %restore = call ptr @address(ptr %table, i64 {Table.RESTORE_THREAD})
+  %restore = call ptr @address(ptr %table, i64 {AddressTable.RESTORE_THREAD})
   call void %restore(ptr %state)
   br label %results.ready
 
@@ -314,13 +314,13 @@ several:
   br i1 %wants.nothing, label %return.none, label %pack
 return.none:
   call void @drop(ptr %table, ptr %results, i64 %outputs)
-  %none = call ptr @address(ptr %table, i64 {Table.NONE})
-  %none.incref = call ptr @address(ptr %table, i64 {Table.INCREF})
+  %none = call ptr @address(ptr %table, i64 {AddressTable.NONE})
+  %none.incref = call ptr @address(ptr %table, i64 {AddressTable.INCREF})
   call void %none.incref(ptr %none)
   ret ptr %none
 pack:
-  %new.tuple = call ptr @address(ptr %table, i64 {Table.NEW_TUPLE})
-  %set.item = call ptr @address(ptr %table, i64 {Table.SET_ITEM})
+  %new.tuple = call ptr @address(ptr %table, i64 {AddressTable.NEW_TUPLE})
+  %set.item = call ptr @address(ptr %table, i64 {AddressTable.SET_ITEM})
   %tuple = call ptr %new.tuple(i64 %outputs)
   %no.tuple = icmp eq ptr %tuple, null
   br i1 %no.tuple, label %pack.failed, label %pack.start
@@ -341,7 +341,7 @@ return.tuple:
   ret ptr %tuple
 
 fallback:
-  %vectorcall = call ptr @address(ptr %table, i64 {Table.VECTORCALL})
+  %vectorcall = call ptr @address(ptr %table, i64 {AddressTable.VECTORCALL})
   %callable = call ptr @address(ptr %description, i64 {Header.FALLBACK})
   %answer = call ptr %vectorcall(ptr %callable, ptr %args, i64 %nargs, ptr %keywords)
   ret ptr %answer

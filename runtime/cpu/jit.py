@@ -75,7 +75,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedCode:
     """Code in memory, for as long as the process lives: the entry's address, and the object it came from."""
 
     address: int
@@ -86,7 +86,7 @@ class Loaded:
 # in whatever state another thread holds it. So all our use of llvmlite happens under the lock that forks wait for. That
 # includes the end of its objects: functions that make some keep them to themselves and are called under the lock.
 _lock = locks.lock
-_loaded: dict[str, Loaded] = {}  # by symbol, which names source and target
+_loaded: dict[str, LoadedCode] = {}  # by symbol, which names source and target
 
 
 def target_id() -> str:
@@ -97,7 +97,7 @@ def target_id() -> str:
     return "|".join((llvmlite.__version__, str(PIPELINE), host.triple, host.name, host.features))
 
 
-def compile_text(name: str, source: str, store: Store | None = None, effort: Effort = "full") -> Loaded:
+def compile_text(name: str, source: str, store: Store | None = None, effort: Effort = "full") -> LoadedCode:
     """The function `name` of a module given as IR text; compiled at most once in a process, and kept in the store."""
     with _lock:
         symbol = symbol_of(name, source, effort)
@@ -115,7 +115,7 @@ def compile_text(name: str, source: str, store: Store | None = None, effort: Eff
         return found
 
 
-def load_object(name: str, source: str, data: bytes, effort: Effort = "full") -> Loaded | None:
+def load_object(name: str, source: str, data: bytes, effort: Effort = "full") -> LoadedCode | None:
     """The function `name` of an object emitted from `source` for this target; None if the object is not that.
 
     LLVM would end the process if asked for a symbol that is not there, so the object is searched for it first.
@@ -125,7 +125,7 @@ def load_object(name: str, source: str, data: bytes, effort: Effort = "full") ->
         if symbol not in _loaded:
             if symbol.encode() not in data:
                 return None
-            _loaded[symbol] = Loaded(_machine(processor()).load(symbol, data), data)
+            _loaded[symbol] = LoadedCode(_machine(processor()).load(symbol, data), data)
         return _loaded[symbol]
 
 
@@ -148,11 +148,11 @@ def assembly(name: str, source: str, effort: Effort = "full") -> str:
 
 
 @cache
-def _machine(host: Processor) -> Machine:
-    return Machine(host)
+def _machine(host: Processor) -> TargetMachine:
+    return TargetMachine(host)
 
 
-class Machine:
+class TargetMachine:
     """LLVM's objects for one processor: a target machine, and the one engine that holds all loaded code.
 
     Both live as long as the process: worker threads may be inside the code at any time, the end included.

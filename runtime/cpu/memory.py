@@ -133,7 +133,7 @@ class PoolInfo:
     fresh: int
 
 
-class Pool:
+class RegionPool:
     """Regions by size class. Thread-safe; regions may come back at any moment, even while the same thread is inside."""
 
     def __init__(self, bound: int) -> None:
@@ -239,7 +239,7 @@ def _usual_bound() -> int:
     return min(1 << 30, memory_bytes() // 8) if asked is None else asked
 
 
-_pool = Pool(_usual_bound())
+_pool = RegionPool(_usual_bound())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.renew)
 

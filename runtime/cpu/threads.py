@@ -25,7 +25,7 @@ RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_vo
 """What runs a kernel by the pool: the pool's state, the kernel, its slots, positions, grain."""
 
 
-class Pool:
+class ThreadPool:
     """The threads of this process; `run_address` and `state_address` let native code use them too."""
 
     def __init__(self, run_address: int, workers: int) -> None:
@@ -51,10 +51,10 @@ class Pool:
         ctypes.memset(self.state_address, 0, RESET_BYTES)
 
 
-_pools: list[Pool] = []  # none or one
+_pools: list[ThreadPool] = []  # none or one
 
 
-def pool(store: Store | None = None) -> Pool | None:
+def pool(store: Store | None = None) -> ThreadPool | None:
     """The pool of this process, None where kernels run on one thread; `store` keeps its code."""
     if _pools:
         return _pools[0]
@@ -63,7 +63,7 @@ def pool(store: Store | None = None) -> Pool | None:
     code = jit.compile_text("run", pool_text(processor().architecture), store, "least")
     with locks.lock:
         if not _pools:
-            _pools.append(Pool(code.address, thread_count() - 1))
+            _pools.append(ThreadPool(code.address, thread_count() - 1))
         return _pools[0]
 
 

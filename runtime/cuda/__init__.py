@@ -31,17 +31,17 @@ from fusec.runtime.cuda.foreign import allocate, deliver, stream_for
 from fusec.runtime.cuda.launching import Launcher, encode, launch
 from fusec.runtime.cuda.libraries import bindings_version
 from fusec.runtime.cuda.memory import CudaArray, allocator, empty, fill_with_zeros, from_numpy
-from fusec.runtime.cuda.module import Module, compile  # noqa: A004 - always used as cuda.compile
-from fusec.runtime.cuda.sources import VECTOR_BYTES, Source, look, source_of
+from fusec.runtime.cuda.module import CompiledModule, compile  # noqa: A004 - always used as cuda.compile
+from fusec.runtime.cuda.sources import VECTOR_BYTES, ArrayLibrary, look, source_of
 from fusec.runtime.cuda.streams import handle, synchronise
 
 __all__ = [
     "VECTOR_BYTES",
+    "ArrayLibrary",
+    "CompiledModule",
     "CudaArray",
     "DeviceArray",
     "Launcher",
-    "Module",
-    "Source",
     "acquire",
     "allocate",
     "allocator",

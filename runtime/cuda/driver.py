@@ -21,7 +21,7 @@ _DEVICE_ORDINAL = 9  # CUpointer_attribute
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceProperties:
     """Facts about one device.
 
     arch: its real architecture, e.g. ``"sm_90"``. multiprocessors: their number; threads_per_multiprocessor: how many
@@ -77,7 +77,7 @@ def _no_device(ordinal: int, count: int) -> Exception:
 
 
 @cache
-def device(ordinal: int) -> Device:
+def device(ordinal: int) -> DeviceProperties:
     """Facts about a device by its ordinal. Raises NoCudaDriver, NoCudaDevice."""
     count = initialise()
     if not 0 <= ordinal < count:
@@ -89,7 +89,7 @@ def device(ordinal: int) -> Device:
         kind = driver.CUdevice_attribute(attribute)
         return int(check(driver.cuDeviceGetAttribute(kind, handle), f"query device {ordinal}"))
 
-    return Device(
+    return DeviceProperties(
         ordinal=ordinal,
         arch=f"sm_{fact(_MAJOR)}{fact(_MINOR)}",
         multiprocessors=fact(_MULTIPROCESSORS),
@@ -105,7 +105,7 @@ def current_ordinal() -> int:
     return int(ordinal) if int(code) == 0 else 0
 
 
-def enter(on: Device) -> bool:
+def enter(on: DeviceProperties) -> bool:
     """Make a device current in this thread; True if another one was, so that `leave` must bring it back.
 
     Any context of the device will do: pointers, modules and streams are valid in it.

@@ -12,9 +12,9 @@ import numpy as np
 from fusec.base.kernel_abi import Kernel, Slot
 from fusec.errors.targets import BlockSizeRefused, LaunchFailed
 from fusec.runtime.cuda import driver, streams
-from fusec.runtime.cuda.driver import Device
+from fusec.runtime.cuda.driver import DeviceProperties
 from fusec.runtime.cuda.libraries import cuda_core, driver_api
-from fusec.runtime.cuda.module import Module
+from fusec.runtime.cuda.module import CompiledModule
 
 MAX_BLOCK = 1024  # threads of a block on every device so far
 USUAL_BLOCK = 256
@@ -27,7 +27,7 @@ Number = int | float | complex
 
 
 def launch(
-    module: Module,
+    module: CompiledModule,
     slots: Sequence[Number],
     size: int,
     stream: object = None,
@@ -106,7 +106,7 @@ class Launcher:
     where there is `only_device`.
     """
 
-    def __init__(self, module: Module, size: int, device: int) -> None:
+    def __init__(self, module: CompiledModule, size: int, device: int) -> None:
         core = cuda_core()
         block = block_of(module.kernel, usual_block(module.kernel), module.threads_per_block(device))
         self.config = core.LaunchConfig(grid=grid_size(module.kernel, size, block), block=block)
@@ -152,7 +152,9 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def _enqueue(module: Module, words: array[int], shape: tuple[int, int], stream: int, on: Device) -> None:
+def _enqueue(
+    module: CompiledModule, words: array[int], shape: tuple[int, int], stream: int, on: DeviceProperties
+) -> None:
     """Every kernel parameter is read from its own 8-byte word: devices and hosts of CUDA are little-endian."""
     grid, block = shape
     loaded = module.load()

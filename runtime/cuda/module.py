@@ -29,7 +29,7 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedKernel:
     """A kernel in the driver: its handle as the CUfunction that launches take, and its thread limit by device."""
 
     function: Any
@@ -37,7 +37,7 @@ class Loaded:
     limits: dict[int, int] = field(default_factory=dict)
 
 
-class Module:
+class CompiledModule:
     """A compiled kernel; the driver loads it at the first launch, for all devices, until the process ends.
 
     image: the machine code, or PTX. kernel: what it was made from.
@@ -46,9 +46,9 @@ class Module:
     def __init__(self, kernel: Kernel, image: Image) -> None:
         self.kernel = kernel
         self.image = image
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedKernel | None = None
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedKernel:
         """The kernel in the driver. Raises NoCudaDriver, NoCudaDevice, DriverTooOld, CudaCallFailed."""
         if self._loaded is None:
             driver.initialise()
@@ -74,17 +74,17 @@ class Module:
         return f"{goal.form} {goal.arch}\n".encode() + self.image.code
 
     @staticmethod
-    def unpacked(kernel: Kernel, data: bytes) -> Module:
+    def unpacked(kernel: Kernel, data: bytes) -> CompiledModule:
         """The module of a kernel whose image was `packed`; needs no NVRTC, whose loading takes its time."""
         head, _, code = data.partition(b"\n")
         form, arch = head.decode().split()
-        return Module(kernel, Image(code, Goal(arch, "cubin" if form == "cubin" else "ptx"), ""))
+        return CompiledModule(kernel, Image(code, Goal(arch, "cubin" if form == "cubin" else "ptx"), ""))
 
     def __repr__(self) -> str:
         return f"<Module {self.kernel.name} {self.image.goal.arch} {self.image.goal.form}>"
 
 
-def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = None) -> Module:  # noqa: A001 - a stage
+def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = None) -> CompiledModule:  # noqa: A001 - a stage
     """Compile a kernel for an architecture, e.g. ``"sm_90"``; without one, for the current device.
 
     Needs a driver only if `arch` is None. Raises CudaCompileFailed (a bug of fusec), DeviceUnsupported, NvrtcMissing,
@@ -95,7 +95,7 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = No
     key = _key(kernel, goal)
     code = store.get(goal.form, key) if store is not None and not debug.is_wanted(3) else None
     if code is not None:
-        return Module(kernel, Image(code, goal, ""))
+        return CompiledModule(kernel, Image(code, goal, ""))
     started = time.perf_counter()
     image = nvrtc.compile_text(kernel.source, kernel.name, goal)
     took = (time.perf_counter() - started) * 1e3
@@ -107,7 +107,7 @@ def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = No
         debug.show(6, f"{kernel.name} {kernel.digest[:12]} PTX", ptx.code.rstrip(b"\0").decode())
     if store is not None:
         store.put(goal.form, key, image.code, f"{kernel.label} {goal.arch}")
-    return Module(kernel, image)
+    return CompiledModule(kernel, image)
 
 
 def _key(kernel: Kernel, goal: Goal) -> str:
@@ -116,7 +116,7 @@ def _key(kernel: Kernel, goal: Goal) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _load(name: str, image: Image) -> Loaded:
+def _load(name: str, image: Image) -> LoadedKernel:
     api = driver_api()
     code = image.code if image.goal.form == "cubin" else image.code.rstrip(b"\0") + b"\0"
     try:
@@ -128,4 +128,4 @@ def _load(name: str, image: Image) -> Loaded:
             raise DriverTooOld(f"{has // 1000}.{has % 1000 // 10}", f"{needs[0]}.{needs[1]}").at() from reason
         raise
     handle = driver.check(api.cuLibraryGetKernel(library, name.encode()), f"find kernel '{name}' in its image")
-    return Loaded(api.CUfunction(int(handle)), handle)
+    return LoadedKernel(api.CUfunction(int(handle)), handle)

@@ -21,7 +21,7 @@ Maker = Callable[[], tuple[Any, int]]
 
 
 @dataclass(frozen=True)
-class Source:
+class ArrayLibrary:
     """How a library's arrays are read and made without DLPack, where its own attributes say the same in less time.
 
     kind: the exact type it is for; subclasses may mean something else. address: a Python expression of an array for
@@ -41,11 +41,11 @@ class Source:
 
 
 @cache
-def _of_own() -> Source:
+def _of_own() -> ArrayLibrary:
     return _source(CudaArray, "{}.pointer", OWN, _own_stream, _own_maker)
 
 
-def source_of(value: object) -> Source | None:
+def source_of(value: object) -> ArrayLibrary | None:
     """The source of an array of CuPy, PyTorch or fusec itself; None for any other."""
     kind = type(value)
     if kind is CudaArray:
@@ -102,8 +102,8 @@ def _source(
     facts: tuple[tuple[str, str], ...],
     stream: Callable[[int], int],
     maker: Callable[[Sequence[int], Sequence[int], DType, int], Maker],
-) -> Source:
-    return Source(kind, address, facts, _reader(address, facts), stream, maker)
+) -> ArrayLibrary:
+    return ArrayLibrary(kind, address, facts, _reader(address, facts), stream, maker)
 
 
 OWN = (("{}.shape", "=="), ("{}.strides", "=="), ("{}.row", "is"), ("{}.device", "=="), ("{}.stream", "=="))
@@ -137,7 +137,7 @@ def _own_maker(shape: Sequence[int], order: Sequence[int], dtype: DType, device:
 
 
 @cache
-def _torch(torch: Any) -> Source:
+def _torch(torch: Any) -> ArrayLibrary:
     raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # a tenth of the public call's time
 
     def stream(device: int) -> int:
@@ -158,7 +158,7 @@ def _torch(torch: Any) -> Source:
 
 
 @cache
-def _cupy(cupy: Any) -> Source:
+def _cupy(cupy: Any) -> ArrayLibrary:
     current = cupy.cuda.get_current_stream
 
     def stream(device: int) -> int:

@@ -368,7 +368,7 @@ def test_the_machine_is_described_in_sane_numbers() -> None:
 
 def test_nothing_is_disposed_of_as_python_ends(monkeypatch):
     """The engine of a first call in an atexit handler was, too late for llvmlite, which left a traceback."""
-    made, disposed = jit.Machine(processor()), []
+    made, disposed = jit.TargetMachine(processor()), []
     for each in (made._engine, made.target, made.quick_target):
         monkeypatch.setattr(type(each), "_dispose", disposed.append)
         each.__del__()

@@ -199,7 +199,7 @@ class Interrupted:
 
 
 def test_an_interrupt_while_memory_comes_back_leaves_no_lock_locked() -> None:
-    pool = memory.Pool(1 << 30)
+    pool = memory.RegionPool(1 << 30)
     pool.lock = Interrupted()
     region = memory._Region(memory.HUGE)
     with contextlib.suppress(KeyboardInterrupt):

@@ -11,8 +11,8 @@ from fusec.frontends.c.c_types import CType, PointerTo, RawOf
 from fusec.frontends.c.calls import Copy
 from fusec.frontends.c.context import Record, Template
 from fusec.frontends.c.declarations import Declarations
-from fusec.frontends.c.expressions import Elements
-from fusec.frontends.c.overloads import Candidate, Operand
+from fusec.frontends.c.expressions import BracedValues
+from fusec.frontends.c.overloads import CallOperand, Candidate
 from fusec.frontends.c.structs import THIS, without_void
 from fusec.frontends.c.symbols import Address, PointerVariable, RawArray, StructAddress, Symbol, Variable
 from fusec.ir.expr import Expr, Pointer, Struct, Type, const, type_of
@@ -99,7 +99,7 @@ class Bodies(Declarations):
 
     # --- functions of raw arrays ---
 
-    def inlined(self, chosen: Candidate, operands: list[Operand], span: Span) -> Expr | None:
+    def inlined(self, chosen: Candidate, operands: list[CallOperand], span: Span) -> Expr | None:
         """The text of a function that has raw arrays, in place of its call. Raises Recursion."""
         function = chosen.function
         key = (id(function), tuple(chosen.bindings.items()))
@@ -135,7 +135,9 @@ class Bodies(Declarations):
         self.blocks, self.prologue, self.extra = outer.blocks, outer.prologue, outer.extra
         self.line, self.span = outer.line, outer.span
 
-    def receive(self, parameter: s.Parameter, kind: CType, operand: Operand, outer: Bodies, copies: list[Copy]) -> None:
+    def receive(
+        self, parameter: s.FunctionParam, kind: CType, operand: CallOperand, outer: Bodies, copies: list[Copy]
+    ) -> None:
         """Bind a parameter of a function that is written in place of its call."""
         if isinstance(operand.value, RawArray) and isinstance(kind, RawOf):
             self.bind(parameter.name, operand.value, parameter.span)
@@ -202,14 +204,14 @@ class Bodies(Declarations):
                 span = given[name].span
                 self.store(place, self.made(member.type, given[name].args, span), span, wanted=False)
             elif member.default is not None:
-                start = Elements()
+                start = BracedValues()
                 self.append(start, member.default, member.type)
                 self.store(place, start[0], member.default.span, wanted=False)
             elif (value := self.initially(member.type, self.span)) is not None:
                 self.store(place, value, self.span, wanted=False)
         return this
 
-    def _bind_parameter(self, parameter: s.Parameter, kind: CType, types: tuple[Type, ...]) -> list[str]:
+    def _bind_parameter(self, parameter: s.FunctionParam, kind: CType, types: tuple[Type, ...]) -> list[str]:
         """Bind a parameter; the names of those of the IR that hold it, of which a struct in memory has several."""
         name = self.fresh(parameter.name or "_unused")
         reason = f"constant '{parameter.name}'" if parameter.type.const else ""

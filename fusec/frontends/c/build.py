@@ -14,7 +14,7 @@ from fusec.frontends.c.tokens import Token
 Children = list[Any]
 
 
-class Builder:
+class TreeBuilder:
     """Builds the tree of one text; `file` is the text that spans point into."""
 
     def __init__(self, file: SourceFile) -> None:
@@ -24,7 +24,7 @@ class Builder:
     def _at(self, token: Token) -> Span:
         return Span(self.file, token.start, token.end)
 
-    def _join(self, first: s.Node | Token | Span, last: s.Node | Token | Span) -> Span:
+    def _join(self, first: s.CNode | Token | Span, last: s.CNode | Token | Span) -> Span:
         start, _ = _ends(first)
         _, end = _ends(last)
         return Span(self.file, start, max(end, _ends(first)[1]))
@@ -59,18 +59,18 @@ class Builder:
         kind, rest = children[0], children[1:]
         at = next(i for i, child in enumerate(rest) if isinstance(child, Token))
         name, tail = rest[at], rest[at + 1 :]
-        block = tail.pop() if tail and isinstance(tail[-1], s.Block) else None
+        block = tail.pop() if tail and isinstance(tail[-1], s.BlockStmt) else None
         params = tuple(child for child in tail if child is not None)
         return s.FunctionDef(self._at(name), name.text, _marked(kind, rest[:at]), params, block)
 
-    def param(self, children: Children) -> s.Parameter:
+    def param(self, children: Children) -> s.FunctionParam:
         at = next(i for i, child in enumerate(children) if isinstance(child, Token))
         arrays = ["*"] * bool(children[at + 1 :])
         kind = _marked(children[0], [*children[1:at], *arrays])
-        return s.Parameter(self._at(children[at]), children[at].text, kind)
+        return s.FunctionParam(self._at(children[at]), children[at].text, kind)
 
-    def unnamed_param(self, children: Children) -> s.Parameter:
-        return s.Parameter(children[0].span, "", _marked(children[0], children[1:]))
+    def unnamed_param(self, children: Children) -> s.FunctionParam:
+        return s.FunctionParam(children[0].span, "", _marked(children[0], children[1:]))
 
     def struct(self, children: Children) -> s.StructDef:
         return self._struct(children[1], children[2:])
@@ -100,7 +100,7 @@ class Builder:
         return None
 
     def method(self, children: Children) -> s.FunctionDef:
-        last = len(children) - 1 if isinstance(children[-1], s.Block) else len(children)
+        last = len(children) - 1 if isinstance(children[-1], s.BlockStmt) else len(children)
         start = last
         while isinstance(children[start - 1], Token) and children[start - 1].type == "QUALIFIER":
             start -= 1
@@ -110,8 +110,8 @@ class Builder:
 
     def constructor(self, children: Children) -> s.FunctionDef:
         kind, rest = children[0], children[1:]
-        block = rest.pop() if isinstance(rest[-1], s.Block) else None
-        params = tuple(child for child in rest if isinstance(child, s.Parameter))
+        block = rest.pop() if isinstance(rest[-1], s.BlockStmt) else None
+        params = tuple(child for child in rest if isinstance(child, s.FunctionParam))
         initials = tuple(child for child in rest if isinstance(child, s.Initial))
         return s.FunctionDef(kind.span, "", kind, params, block, None, initials)
 
@@ -151,12 +151,12 @@ class Builder:
     def empty(self, _: Children) -> s.Empty:
         return s.Empty(Span(self.file, 0, 0))
 
-    def block(self, children: Children) -> s.Block:
+    def block(self, children: Children) -> s.BlockStmt:
         span = self._join(children[0], children[-1]) if children else Span(self.file, 0, 0)
-        return s.Block(span, tuple(children))
+        return s.BlockStmt(span, tuple(children))
 
-    def evaluate(self, children: Children) -> s.Evaluate:
-        return s.Evaluate(children[0].span, children[0])
+    def evaluate(self, children: Children) -> s.ExprStmt:
+        return s.ExprStmt(children[0].span, children[0])
 
     def declaration(self, children: Children) -> s.Declaration:
         return s.Declaration(self._join(children[0], children[-1]), children[0], tuple(children[1:]))
@@ -183,29 +183,29 @@ class Builder:
         end = self._at(children[-1])
         return s.Braced(self._join(elements[0] if elements else end, end), elements)
 
-    def if_then(self, children: Children) -> s.If:
+    def if_then(self, children: Children) -> s.IfStmt:
         word, condition, then = children
-        return s.If(self._join(word, condition), condition, then, None)
+        return s.IfStmt(self._join(word, condition), condition, then, None)
 
-    def if_else(self, children: Children) -> s.If:
+    def if_else(self, children: Children) -> s.IfStmt:
         word, condition, then, orelse = children
-        return s.If(self._join(word, condition), condition, then, orelse)
+        return s.IfStmt(self._join(word, condition), condition, then, orelse)
 
-    def for_loop(self, children: Children) -> s.Loop:
+    def for_loop(self, children: Children) -> s.LoopStmt:
         word, init, condition, step, body = children
-        return s.Loop(self._at(word), init, condition, step, body)
+        return s.LoopStmt(self._at(word), init, condition, step, body)
 
     def range_loop(self, children: Children) -> s.RangeLoop:
         _, kind, *pointers, name, values, body = children
         return s.RangeLoop(self._at(name), _marked(kind, pointers), name.text, values, body)
 
-    def while_loop(self, children: Children) -> s.Loop:
+    def while_loop(self, children: Children) -> s.LoopStmt:
         word, condition, body = children
-        return s.Loop(self._join(word, condition), None, condition, None, body)
+        return s.LoopStmt(self._join(word, condition), None, condition, None, body)
 
-    def do_loop(self, children: Children) -> s.Loop:
+    def do_loop(self, children: Children) -> s.LoopStmt:
         word, body, _, condition = children
-        return s.Loop(self._at(word), None, condition, None, body, test_first=False)
+        return s.LoopStmt(self._at(word), None, condition, None, body, test_first=False)
 
     def switch(self, children: Children) -> s.Switch:
         return s.Switch(self._join(children[0], children[1]), children[1], tuple(children[2:-1]))
@@ -221,9 +221,9 @@ class Builder:
 
     continue_ = break_
 
-    def return_(self, children: Children) -> s.Return:
+    def return_(self, children: Children) -> s.ReturnStmt:
         word, value = children
-        return s.Return(self._join(word, value or word), value)
+        return s.ReturnStmt(self._join(word, value or word), value)
 
     # --- types ---
 
@@ -273,20 +273,20 @@ class Builder:
         text = ALTERNATIVES.get(op.text, op.text)
         return s.Assignment(self._join(target, value), text[:-1], target, value)
 
-    def choose(self, children: Children) -> s.Choice:
+    def choose(self, children: Children) -> s.Ternary:
         condition, then, orelse = children
-        return s.Choice(self._join(condition, orelse), condition, then, orelse)
+        return s.Ternary(self._join(condition, orelse), condition, then, orelse)
 
-    def binary(self, children: Children) -> s.Binary:
+    def binary(self, children: Children) -> s.BinaryOp:
         left, op, right = children
         text = ALTERNATIVES.get(op.text, op.text)
-        return s.Binary(self._join(left, right), text, left, right, self._at(op))
+        return s.BinaryOp(self._join(left, right), text, left, right, self._at(op))
 
-    def prefix(self, children: Children) -> s.Prefix:
+    def prefix(self, children: Children) -> s.UnaryOp:
         op, operand = children
-        if op.type == "AMP" and isinstance(operand, s.Name):
+        if op.type == "AMP" and isinstance(operand, s.Identifier):
             self.addressed[operand.name] += 1
-        return s.Prefix(self._join(op, operand), ALTERNATIVES.get(op.text, op.text), operand)
+        return s.UnaryOp(self._join(op, operand), ALTERNATIVES.get(op.text, op.text), operand)
 
     def postfix(self, children: Children) -> s.Postfix:
         operand, op = children
@@ -303,40 +303,40 @@ class Builder:
     def sizeof(self, children: Children) -> s.Sizeof:
         return s.Sizeof(self._join(children[0], children[-1]), children[1])
 
-    def index(self, children: Children) -> s.Index:
+    def index(self, children: Children) -> s.Subscript:
         value, index, closer = children
-        return s.Index(self._join(value, closer), value, index)
+        return s.Subscript(self._join(value, closer), value, index)
 
-    def call(self, children: Children) -> s.Call:
+    def call(self, children: Children) -> s.CallExpr:
         callee, args, closer = children
         for arg in args or ():
-            if isinstance(arg, s.Prefix) and arg.op == "&" and isinstance(arg.operand, s.Name):
+            if isinstance(arg, s.UnaryOp) and arg.op == "&" and isinstance(arg.operand, s.Identifier):
                 self.addressed[arg.operand.name] -= 1  # a call cannot keep it
-        return s.Call(self._join(callee, closer), callee, args or ())
+        return s.CallExpr(self._join(callee, closer), callee, args or ())
 
-    def attribute(self, children: Children) -> s.Attribute:
+    def attribute(self, children: Children) -> s.MemberExpr:
         value, op, name = children
-        return s.Attribute(self._join(value, name), value, name.text, op.text == "->")
+        return s.MemberExpr(self._join(value, name), value, name.text, op.text == "->")
 
-    def name(self, children: Children) -> s.Name:
-        return s.Name(self._at(children[0]), children[0].text)
+    def name(self, children: Children) -> s.Identifier:
+        return s.Identifier(self._at(children[0]), children[0].text)
 
-    def instance(self, children: Children) -> s.Instance:
+    def instance(self, children: Children) -> s.TemplateId:
         name, args, closer = children
-        return s.Instance(self._join(name, closer), name.text, args)
+        return s.TemplateId(self._join(name, closer), name.text, args)
 
     def trait_value(self, children: Children) -> s.Trait:
         name, args, member = children
         return s.Trait(self._join(name, member), name.text, args, member.text)
 
-    def number(self, children: Children) -> s.Number:
-        return s.Number(self._at(children[0]), children[0].text)
+    def number(self, children: Children) -> s.Numeral:
+        return s.Numeral(self._at(children[0]), children[0].text)
 
     def character(self, children: Children) -> s.Character:
         return s.Character(self._at(children[0]), children[0].text)
 
-    def string(self, children: Children) -> s.String:
-        return s.String(self._at(children[0]), children[0].text)
+    def string(self, children: Children) -> s.StringLit:
+        return s.StringLit(self._at(children[0]), children[0].text)
 
     def constant_word(self, children: Children) -> s.Word:
         return s.Word(self._at(children[0]), children[0].text)
@@ -364,8 +364,8 @@ ALTERNATIVES = {
 }  # fmt: skip
 
 
-def _ends(part: s.Node | Token | Span) -> tuple[int, int]:
-    if isinstance(part, s.Node):
+def _ends(part: s.CNode | Token | Span) -> tuple[int, int]:
+    if isinstance(part, s.CNode):
         return part.span.start, part.span.end
     return part.start, part.end
 

@@ -19,7 +19,7 @@ from fusec.frontends.c.context import Record, Template
 from fusec.frontends.c.effects import ATOMICS, THROUGH_POINTERS
 from fusec.frontends.c.folding import fold
 from fusec.frontends.c.functions import BUILTINS, Site
-from fusec.frontends.c.overloads import Candidate, Functions, Operand, Overloads
+from fusec.frontends.c.overloads import CallOperand, Candidate, Functions, Overloads
 from fusec.frontends.c.storage import why_constant
 from fusec.frontends.c.symbols import Address, FieldPlace, Indexer, Place, RawArray, StructAddress, Variable
 from fusec.frontends.c.unknown_names import unknown_function
@@ -35,24 +35,24 @@ SHAPES = dict.fromkeys(
 )
 
 
-class Calls(Overloads):
+class CallLowering(Overloads):
     """Lowers calls. member: the struct that the function is a member of, and where it is."""
 
     member: tuple[Record, Place] | None = None
 
-    def call(self, node: s.Call, wanted: bool = True) -> Expr | None:
+    def call(self, node: s.CallExpr, wanted: bool = True) -> Expr | None:
         """A call; None if it returns nothing. wanted: the result is used."""
         match node.callee:
-            case s.Attribute() as callee:
+            case s.MemberExpr() as callee:
                 return self._method(callee, node, wanted)
-            case s.Name(name=name) | s.Instance(name=name):
+            case s.Identifier(name=name) | s.TemplateId(name=name):
                 return self._named_call(name, node, wanted)
             case s.Trait() as trait if not node.args:
                 return self.trait(trait)
             case _:
                 raise NotAValue("this", "only functions are called").at(node.callee.span)
 
-    def _named_call(self, name: str, node: s.Call, wanted: bool) -> Expr | None:
+    def _named_call(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
         if self.member is not None and name in self.member[0].methods:
             return self._member_call(*self.member, node, wanted)
         functions = (self.member[0].statics.get(name) if self.member else None) or self.unit.functions.get(name)
@@ -68,7 +68,7 @@ class Calls(Overloads):
             return self.through_pointers(name, node)
         return self._builtin(name, node)
 
-    def _builtin(self, name: str, node: s.Call) -> Expr:
+    def _builtin(self, name: str, node: s.CallExpr) -> Expr:
         if name in ("nan", "nanf"):
             return const(float("nan"), FLOAT64 if name == "nan" else FLOAT32)
         if name == "__ldg" and len(node.args) == 1:
@@ -81,13 +81,13 @@ class Calls(Overloads):
         if len(node.args) != found.arity:
             raise ArgumentCount(name, str(found.arity), len(node.args)).at(node.span)
         args = [self.value(arg) for arg in node.args]
-        if isinstance(node.callee, s.Instance) and node.callee.args:
+        if isinstance(node.callee, s.TemplateId) and node.callee.args:
             kind = node.callee.args[0]
             if isinstance(kind, s.Qualified):
                 args = [convert(arg, self.scalar(kind), node.span) for arg in args]
         return self.bounded(found.make(Site(name, node.span), args))
 
-    def _vector(self, name: str, node: s.Call) -> Expr:
+    def _vector(self, name: str, node: s.CallExpr) -> Expr:
         """CUDA's ``make_float4(x, y, z, w)``, of its own type or the preamble's of that name."""
         found = self.unit.types.get(name[5:], VECTORS[name[5:]])
         if not isinstance(found, Struct) or len(found.fields) != len(VECTORS[name[5:]].fields):
@@ -100,11 +100,11 @@ class Calls(Overloads):
 
     # --- methods ---
 
-    def _method(self, callee: s.Attribute, node: s.Call, wanted: bool) -> Expr | None:
+    def _method(self, callee: s.MemberExpr, node: s.CallExpr, wanted: bool) -> Expr | None:
         place = self.owner(callee)
         if place is not None:
             return self._struct_method(place, callee, node, wanted)
-        if isinstance(callee.value, s.Name):
+        if isinstance(callee.value, s.Identifier):
             match self.lookup(callee.value):
                 case RawArray() as array:
                     return self._array_method(array.name, callee, node, ("size", "shape", "strides"))
@@ -125,7 +125,7 @@ class Calls(Overloads):
         cure = SHAPES.get(callee.name, "only complex values have .real() and .imag()")
         raise UnknownMember(f"a {given} value", f"{callee.name}()", cure).at(callee.span)
 
-    def _struct_method(self, place: Place, callee: s.Attribute, node: s.Call, wanted: bool) -> Expr | None:
+    def _struct_method(self, place: Place, callee: s.MemberExpr, node: s.CallExpr, wanted: bool) -> Expr | None:
         assert isinstance(place, (Variable, FieldPlace, StructAddress)), "structs have methods"
         assert isinstance(place.type, Struct), "structs have methods"
         record = self.record(place.type)
@@ -137,14 +137,14 @@ class Calls(Overloads):
         known = ", ".join(f"{name}()" for name in (*record.methods, *record.statics)) or "no functions"
         raise UnknownMember(f"struct '{record.struct.name}'", f"{callee.name}()", f"it has {known}").at(callee.span)
 
-    def _member_call(self, record: Record, place: Place, node: s.Call, wanted: bool) -> Expr | None:
-        assert isinstance(node.callee, (s.Attribute, s.Name, s.Instance)), "methods have names"
+    def _member_call(self, record: Record, place: Place, node: s.CallExpr, wanted: bool) -> Expr | None:
+        assert isinstance(node.callee, (s.MemberExpr, s.Identifier, s.TemplateId)), "methods have names"
         name = node.callee.name
         functions = record.methods[name]
         operands = [self.operand(functions, at, arg) for at, arg in enumerate(node.args, 1)]
-        return self._device(name, node, [Operand(place, False, node.span), *operands], functions, wanted)
+        return self._device(name, node, [CallOperand(place, False, node.span), *operands], functions, wanted)
 
-    def _array_method(self, array: str, callee: s.Attribute, node: s.Call, methods: tuple[str, ...]) -> Expr:
+    def _array_method(self, array: str, callee: s.MemberExpr, node: s.CallExpr, methods: tuple[str, ...]) -> Expr:
         owner = f"raw array '{array}'" if array else "'_ind'"
         if callee.name not in methods:
             known = (
@@ -157,10 +157,10 @@ class Calls(Overloads):
             raise NotAValue(f"'{callee.name}()'", f"take one axis: .{callee.name}()[0]").at(node.span)
         return Query(array, "size", None, INT64)
 
-    def quantity(self, node: s.Index) -> Expr | None:
+    def quantity(self, node: s.Subscript) -> Expr | None:
         """``x.shape()[d]``, ``x.strides()[d]`` and ``_ind.get()[d]``; None if the node is something else."""
         match node.value:
-            case s.Call(callee=s.Attribute(value=s.Name() as owner, name=name), args=()):
+            case s.CallExpr(callee=s.MemberExpr(value=s.Identifier() as owner, name=name), args=()):
                 found = self.find(owner.name)
             case _:
                 return None
@@ -181,7 +181,7 @@ class Calls(Overloads):
             raise NotAValue(f"an axis of '{owner}'", cure).at(span)
         return const(axes[int(folded.value)], INT64)
 
-    def _set_part(self, callee: s.Attribute, node: s.Call) -> None:
+    def _set_part(self, callee: s.MemberExpr, node: s.CallExpr) -> None:
         """``z.real(x)`` and ``z.imag(x)``."""
         place = self.place(callee.value, f"'.{callee.name}(...)'")
         old = self.load(place)
@@ -197,7 +197,7 @@ class Calls(Overloads):
     # --- device functions ---
 
     def _device(
-        self, name: str, node: s.Node, operands: list[Operand], functions: Functions, wanted: bool
+        self, name: str, node: s.CNode, operands: list[CallOperand], functions: Functions, wanted: bool
     ) -> Expr | None:
         chosen = self.choose(name, node, operands, functions)
         if any(isinstance(param, RawOf) for param in chosen.params):
@@ -210,7 +210,7 @@ class Calls(Overloads):
         call = Call(instance.function.name, flat, instance.function.result or INT32)
         return self._emit_call(call, instance, copies, wanted)
 
-    def inlined(self, chosen: Candidate, operands: list[Operand], span: Span) -> Expr | None:
+    def inlined(self, chosen: Candidate, operands: list[CallOperand], span: Span) -> Expr | None:
         """The text of a function that has raw arrays, in place of its call; the layer of statements writes it."""
         raise NotImplementedError
 
@@ -233,7 +233,7 @@ class Calls(Overloads):
             value = Make(found, place.type) if isinstance(place.type, Struct) else found[0]
             self.store(place, value, Span(self.unit.source, 0, 0), wanted=False)
 
-    def argument(self, param: CType, operand: Operand, copies: list[Copy]) -> tuple[Expr, ...]:
+    def argument(self, param: CType, operand: CallOperand, copies: list[Copy]) -> tuple[Expr, ...]:
         """The IR arguments for a parameter. Raises CannotConvert or BadArgument."""
         match param, operand.value:
             case DType() | Struct(), Address() | Variable() | FieldPlace() | StructAddress() as place:
@@ -296,7 +296,7 @@ class Calls(Overloads):
     def constructed(self, struct: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
         """What a constructor makes of arguments. Raises ArgumentCount or TemplateMismatch."""
         functions = self.record(struct).constructors
-        operands: list[Operand] = []
+        operands: list[CallOperand] = []
         for at, arg in enumerate(args):
             if isinstance(arg, s.Braced):
                 cure = "name the type of an argument in braces: P{a, b}"
@@ -306,8 +306,8 @@ class Calls(Overloads):
             return self.argument(struct, operands[0], [])[0]  # a copy
         return self._made(struct, operands, span)
 
-    def _made(self, struct: Struct, operands: list[Operand], span: Span) -> Expr:
-        found = self._device(struct.name, s.Node(span), operands, self.record(struct).constructors, wanted=True)
+    def _made(self, struct: Struct, operands: list[CallOperand], span: Span) -> Expr:
+        found = self._device(struct.name, s.CNode(span), operands, self.record(struct).constructors, wanted=True)
         assert found is not None, "constructors give structs"
         return found
 
@@ -315,16 +315,16 @@ class Calls(Overloads):
         """The struct that a constructor makes of one value, None if there is none."""
         if isinstance(type_of(value), Struct) or not self.converting(struct):
             return None
-        return self._made(struct, [Operand(value, False, span)], span)
+        return self._made(struct, [CallOperand(value, False, span)], span)
 
-    def returns_pointer(self, node: s.Call) -> bool:
+    def returns_pointer(self, node: s.CallExpr) -> bool:
         """True for a call of a device function whose result is written with a star."""
         match node.callee:
-            case s.Name(name=name) | s.Instance(name=name):
+            case s.Identifier(name=name) | s.TemplateId(name=name):
                 return any("*" in function.result.marks for function in self.unit.functions.get(name, ()))
         return False
 
-    def pointer_call(self, node: s.Call) -> Address:
+    def pointer_call(self, node: s.CallExpr) -> Address:
         """The address that a device function returns."""
         found = self.call(node)
         assert found is not None, "the function returns a pointer"

@@ -56,7 +56,7 @@ class Template:
 
 
 @dataclass
-class Unit:
+class TranslationUnit:
     """The declarations of a preamble and the functions instantiated so far.
 
     source: the text that statement lines refer to. single: float literals without suffix are float32.

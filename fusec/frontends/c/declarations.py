@@ -6,16 +6,16 @@ from fusec.base.dtypes import DType
 from fusec.errors.language import BadDeclaration, NotSupported
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import Auto, CType, PointerTo, RawOf, Void, show
-from fusec.frontends.c.expressions import Elements, Expressions
+from fusec.frontends.c.expressions import BracedValues, ExpressionLowering
 from fusec.frontends.c.folding import fold
 from fusec.frontends.c.symbols import (
     Address,
     GlobalArray,
     LocalArrayOf,
+    NamedConstant,
     PointerVariable,
     StructAddress,
     Symbol,
-    Value,
     Variable,
 )
 from fusec.ir.expr import Expr, Pointer, Struct, const, type_of
@@ -24,7 +24,7 @@ from fusec.ir.loops import Assign, Declare, DeclareArray, LocalArray
 MAX_ARRAY = 1 << 14  # elements of a local array; they live on the stack of every thread
 
 
-class Declarations(Expressions):
+class Declarations(ExpressionLowering):
     """Lowers declarations."""
 
     def declaration(self, node: s.Declaration) -> None:
@@ -92,7 +92,7 @@ class Declarations(Expressions):
             raise BadDeclaration(f"'auto {each.name}' needs a value", "write auto x = value, or name the type").at(
                 each.span
             )
-        names_place = isinstance(each.value, (s.Name, s.Index)) or not reason
+        names_place = isinstance(each.value, (s.Identifier, s.Subscript)) or not reason
         if "&" in each.marks and names_place:
             found = self.frozen(self.place(each.value, "a reference"), each.name)
             self.bind(each.name, _constant(found) if reason else found, each.span)
@@ -108,7 +108,7 @@ class Declarations(Expressions):
     def _reference(self, each: s.Declarator, kind: PointerTo) -> Symbol:
         if each.value is None or isinstance(each.value, s.Braced):
             raise BadDeclaration(f"reference '{each.name}' needs a target", "write T& x = y[i]").at(each.span)
-        if kind.const and not isinstance(each.value, (s.Name, s.Index)):  # a constant reference keeps a value alive
+        if kind.const and not isinstance(each.value, (s.Identifier, s.Subscript)):  # a constant one keeps a value alive
             value = self.converted(self.value(each.value), kind.element, each.value.span)
             return Variable(self.temporary(value, each.name).name, kind.element, f"constant '{each.name}'")
         place = self.place(each.value, "a reference")
@@ -144,7 +144,7 @@ class Declarations(Expressions):
             cure = "declare one array for every field" if isinstance(kind, Struct) else "arrays hold scalars"
             raise NotSupported(f"an array of {show(kind)} is", cure).at(node.type.span)
         lengths = self._lengths(each)
-        values = Elements()
+        values = BracedValues()
         if isinstance(each.value, s.Braced):
             self._flatten(each.value, lengths, kind, values)
         elif each.value is not None or each.args is not None:
@@ -179,7 +179,7 @@ class Declarations(Expressions):
             lengths.append(value)
         return tuple(lengths)
 
-    def _flatten(self, node: s.Braced, lengths: tuple[int, ...], kind: DType, values: Elements) -> None:
+    def _flatten(self, node: s.Braced, lengths: tuple[int, ...], kind: DType, values: BracedValues) -> None:
         """The elements row by row, short rows filled with zeros. Raises BadDeclaration if there are too many."""
         nested = any(isinstance(element, s.Braced) for element in node.elements)
         total = 1
@@ -199,7 +199,7 @@ class Declarations(Expressions):
             else:
                 self.append(values, element, kind)
 
-    def array_of(self, node: s.Name) -> Symbol:
+    def array_of(self, node: s.Identifier) -> Symbol:
         """What a name stands for; a constant array of the preamble is declared in this function when first used."""
         found = self.lookup(node)
         if not isinstance(found, GlobalArray):
@@ -234,7 +234,7 @@ class Declarations(Expressions):
 
     def _global_enumeration(self, item: s.EnumDef) -> None:
         frame = self.within({})
-        self.unit.globals.update({name: Value(value) for name, value in frame.enumeration(item).items()})
+        self.unit.globals.update({name: NamedConstant(value) for name, value in frame.enumeration(item).items()})
         self.unit.types.update(frame.types[0])
 
     def _global(self, item: s.Declaration) -> None:
@@ -246,7 +246,7 @@ class Declarations(Expressions):
                 self.unit.globals[each.name] = GlobalArray(item, each)
                 continue
             kind = self.resolve(s.Qualified(item.type.span, item.type.base, item.type.qualifiers, each.marks))
-            self.unit.globals[each.name] = Value(self._global_value(each, kind))
+            self.unit.globals[each.name] = NamedConstant(self._global_value(each, kind))
 
     def _global_value(self, each: s.Declarator, kind: CType) -> Expr:
         with self.block() as effects:
@@ -280,6 +280,6 @@ def _constant(place: Symbol) -> Symbol:
 
 def _is_null(node: s.Expression | s.Braced) -> bool:
     match node:
-        case s.Word(word="nullptr") | s.Name(name="NULL") | s.Number(text="0") | s.Braced(elements=()):
+        case s.Word(word="nullptr") | s.Identifier(name="NULL") | s.Numeral(text="0") | s.Braced(elements=()):
             return True
     return False

@@ -7,7 +7,7 @@ from fusec.errors.language import ArgumentCount, BadArgument, NotSupported
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import convert, to
 from fusec.frontends.c.functions import Site, floating
-from fusec.frontends.c.lvalues import Places
+from fusec.frontends.c.lvalues import LvalueLowering
 from fusec.frontends.c.symbols import Address, Place, RawArray, Variable
 from fusec.ir.expr import Expr, apply, scalar_type, type_of
 from fusec.ir.loops import Atomic, AtomicOp, If, Local
@@ -24,10 +24,10 @@ _PLAIN = {
 THROUGH_POINTERS = {"sincos": 3, "sincospi": 3, "modf": 2, "frexp": 2}
 
 
-class Effects(Places):
+class Effects(LvalueLowering):
     """Lowers calls of built-in functions that change something."""
 
-    def atomic(self, name: str, node: s.Call, wanted: bool) -> Expr | None:
+    def atomic(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
         """An atomic function; the old value if it is wanted. Raises ArgumentCount or BadArgument."""
         op = ATOMICS[name]
         count = 3 if op == "compare_exchange" else 2
@@ -45,17 +45,17 @@ class Effects(Places):
     def _target(self, name: str, node: s.Expression) -> Place:
         """What an atomic works on: ``&x[i]``, a pointer, or the address of a variable of this element alone."""
         match node:
-            case s.Prefix(op="&", operand=operand):
+            case s.UnaryOp(op="&", operand=operand):
                 found = self.place(operand, "'&'")
                 if isinstance(found, (Address, Variable)):
                     return found
-            case s.Name() if isinstance(raw := self.find(node.name), RawArray):
+            case s.Identifier() if isinstance(raw := self.find(node.name), RawArray):
                 raise self.not_a_value(raw, node)
             case _ if self.is_pointer(node):
                 return self.address(node)
         raise BadArgument(name, "this as its first argument", "pass the address of an element: &x[i]").at(node.span)
 
-    def _check_atomic(self, name: str, op: AtomicOp, dtype: DType, node: s.Call) -> None:
+    def _check_atomic(self, name: str, op: AtomicOp, dtype: DType, node: s.CallExpr) -> None:
         if dtype.is_complex or dtype == BOOL:
             cure = "update the parts with two arrays" if dtype.is_complex else "store a plain true; all writers agree"
             raise BadArgument(name, f"{dtype} elements", cure).at(node.span)
@@ -63,7 +63,7 @@ class Effects(Places):
             raise BadArgument(name, f"{dtype} elements", "bitwise atomics take integers").at(node.span)
 
     def _atomic_in_memory(
-        self, op: AtomicOp, target: Address, values: tuple[Expr, ...], node: s.Call, wanted: bool
+        self, op: AtomicOp, target: Address, values: tuple[Expr, ...], node: s.CallExpr, wanted: bool
     ) -> Expr | None:
         real = scalar_type(self.load(Address(target.pointer, self.stored(target))))
         if real != target.element and op in ("minimum", "maximum"):
@@ -85,7 +85,7 @@ class Effects(Places):
         assert isinstance(element, DType), "only pointers have targets"
         return element
 
-    def _atomic_in_register(self, op: AtomicOp, target: Place, values: tuple[Expr, ...], node: s.Call) -> Expr:
+    def _atomic_in_register(self, op: AtomicOp, target: Place, values: tuple[Expr, ...], node: s.CallExpr) -> Expr:
         """The same on a variable that no other element sees: plain operations do."""
         old = self.temporary(self.load(target), "_old")
         match op:
@@ -102,7 +102,7 @@ class Effects(Places):
 
     # --- results through pointers ---
 
-    def through_pointers(self, name: str, node: s.Call) -> Expr | None:
+    def through_pointers(self, name: str, node: s.CallExpr) -> Expr | None:
         """sincos, sincospi, modf and frexp."""
         plain = name.removesuffix("f") if name != "modf" else name
         if len(node.args) != THROUGH_POINTERS[plain]:
@@ -131,7 +131,7 @@ class Effects(Places):
 
     def _put(self, node: s.Expression, value: Expr) -> None:
         """Store through a pointer argument: ``&variable``, ``&x[i]`` or a pointer."""
-        if isinstance(node, s.Prefix) and node.op == "&":
+        if isinstance(node, s.UnaryOp) and node.op == "&":
             self.store(self.place(node.operand, "'&'"), value, node.span, wanted=False)
         else:
             self.store(self.address(node), value, node.span, wanted=False)

@@ -9,7 +9,7 @@ from fusec.frontends.c import literals
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import binary, common_choice, convert, prefix, step, to, truth
 from fusec.frontends.c.c_types import PointerTo, Void, show
-from fusec.frontends.c.calls import SHAPES, Calls
+from fusec.frontends.c.calls import SHAPES, CallLowering
 from fusec.frontends.c.lvalues import ADDRESSES
 from fusec.frontends.c.sequencing import changes
 from fusec.frontends.c.storage import why_constant
@@ -17,10 +17,10 @@ from fusec.frontends.c.symbols import (
     Address,
     FieldPlace,
     Indexer,
+    NamedConstant,
     PointerVariable,
     RawArray,
     StructAddress,
-    Value,
     Variable,
 )
 from fusec.frontends.c.warnings import is_power, power
@@ -31,13 +31,13 @@ from fusec.ir.reductions import parts_of
 COMPARING = frozenset(("==", "!=", "<", ">", "<=", ">=", "-"))
 
 
-class Elements(list[Expr]):
+class BracedValues(list[Expr]):
     """Values of a braced list; the first `settled` of them are out of reach of the effects of later ones."""
 
     settled = 0
 
 
-class Expressions(Calls):
+class ExpressionLowering(CallLowering):
     """Lowers expressions."""
 
     # --- values ---
@@ -49,28 +49,28 @@ class Expressions(Calls):
 
     def _value(self, node: s.Expression) -> Expr:
         match node:
-            case s.Name():
+            case s.Identifier():
                 return self._name(node)
-            case s.Number():
+            case s.Numeral():
                 return literals.number(node, self.unit.single)
-            case s.Binary() | s.Comma():
+            case s.BinaryOp() | s.Comma():
                 return self._spine(node)
-            case s.Prefix():
+            case s.UnaryOp():
                 return self._prefix(node)
             case s.Postfix():
                 return self._step(node, wanted=True)
             case s.Assignment():
                 return self.assign(node, wanted=True)
-            case s.Index():
+            case s.Subscript():
                 return self.quantity(node) or self.load(self.element(node))
-            case s.Call():
+            case s.CallExpr():
                 found = self.call(node)
                 if found is None:
                     raise NotAValue("this call", "the function returns nothing").at(node.span)
                 return found
-            case s.Attribute():
+            case s.MemberExpr():
                 return self._attribute(node)
-            case s.Choice():
+            case s.Ternary():
                 return self._choice(node)
             case s.Cast(type=kind, value=inner):
                 return self._cast(kind, inner, node.span)
@@ -91,30 +91,30 @@ class Expressions(Calls):
                 return self.sizeof(node)
             case s.Trait():
                 return self.trait(node)
-            case s.String():
+            case s.StringLit():
                 raise NotSupported("a string is", "kernels compute with numbers").at(node.span)
-            case s.Instance():
+            case s.TemplateId():
                 raise NotAValue(f"function '{node.name}'", "call it with arguments").at(node.span)
             case _:
                 raise AssertionError(f"{type(node).__name__} is handled elsewhere")
 
-    def _name(self, node: s.Name) -> Expr:
+    def _name(self, node: s.Identifier) -> Expr:
         found = self.lookup(node)
         match found:
             case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
                 return self.load(found)
-            case Value(value=value):
+            case NamedConstant(value=value):
                 return value
             case _:
                 raise self.not_a_value(found, node)
 
-    def _spine(self, node: s.Binary | s.Comma) -> Expr:
+    def _spine(self, node: s.BinaryOp | s.Comma) -> Expr:
         """A chain of operators that leans to the left, as long sums do, without recursion along it."""
-        chain: list[s.Binary | s.Comma] = []
+        chain: list[s.BinaryOp | s.Comma] = []
         first: s.Expression = node
-        while isinstance(first, (s.Binary, s.Comma)):
+        while isinstance(first, (s.BinaryOp, s.Comma)):
             chain.append(first)
-            first = first.left if isinstance(first, s.Binary) else first.first
+            first = first.left if isinstance(first, s.BinaryOp) else first.first
         if isinstance(chain[-1], s.Comma):
             self.effect(first)
             value: Expr = const(0, BOOL)
@@ -123,7 +123,7 @@ class Expressions(Calls):
             value = self.value(first)
         for at in range(len(chain) - 1, -1, -1):
             each = chain[at]
-            if isinstance(each, s.Binary):
+            if isinstance(each, s.BinaryOp):
                 value = self.bounded(self._joined(each, value))
             elif at and isinstance(chain[at - 1], s.Comma):
                 self.effect(each.second)
@@ -131,18 +131,18 @@ class Expressions(Calls):
                 value = self.value(each.second)
         return value
 
-    def _refuse_addresses(self, chain: list[s.Binary | s.Comma]) -> None:
+    def _refuse_addresses(self, chain: list[s.BinaryOp | s.Comma]) -> None:
         """Raises BadOperands for addresses that are compared or subtracted."""
         for each in chain:
             match each:
-                case s.Binary(op=op, left=left, right=right, op_span=span) if op in COMPARING and self.is_pointer(left):
+                case s.BinaryOp(op=op, left=a, right=right, op_span=span) if op in COMPARING and self.is_pointer(a):
                     if op != "-" or self.is_pointer(right):
                         raise BadOperands(op, "pointers", ADDRESSES).at(span)
 
-    def _joined(self, node: s.Binary, left: Expr) -> Expr:
+    def _joined(self, node: s.BinaryOp, left: Expr) -> Expr:
         if node.op in ("&&", "||"):
             return self._logical(node, left)
-        if is_power(node) and isinstance(node.right, s.Prefix) and not self.is_pointer(node.right.operand):
+        if is_power(node) and isinstance(node.right, s.UnaryOp) and not self.is_pointer(node.right.operand):
             raise power(node)
         if self.is_pointer(node.right):
             raise BadOperands(node.op, "pointers", ADDRESSES).at(node.op_span)
@@ -151,7 +151,7 @@ class Expressions(Calls):
         (left,) = self.kept([left], mark)
         return binary(node.op, left, right, node.op_span)
 
-    def _logical(self, node: s.Binary, left: Expr) -> Expr:
+    def _logical(self, node: s.BinaryOp, left: Expr) -> Expr:
         """``&&`` and ``||``: the right side is evaluated on demand, as an If where it has effects."""
         test = self._test(left, node.left.span)
         with self.block() as effects:
@@ -172,7 +172,7 @@ class Expressions(Calls):
             raise CannotConvert(show(type_of(value)), "bool", "compare its fields").at(span)
         return truth(value)
 
-    def _choice(self, node: s.Choice) -> Expr:
+    def _choice(self, node: s.Ternary) -> Expr:
         condition = self.condition(node.condition)
         with self.block() as then:
             a = self.value(node.then)
@@ -194,7 +194,7 @@ class Expressions(Calls):
         self.emit(If(condition, (*then, assigned[0]), (*orelse, assigned[1]), line=self.line))
         return kept
 
-    def _prefix(self, node: s.Prefix) -> Expr:
+    def _prefix(self, node: s.UnaryOp) -> Expr:
         match node.op:
             case "++" | "--":
                 return self._step(node, wanted=True)
@@ -205,9 +205,9 @@ class Expressions(Calls):
             case op:
                 return self.bounded(prefix(op, self.value(node.operand), node.span))
 
-    def _step(self, node: s.Prefix | s.Postfix, wanted: bool) -> Expr:
+    def _step(self, node: s.UnaryOp | s.Postfix, wanted: bool) -> Expr:
         """``++`` and ``--``: the new value before the operand, the old one after it."""
-        if isinstance(node, s.Prefix):
+        if isinstance(node, s.UnaryOp):
             return self.stepped(node, wanted)[1]
         place = self.place(node.operand, f"'{node.op}'")
         old = self.load(place)
@@ -239,11 +239,11 @@ class Expressions(Calls):
         return self.store(place, value, node.target.span if why_constant(place) else node.value.span, wanted)
 
     def _assign_pointer(self, node: s.Assignment) -> None:
-        target = self.lookup(node.target) if isinstance(node.target, s.Name) else None
+        target = self.lookup(node.target) if isinstance(node.target, s.Identifier) else None
         if not isinstance(target, PointerVariable) or isinstance(node.value, s.Braced):
             raise NotAValue("this", "only pointer variables take addresses").at(node.target.span)
         if node.op:
-            moved = s.Binary(node.span, node.op, node.target, node.value, node.span)
+            moved = s.BinaryOp(node.span, node.op, node.target, node.value, node.span)
             if node.op not in ("+", "-"):
                 raise BadOperands(f"{node.op}=", "pointers", "only += and -= move pointers").at(node.span)
             self.emit(Assign(target.name, self.address(moved).pointer, line=self.line))
@@ -278,15 +278,15 @@ class Expressions(Calls):
             match node:
                 case s.Assignment():
                     self.assign(node, wanted=False)
-                case s.Postfix() | s.Prefix(op="++" | "--") if self.is_pointer(node):
+                case s.Postfix() | s.UnaryOp(op="++" | "--") if self.is_pointer(node):
                     self.address(node)
-                case s.Postfix() | s.Prefix(op="++" | "--"):
+                case s.Postfix() | s.UnaryOp(op="++" | "--"):
                     self._step(node, wanted=False)
-                case s.Call():
+                case s.CallExpr():
                     self.call(node, wanted=False)
                 case s.Comma():
                     self._effects(node)
-                case s.Choice():
+                case s.Ternary():
                     self._choice_effect(node)
                 case s.Cast(type=kind, value=value) if isinstance(self.resolve(kind), Void):
                     self.effect(value)
@@ -304,7 +304,7 @@ class Expressions(Calls):
         for part in (rest, *reversed(parts)):
             self.effect(part)
 
-    def _choice_effect(self, node: s.Choice) -> None:
+    def _choice_effect(self, node: s.Ternary) -> None:
         condition = self.condition(node.condition)
         with self.block() as then:
             self.effect(node.then)
@@ -315,8 +315,8 @@ class Expressions(Calls):
 
     # --- members, casts and made values ---
 
-    def _attribute(self, node: s.Attribute) -> Expr:
-        if isinstance(node.value, s.Name):
+    def _attribute(self, node: s.MemberExpr) -> Expr:
+        if isinstance(node.value, s.Identifier):
             match self.lookup(node.value):
                 case RawArray(name=name) if node.name == "ndim":
                     return Query(name, "ndim", None, INT64)
@@ -365,7 +365,7 @@ class Expressions(Calls):
             expected = "1 or 2" if wanted.is_complex else "1"
             raise ArgumentCount(wanted.name, expected, len(args)).at(span)
         part = real_type(wanted)
-        parts = Elements()
+        parts = BracedValues()
         for arg in args:
             self.append(parts, arg, part)
         return self.bounded(apply("complex", *parts))
@@ -379,7 +379,7 @@ class Expressions(Calls):
         record = self.record(wanted)
         if record.constructors:
             return self.constructed(wanted, args, span)
-        given = Elements()
+        given = BracedValues()
         if len(args) == 1 and not isinstance(args[0], s.Braced) and len(record.members) > 1:
             value = self.value(args[0])
             if type_of(value) == wanted:
@@ -403,7 +403,7 @@ class Expressions(Calls):
         starts = [member.default or self.initially(member.type, span) for member in record.members.values()]
         return self.made(kind, (), span) if record.constructors or any(starts) else None
 
-    def append(self, values: Elements, node: s.Expression | s.Braced, wanted: DType | Struct) -> None:
+    def append(self, values: BracedValues, node: s.Expression | s.Braced, wanted: DType | Struct) -> None:
         """Evaluate the next element of a list; the values before it stay what they were."""
         mark = self.mark
         if isinstance(node, s.Braced):

@@ -13,10 +13,10 @@ from fusec.frontends.c import literals
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import common_choice
 from fusec.frontends.c.c_types import NAMED, Auto, CType, PointerTo, RawOf, Void, builtin, show
-from fusec.frontends.c.context import Unit
+from fusec.frontends.c.context import TranslationUnit
 from fusec.frontends.c.folding import Known, fold
 from fusec.frontends.c.sequencing import changes
-from fusec.frontends.c.symbols import LocalArrayOf, RawArray, Symbol, Value, Variable
+from fusec.frontends.c.symbols import LocalArrayOf, NamedConstant, RawArray, Symbol, Variable
 from fusec.frontends.c.unknown_names import unknown_name
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, Local, Stmt
@@ -30,10 +30,10 @@ class SubstitutionError(Exception):
     """A type that does not exist for these template arguments: the overload does not take part."""
 
 
-class Frame:
+class FunctionFrame:
     """State of one function. types: names of types, innermost scope last; symbols: likewise."""
 
-    def __init__(self, unit: Unit, taken: set[str]) -> None:
+    def __init__(self, unit: TranslationUnit, taken: set[str]) -> None:
         self.unit = unit
         self.taken = taken
         self.types: list[dict[str, CType]] = [{}]
@@ -84,10 +84,10 @@ class Frame:
                 return scope[name]
         found = self.unit.globals.get(name)
         if found is None and name in literals.CONSTANTS:
-            return Value(literals.constant(name, self.unit.single))
+            return NamedConstant(literals.constant(name, self.unit.single))
         return found
 
-    def lookup(self, node: s.Name) -> Symbol:
+    def lookup(self, node: s.Identifier) -> Symbol:
         """What a name stands for. Raises UnknownName."""
         found = self.find(node.name)
         if found is None:
@@ -124,7 +124,7 @@ class Frame:
         finally:
             counts[what] -= 1
 
-    def at(self, node: s.Node) -> int:
+    def at(self, node: s.CNode) -> int:
         """The line of a node, 0 if it is not in the operation's text."""
         return node.span.line if node.span.file is self.unit.source else 0
 
@@ -224,7 +224,7 @@ class Frame:
         if node.member:
             if node.member not in ("index_t", "value_type"):
                 raise UnknownType(node.member, "index_t and value_type are known").at(node.span)
-            if isinstance(node.value, s.Name):
+            if isinstance(node.value, s.Identifier):
                 found = self.lookup(node.value)
                 if isinstance(found, RawArray):
                     return INT64 if node.member == "index_t" else found.dtype
@@ -234,7 +234,7 @@ class Frame:
 
     def type_of_node(self, node: s.Expression) -> CType:
         """The type of an expression that is not evaluated."""
-        if isinstance(node, s.Name):
+        if isinstance(node, s.Identifier):
             found = self.lookup(node)
             if isinstance(found, Variable):
                 return found.type
@@ -308,7 +308,7 @@ class Frame:
         """``sizeof``, a size_t."""
         if isinstance(node.operand, s.Qualified):
             found = self.resolve(node.operand)
-        elif isinstance(node.operand, s.Name) and isinstance(array := self.find(node.operand.name), LocalArrayOf):
+        elif isinstance(node.operand, s.Identifier) and isinstance(array := self.find(node.operand.name), LocalArrayOf):
             size = array.element.nbytes
             for length in array.lengths:
                 size *= length

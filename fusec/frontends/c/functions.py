@@ -46,7 +46,7 @@ Make = Callable[[Site, list[Expr]], Expr]
 
 
 @dataclass(frozen=True)
-class Builtin:
+class BuiltinFunction:
     """A built-in function of `arity` arguments."""
 
     arity: int
@@ -65,7 +65,7 @@ def floating(site: Site, args: list[Expr], complex_too: bool = False, single: bo
     return [to(arg, common) for arg in args]
 
 
-def _math(op: str, single: bool = False, complex_op: str = "") -> Builtin:
+def _math(op: str, single: bool = False, complex_op: str = "") -> BuiltinFunction:
     row = ops.TABLE[op]
     complex_too = bool(complex_op) or "complex" in row.accepts
 
@@ -73,15 +73,15 @@ def _math(op: str, single: bool = False, complex_op: str = "") -> Builtin:
         values = floating(site, args, complex_too, single)
         return apply(complex_op if complex_op and scalar_type(values[0]).is_complex else op, *values)
 
-    return Builtin(row.arity, make)
+    return BuiltinFunction(row.arity, make)
 
 
-def _integer(op: str, *types: DType, result: DType | None = None) -> Builtin:
+def _integer(op: str, *types: DType, result: DType | None = None) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         value = apply(op, *(to(_real(site, arg), dtype) for arg, dtype in zip(args, types, strict=True)))
         return to(value, result) if result else value
 
-    return Builtin(len(types), make)
+    return BuiltinFunction(len(types), make)
 
 
 def _real(site: Site, value: Expr) -> Expr:
@@ -97,16 +97,16 @@ def _absolute(site: Site, args: list[Expr]) -> Expr:
     return apply("absolute", to(args[0], c_promote(given)))
 
 
-def _extreme(integer: str, float_: str) -> Builtin:
+def _extreme(integer: str, float_: str) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         a, b = (_real(site, arg) for arg in args)
         common = c_common(scalar_type(a), scalar_type(b))
         return apply(float_ if common.is_float else integer, to(a, common), to(b, common))
 
-    return Builtin(2, make)
+    return BuiltinFunction(2, make)
 
 
-def _part(which: str) -> Builtin:
+def _part(which: str) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         given = dtype_of(args[0], site.span, site.name)
         if given.is_complex:
@@ -114,15 +114,15 @@ def _part(which: str) -> Builtin:
         value = to(args[0], c_promote(given))
         return value if which in ("real", "conj") else const(0, scalar_type(value))
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
-def _complex_only(op: str) -> Builtin:
+def _complex_only(op: str) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         given = dtype_of(args[0], site.span, site.name)
         return apply(op, to(args[0], complex_type(given if given.is_float or given.is_complex else FLOAT64)))
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
 def _polar(site: Site, args: list[Expr]) -> Expr:
@@ -132,14 +132,14 @@ def _polar(site: Site, args: list[Expr]) -> Expr:
     )
 
 
-def _rounded(op: str, target: DType, source: DType | None = None) -> Builtin:
+def _rounded(op: str, target: DType, source: DType | None = None) -> BuiltinFunction:
     """A float rounded by `op` ("" for none) and converted to an integer or another float."""
 
     def make(site: Site, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), source) if source else floating(site, args)[0]
         return to(apply(op, value) if op else value, target)
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
 def _scale(site: Site, args: list[Expr]) -> Expr:
@@ -149,16 +149,16 @@ def _scale(site: Site, args: list[Expr]) -> Expr:
     return apply("ldexp", value, to(args[1], INT32))
 
 
-def _first_set(dtype: DType) -> Builtin:
+def _first_set(dtype: DType) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype)
         lowest = apply("bitwise_and", value, apply("negative", value))
         return apply("subtract", const(dtype.bits, INT32), apply("count_leading_zeros", lowest))
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
-def _reverse(dtype: DType) -> Builtin:
+def _reverse(dtype: DType) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype)
         step = 1
@@ -170,29 +170,29 @@ def _reverse(dtype: DType) -> Builtin:
             step *= 2
         return value
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
-def _bits(source: DType, target: DType) -> Builtin:
-    return Builtin(1, lambda site, args: apply("bitcast", to(_real(site, args[0]), source), target=target))
+def _bits(source: DType, target: DType) -> BuiltinFunction:
+    return BuiltinFunction(1, lambda site, args: apply("bitcast", to(_real(site, args[0]), source), target=target))
 
 
-def _converted(source: DType, target: DType) -> Builtin:
-    return Builtin(1, lambda site, args: to(to(_real(site, args[0]), source), target))
+def _converted(source: DType, target: DType) -> BuiltinFunction:
+    return BuiltinFunction(1, lambda site, args: to(to(_real(site, args[0]), source), target))
 
 
-def _fixed(op: str, dtype: DType) -> Builtin:
+def _fixed(op: str, dtype: DType) -> BuiltinFunction:
     """An op on arguments of one given dtype."""
     arity = ops.TABLE[op].arity
-    return Builtin(arity, lambda site, args: apply(op, *(to(_real(site, arg), dtype) for arg in args)))
+    return BuiltinFunction(arity, lambda site, args: apply(op, *(to(_real(site, arg), dtype) for arg in args)))
 
 
-def _reciprocal(op: str, dtype: DType | None = None) -> Builtin:
+def _reciprocal(op: str, dtype: DType | None = None) -> BuiltinFunction:
     def make(site: Site, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype) if dtype else floating(site, args, complex_too=not op)[0]
         return apply("divide", const(1, scalar_type(value)), apply(op, value) if op else value)
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
 def _positive_difference(site: Site, args: list[Expr]) -> Expr:
@@ -212,7 +212,7 @@ def _saturate(site: Site, args: list[Expr]) -> Expr:
     return apply("fmin", apply("fmax", value, zero), one)
 
 
-def _common(op: str) -> Builtin:
+def _common(op: str) -> BuiltinFunction:
     """An op of the Array API on arguments in their common type; integers alone where the op takes nothing else."""
     accepted = ops.TABLE[op].accepts
     reals = "complex" not in accepted
@@ -226,10 +226,10 @@ def _common(op: str) -> Builtin:
             raise site.refuse(f"{common} values", "pass integers")
         return apply(op, *(to(arg, common) for arg in args))
 
-    return Builtin(ops.TABLE[op].arity, make)
+    return BuiltinFunction(ops.TABLE[op].arity, make)
 
 
-def _neighbour(op: str) -> Builtin:
+def _neighbour(op: str) -> BuiltinFunction:
     """An op that asks for neighbours: those of a narrow float are narrow floats."""
     plain = _math(op)
 
@@ -237,15 +237,15 @@ def _neighbour(op: str) -> Builtin:
         given = {dtype_of(arg, site.span, site.name) for arg in args}
         return apply(op, *args) if given in ({FLOAT16}, {BFLOAT16}) else plain.make(site, args)
 
-    return Builtin(plain.arity, make)
+    return BuiltinFunction(plain.arity, make)
 
 
-MAKERS: dict[ops.Typing, Callable[[str], Builtin]] = {
+MAKERS: dict[ops.Typing, Callable[[str], BuiltinFunction]] = {
     "floats": _math, "neighbours": _neighbour, "common": _common,
 }  # fmt: skip
 
 
-def _bit_count(op: str) -> Builtin:
+def _bit_count(op: str) -> BuiltinFunction:
     """An op on the bits of an integer of any width, which is not promoted."""
 
     def make(site: Site, args: list[Expr]) -> Expr:
@@ -254,35 +254,35 @@ def _bit_count(op: str) -> Builtin:
             raise site.refuse(f"{given} values", "pass an integer")
         return apply(op, args[0] if given.is_integer else to(args[0], INT32))
 
-    return Builtin(1, make)
+    return BuiltinFunction(1, make)
 
 
-def _mathematics() -> dict[str, Builtin]:
-    table: dict[str, Builtin] = {}
+def _mathematics() -> dict[str, BuiltinFunction]:
+    table: dict[str, BuiltinFunction] = {}
     for row in ops.TABLE.values():
         for name, single in row.c_names.items():
             table[name] = _math(row.name, single) if single else MAKERS[row.typing](row.name)
     table["sqrt"], table["sqrtf"] = _math("sqrt", complex_op="sqrt_complex"), _math("sqrt", single=True)
-    table["absolute"] = Builtin(1, _absolute)
+    table["absolute"] = BuiltinFunction(1, _absolute)
     for name, op in (("lrint", "rint"), ("lround", "round")):
         for spelled in (name, f"l{name}", f"{name}f", f"l{name}f"):
             table[spelled] = _rounded(op, INT64)
     for name in ("ldexp", "scalbn", "scalbln"):
-        table[name] = table[f"{name}f"] = Builtin(2, _scale)
-    table["fdim"] = table["fdimf"] = Builtin(2, _positive_difference)
+        table[name] = table[f"{name}f"] = BuiltinFunction(2, _scale)
+    table["fdim"] = table["fdimf"] = BuiltinFunction(2, _positive_difference)
     table["rcbrt"], table["rcbrtf"] = _reciprocal("cbrt"), _reciprocal("cbrt", FLOAT32)
     return table
 
 
-def _intrinsics() -> dict[str, Builtin]:
-    table: dict[str, Builtin] = {}
+def _intrinsics() -> dict[str, BuiltinFunction]:
+    table: dict[str, BuiltinFunction] = {}
     for letter, dtype in (("f", FLOAT32), ("d", FLOAT64)):
         for name, op in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("div", "divide"), ("sqrt", "sqrt")):
             table[f"__{letter}{name}_rn"] = _fixed(op, dtype)
         table[f"__{letter}rcp_rn"] = _reciprocal("", dtype)
     table["__fmaf_rn"], table["__fma_rn"] = _fixed("fma", FLOAT32), _fixed("fma", FLOAT64)
     table["__fdividef"], table["fdividef"] = _fixed("divide", FLOAT32), _fixed("divide", FLOAT32)
-    table["__saturatef"] = table["saturatef"] = Builtin(1, _saturate)
+    table["__saturatef"] = table["saturatef"] = BuiltinFunction(1, _saturate)
     integers = {"int": INT32, "uint": UINT32, "ll": INT64, "ull": UINT64}
     roundings = {"rn": "rint", "rz": "", "rd": "floor", "ru": "ceil"}
     for source, dtype in (("float", FLOAT32), ("double", FLOAT64)):
@@ -301,8 +301,8 @@ def _intrinsics() -> dict[str, Builtin]:
     return table
 
 
-def _integers() -> dict[str, Builtin]:
-    table: dict[str, Builtin] = {}
+def _integers() -> dict[str, BuiltinFunction]:
+    table: dict[str, BuiltinFunction] = {}
     for suffix, unsigned in (("", UINT32), ("ll", UINT64)):
         table[f"__popc{suffix}"] = _integer("count_ones", unsigned)
         table[f"__clz{suffix}"] = _integer("count_leading_zeros", unsigned)
@@ -311,17 +311,17 @@ def _integers() -> dict[str, Builtin]:
     table["__mulhi"], table["__umulhi"] = _fixed("multiply_high", INT32), _fixed("multiply_high", UINT32)
     table["__mul64hi"], table["__umul64hi"] = _fixed("multiply_high", INT64), _fixed("multiply_high", UINT64)
     table["popcount"], table["clz"] = _bit_count("count_ones"), _bit_count("count_leading_zeros")
-    table["_floor_divide"] = table["floor_divide"] = Builtin(2, _floor_divide)
+    table["_floor_divide"] = table["floor_divide"] = BuiltinFunction(2, _floor_divide)
     return table
 
 
-BUILTINS: dict[str, Builtin] = {
+BUILTINS: dict[str, BuiltinFunction] = {
     **_mathematics(), **_intrinsics(), **_integers(),
-    **dict.fromkeys(("abs", "labs", "llabs"), Builtin(1, _absolute)),
+    **dict.fromkeys(("abs", "labs", "llabs"), BuiltinFunction(1, _absolute)),
     "min": _extreme("minimum", "fmin"), "max": _extreme("maximum", "fmax"),
     "real": _part("real"), "imag": _part("imag"), "conj": _part("conj"),
     "arg": _complex_only("arg"), "norm": _complex_only("norm"), "proj": _complex_only("proj"),
-    "polar": Builtin(2, _polar),
+    "polar": BuiltinFunction(2, _polar),
 }  # fmt: skip
 
 _THREADS = "this kernel is one element's work; elements share nothing but atomics on raw arguments"

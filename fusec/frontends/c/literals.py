@@ -53,7 +53,7 @@ CONSTANTS: dict[str, Const] = {
 }  # fmt: skip
 
 
-def number(node: s.Number, single: bool = False) -> Const:
+def number(node: s.Numeral, single: bool = False) -> Const:
     """A number literal; single: floats without suffix are float32. Raises BadNumber."""
     text = node.text.replace("'", "")
     found = NUMBER.fullmatch(text)
@@ -88,7 +88,7 @@ def _to_single(value: float, digits: str) -> float:
     return float(max(near, other) if exact > Decimal(value) else min(near, other))
 
 
-def _integer(node: s.Number, digits: str, marks: str) -> Const:
+def _integer(node: s.Numeral, digits: str, marks: str) -> Const:
     if not SUFFIXES.fullmatch(marks):
         raise BadNumber(_shown(node), "").at(node.span)
     if len(digits) > 70:  # 2**64 in binary has 67 characters
@@ -110,7 +110,7 @@ def _integer(node: s.Number, digits: str, marks: str) -> Const:
     raise BadNumber(_shown(node), ": no integer type holds it", "the largest is 18446744073709551615").at(node.span)
 
 
-def _shown(node: s.Number) -> str:
+def _shown(node: s.Numeral) -> str:
     """A number for a message, which has no use for thousands of digits."""
     return node.text if len(node.text) <= MAX_SHOWN else f"{node.text[:20]}...{node.text[-8:]}"
 

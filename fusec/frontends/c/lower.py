@@ -11,13 +11,13 @@ from fusec.errors.language import TooDeep
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.bodies import TRUE
-from fusec.frontends.c.context import Unit
+from fusec.frontends.c.context import TranslationUnit
 from fusec.frontends.c.frame import MAX_DEPTH
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
-from fusec.frontends.c.statements import Statements
-from fusec.frontends.c.symbols import Address, Indexer, RawArray, Symbol, Value, Variable
+from fusec.frontends.c.statements import StatementLowering
+from fusec.frontends.c.symbols import Address, Indexer, NamedConstant, RawArray, Symbol, Variable
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import (
     ArrayParam,
@@ -104,12 +104,12 @@ def lower(
     has, else 1. scalars: parameters that are passed by value. Raises the errors of fusec.errors.language.
     """
     try:
-        return _Lowering(kernel, types, ndims, scalars).program()
+        return _KernelLowering(kernel, types, ndims, scalars).program()
     except RecursionError:
         raise TooDeep(MAX_DEPTH, "expressions").at() from None
 
 
-class _Lowering:
+class _KernelLowering:
     """One kernel with one set of types."""
 
     def __init__(
@@ -117,18 +117,18 @@ class _Lowering:
     ) -> None:
         self.kernel, self.types, self.scalars = kernel, types, scalars
         placeholders = {param.type_name: types[param.name] for param in kernel.params if param.dtype is None}
-        self.unit = Unit(kernel.source, kernel.single, dict(placeholders), addressed=kernel.addressed)
-        Statements(self.unit, set()).preamble(kernel.declarations)
+        self.unit = TranslationUnit(kernel.source, kernel.single, dict(placeholders), addressed=kernel.addressed)
+        StatementLowering(self.unit, set()).preamble(kernel.declarations)
         taken = {param.name for param in kernel.params} | set(self.unit.functions) | set(self.unit.globals)
         self.unit.names |= {param.name for param in kernel.params} | set(self.unit.globals) | {kernel.name}
-        self.frame = Statements(self.unit, taken)
+        self.frame = StatementLowering(self.unit, taken)
         self.outputs = {param.name for param in kernel.outputs}
         self.raw: dict[str, RawArray] = {}
         self.written = [
             param for param in kernel.params
             if not param.raw and param.name not in scalars and (param.name in self.outputs or param.non_const)
         ]  # fmt: skip
-        self.frame.symbols[0].update({"i": Value(INDEX), "n": Value(SIZE), "_ind": Indexer()})
+        self.frame.symbols[0].update({"i": NamedConstant(INDEX), "n": NamedConstant(SIZE), "_ind": Indexer()})
         for param in kernel.params:
             self.frame.symbols[0][param.name] = self._symbol(param, ndims)
             if not param.raw:  # CuPy's name for the array itself; its shape is that of the space

@@ -17,19 +17,19 @@ from fusec.errors.language import (
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import dtype_of, step, to, truth
 from fusec.frontends.c.c_types import PointerTo, show
-from fusec.frontends.c.storage import Storage, target
+from fusec.frontends.c.storage import PlaceAccess, target
 from fusec.frontends.c.symbols import (
     Address,
     FieldPlace,
     GlobalArray,
     Indexer,
     LocalArrayOf,
+    NamedConstant,
     Place,
     PointerVariable,
     RawArray,
     StructAddress,
     Symbol,
-    Value,
     Variable,
 )
 from fusec.frontends.c.warnings import comma_index
@@ -42,7 +42,7 @@ ADDRESSES = (
 )
 
 
-class Places(Storage):
+class LvalueLowering(PlaceAccess):
     """Lowers places and addresses."""
 
     # --- places ---
@@ -50,36 +50,36 @@ class Places(Storage):
     def place(self, node: s.Expression, what: str = "this") -> Place:
         """The place an expression names. Raises NotAPlace and the errors of names and indices."""
         match node:
-            case s.Name():
+            case s.Identifier():
                 return self._named(self.lookup(node), node)
-            case s.Index():
+            case s.Subscript():
                 return self.element(node)
-            case s.Prefix(op="*", operand=operand):
+            case s.UnaryOp(op="*", operand=operand):
                 return self.struct_place(node) or self.address(operand)
-            case s.Prefix(op="++" | "--", operand=operand) if not self.is_pointer(operand):
+            case s.UnaryOp(op="++" | "--", operand=operand) if not self.is_pointer(operand):
                 return self.stepped(node)[0]
-            case s.Attribute():
+            case s.MemberExpr():
                 return self._field(node)
             case _:
                 raise NotAPlace(what).at(node.span)
 
-    def stepped(self, node: s.Prefix, wanted: bool = True) -> tuple[Place, Expr]:
+    def stepped(self, node: s.UnaryOp, wanted: bool = True) -> tuple[Place, Expr]:
         """The place that a prefix ``++`` or ``--`` steps, evaluated once, and its new value."""
         place = self.place(node.operand, f"'{node.op}'")
         if wanted:
             place = self.frozen(place, "_t")
         return place, self.store(place, step(self.load(place), node.op, node.span), node.span, wanted)
 
-    def _named(self, found: Symbol, node: s.Name) -> Place:
+    def _named(self, found: Symbol, node: s.Identifier) -> Place:
         match found:
             case Variable() | Address() | FieldPlace() | StructAddress(pointer=False):
                 return found
-            case Value():
+            case NamedConstant():
                 raise AssignToConst(f"constant '{node.name}'", "copy it to a local variable first").at(node.span)
             case _:
                 raise self.not_a_value(found, node)
 
-    def not_a_value(self, found: Symbol, node: s.Name) -> Exception:
+    def not_a_value(self, found: Symbol, node: s.Identifier) -> Exception:
         """The error for a name that is used as a value and is none."""
         match found:
             case RawArray():
@@ -97,9 +97,9 @@ class Places(Storage):
             case _:
                 raise AssertionError(f"{found} is a value")
 
-    def _field(self, node: s.Attribute) -> Place:
+    def _field(self, node: s.MemberExpr) -> Place:
         owner = self.owner(node)
-        if owner is None and not isinstance(node.value, s.Name):
+        if owner is None and not isinstance(node.value, s.Identifier):
             raise NotAPlace(f"'.{node.name}'").at(node.span)
         if owner is None:
             self.lookup(node.value)  # type: ignore[arg-type]
@@ -108,12 +108,12 @@ class Places(Storage):
 
     # --- indexing ---
 
-    def element(self, node: s.Index) -> Address:
+    def element(self, node: s.Subscript) -> Address:
         """The element that an index expression names."""
         base, indices = _indices(node)
         if isinstance(node.index, s.Comma):
-            raise comma_index(node, isinstance(base, s.Name) and isinstance(self.find(base.name), RawArray))
-        if isinstance(base, s.Name):
+            raise comma_index(node, isinstance(base, s.Identifier) and isinstance(self.find(base.name), RawArray))
+        if isinstance(base, s.Identifier):
             found = self.array_of(base)
             match found:
                 case RawArray():
@@ -123,7 +123,7 @@ class Places(Storage):
                     return self._raw(found, indices[0], node)
                 case LocalArrayOf():
                     return self._local_element(found, indices, node)
-        if isinstance(base, s.Attribute) and base.name in ("shape", "strides", "get"):
+        if isinstance(base, s.MemberExpr) and base.name in ("shape", "strides", "get"):
             shown = base.value.span.text
             raise NotAValue(f"'{shown}.{base.name}'", f"call it: {shown}.{base.name}()[axis]").at(base.span)
         if len(indices) > 1:
@@ -150,7 +150,7 @@ class Places(Storage):
             return replace(address, offset=self.bounded(offset))
         return replace(address, pointer=self.bounded(self.moved(address.pointer, distance)))
 
-    def array_of(self, node: s.Name) -> Symbol:
+    def array_of(self, node: s.Identifier) -> Symbol:
         """What a name stands for; a constant array of the preamble is declared in this function when first used."""
         return self.lookup(node)
 
@@ -164,9 +164,9 @@ class Places(Storage):
             )
         return to(value, INT64)
 
-    def _raw(self, array: RawArray, index: s.Expression, node: s.Index) -> Address:
+    def _raw(self, array: RawArray, index: s.Expression, node: s.Subscript) -> Address:
         pointer = Pointer(array.dtype, "global", bool(array.const))
-        if isinstance(index, s.Name) and isinstance(found := self.find(index.name), LocalArrayOf):
+        if isinstance(index, s.Identifier) and isinstance(found := self.find(index.name), LocalArrayOf):
             axes = tuple(to(self.load(self._local_at(found, const(k, INT64))), INT64) for k in range(found.lengths[0]))
             return Address(At(array.name, self._axes(array, axes, node), pointer), array.dtype, array.const)
         if _is_coordinates(index):
@@ -174,7 +174,7 @@ class Places(Storage):
             return Address(At(array.name, axes, pointer), array.dtype, array.const)
         return Address(At(array.name, (self.index(index),), pointer), array.dtype, array.const)
 
-    def _axes(self, array: RawArray, axes: tuple[Expr, ...], node: s.Index) -> tuple[Expr, ...]:
+    def _axes(self, array: RawArray, axes: tuple[Expr, ...], node: s.Subscript) -> tuple[Expr, ...]:
         if array.ndim is None:
             array.ndim = len(axes)
         if len(axes) == 1 or len(axes) == array.ndim:
@@ -186,7 +186,7 @@ class Places(Storage):
         start = LocalArray(array.name, Pointer(array.element, "local"))
         return Address(self.moved(start, flat), array.element, array.const)
 
-    def _local_element(self, array: LocalArrayOf, indices: list[s.Expression], node: s.Index) -> Address:
+    def _local_element(self, array: LocalArrayOf, indices: list[s.Expression], node: s.Subscript) -> Address:
         if len(indices) != len(array.lengths):
             shown = f"'{array.name}' has {len(array.lengths)} dimension(s), the index {len(indices)}"
             raise BadIndex(shown, "index every dimension").at(node.span)
@@ -221,32 +221,32 @@ class Places(Storage):
 
     def is_pointer(self, node: s.Expression) -> bool:
         """True if an expression is an address rather than a value."""
-        while isinstance(node, s.Binary) and node.op in ("+", "-"):
+        while isinstance(node, s.BinaryOp) and node.op in ("+", "-"):
             node = node.left
         match node:
-            case s.Name():
+            case s.Identifier():
                 found = self.find(node.name)
                 return isinstance(found, (PointerVariable, LocalArrayOf, GlobalArray)) or is_struct_pointer(found)
-            case s.Prefix(op="&"):
+            case s.UnaryOp(op="&"):
                 return True
-            case s.Prefix(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
+            case s.UnaryOp(op="++" | "--", operand=operand) | s.Postfix(operand=operand):
                 return self.is_pointer(operand)
             case s.Cast(type=kind):
                 return "*" in kind.marks or isinstance(self.resolve(kind), PointerTo)
-            case s.Choice(then=then, orelse=orelse):
+            case s.Ternary(then=then, orelse=orelse):
                 return self.is_pointer(then) or self.is_pointer(orelse)
             case s.Assignment(target=target):
                 return self.is_pointer(target)
             case s.Comma(second=second):
                 return self.is_pointer(second)
-            case s.Call():
+            case s.CallExpr():
                 return self.returns_pointer(node)
             case s.Word(word="nullptr"):
                 return True
             case _:
                 return False
 
-    def returns_pointer(self, node: s.Call) -> bool:
+    def returns_pointer(self, node: s.CallExpr) -> bool:
         """True for a call of a device function that returns an address; the layer of calls knows."""
         raise NotImplementedError
 
@@ -254,20 +254,20 @@ class Places(Storage):
         """The address that an expression is. Raises NotAValue or NotAPlace."""
         with self.nested(node.span):
             match node:
-                case s.Name():
+                case s.Identifier():
                     return self._pointer(self.array_of(node), node)
-                case s.Prefix(op="&", operand=operand):
+                case s.UnaryOp(op="&", operand=operand):
                     return self._address_of(operand, node.span)
-                case s.Binary(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
+                case s.BinaryOp(op="+" | "-" as op, left=left, right=right) if self.is_pointer(node):
                     return self._further(self.address(left), right, op)
                 case s.Cast(type=kind, value=value):
                     return self._cast_pointer(kind, value, node.span)
                 case (
-                    s.Postfix(op=op, operand=s.Name() as target)
-                    | s.Prefix(op="++" | "--" as op, operand=s.Name() as target)
+                    s.Postfix(op=op, operand=s.Identifier() as target)
+                    | s.UnaryOp(op="++" | "--" as op, operand=s.Identifier() as target)
                 ):
                     return self._stepped(target, op, isinstance(node, s.Postfix))
-                case s.Choice():
+                case s.Ternary():
                     return self._chosen(node)
                 case s.Comma(first=first, second=second):
                     self.effect(first)
@@ -275,12 +275,12 @@ class Places(Storage):
                 case s.Assignment(target=target):
                     self.effect(node)
                     return self.address(target)
-                case s.Call() if self.returns_pointer(node):
+                case s.CallExpr() if self.returns_pointer(node):
                     return self.pointer_call(node)
                 case _:
                     raise NotAValue("this", "a pointer is needed here: &x[0], or a local array").at(node.span)
 
-    def pointer_call(self, node: s.Call) -> Address:
+    def pointer_call(self, node: s.CallExpr) -> Address:
         """The address that a device function returns; the layer of calls knows."""
         raise NotImplementedError
 
@@ -288,7 +288,7 @@ class Places(Storage):
         """Lower an expression for its effect alone; the layer of expressions knows."""
         raise NotImplementedError
 
-    def _pointer(self, found: Symbol, node: s.Name) -> Address:
+    def _pointer(self, found: Symbol, node: s.Identifier) -> Address:
         match found:
             case PointerVariable(name=name, element=element, const=reason, type=type_):
                 if type_ is None:
@@ -305,7 +305,7 @@ class Places(Storage):
                 raise BadIndex(f"'{node.name}' is a single value, not an array or pointer", cure).at(node.span)
 
     def _address_of(self, node: s.Expression, span: Span) -> Address:
-        if isinstance(node, s.Name):
+        if isinstance(node, s.Identifier):
             found = self.array_of(node)
             if isinstance(found, LocalArrayOf):
                 return self._pointer(found, node)
@@ -348,7 +348,7 @@ class Places(Storage):
         moved = self.moved(address.pointer, elements or apply("quotient", address.offset, size))
         return Address(self.bounded(moved), real, address.const)
 
-    def _stepped(self, target: s.Name, op: str, after: bool) -> Address:
+    def _stepped(self, target: s.Identifier, op: str, after: bool) -> Address:
         found = self.address(target)
         if not isinstance(found.pointer, Local) or found.offset is not None:
             raise NotAPlace(f"'{op}'").at(target.span)
@@ -357,7 +357,7 @@ class Places(Storage):
         self.emit(Assign(found.pointer.name, moved, line=self.line))
         return Address(old, found.element, found.const)
 
-    def _chosen(self, node: s.Choice) -> Address:
+    def _chosen(self, node: s.Ternary) -> Address:
         condition = truth(self.value(node.condition))
         with self.block() as then:
             a = self.address(node.then)
@@ -411,11 +411,11 @@ def is_struct_pointer(found: Symbol | None) -> bool:
     return isinstance(found, StructAddress) and found.pointer
 
 
-def _indices(node: s.Index) -> tuple[s.Expression, list[s.Expression]]:
+def _indices(node: s.Subscript) -> tuple[s.Expression, list[s.Expression]]:
     """``a[i][j]`` as a and [i, j]."""
     indices: list[s.Expression] = []
     base: s.Expression = node
-    while isinstance(base, s.Index):
+    while isinstance(base, s.Subscript):
         indices.append(base.index)
         base = base.value
     return base, indices[::-1]
@@ -423,6 +423,6 @@ def _indices(node: s.Index) -> tuple[s.Expression, list[s.Expression]]:
 
 def _is_coordinates(node: s.Expression) -> bool:
     match node:
-        case s.Call(callee=s.Attribute(value=s.Name(name="_ind"), name="get"), args=()):
+        case s.CallExpr(callee=s.MemberExpr(value=s.Identifier(name="_ind"), name="get"), args=()):
             return True
     return False

@@ -11,7 +11,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.language import ArgumentCount, Recursion, TemplateMismatch, TooLarge
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import CType, PointerTo, RawOf, show
-from fusec.frontends.c.context import MAX_FUNCTIONS, Record, Template, Unit
+from fusec.frontends.c.context import MAX_FUNCTIONS, Record, Template, TranslationUnit
 from fusec.frontends.c.effects import Effects
 from fusec.frontends.c.frame import SubstitutionError
 from fusec.frontends.c.structs import Bindings, without_void
@@ -26,7 +26,7 @@ class DeductionError(Exception):
 
 
 @dataclass(frozen=True)
-class Operand:
+class CallOperand:
     """An argument: a value, a raw array, or a place that is meant by its address (`pointer`) or as a reference."""
 
     value: Expr | Place | RawArray
@@ -60,50 +60,50 @@ class Candidate:
 class Overloads(Effects):
     """Finds and instantiates device functions."""
 
-    def operand(self, functions: Functions, at: int, node: s.Expression) -> Operand:
+    def operand(self, functions: Functions, at: int, node: s.Expression) -> CallOperand:
         """An argument, lowered once, before the overload is known: a value, an address, or a place to refer to."""
-        if isinstance(node, s.Name) and isinstance(array := self.find(node.name), RawArray):
-            return Operand(array, False, node.span)
+        if isinstance(node, s.Identifier) and isinstance(array := self.find(node.name), RawArray):
+            return CallOperand(array, False, node.span)
         params = [param for function in functions for param in _params(function)[at : at + 1]]
         takes_address = any("*" in param.type.marks for param in params) and self.is_pointer(node)
         if any("&" in param.type.marks and not param.type.const for param in params) and not takes_address:
-            return Operand(self.place(node, "a reference parameter"), False, node.span)
+            return CallOperand(self.place(node, "a reference parameter"), False, node.span)
         watched = any(
             _writes(function) and _refers(param) for function in functions for param in _params(function)[at : at + 1]
         )
         if watched and self._names_place(node):
-            return Operand(self.place(node), False, node.span)
+            return CallOperand(self.place(node), False, node.span)
         if not self.is_pointer(node):
-            return Operand(self.value(node), False, node.span)
+            return CallOperand(self.value(node), False, node.span)
         match node:
-            case s.Prefix(op="&", operand=s.Name() | s.Attribute() as operand):
+            case s.UnaryOp(op="&", operand=s.Identifier() | s.MemberExpr() as operand):
                 found = self.struct_place(operand) or (
-                    self.place(operand) if isinstance(operand, s.Attribute) else self.find(operand.name)
+                    self.place(operand) if isinstance(operand, s.MemberExpr) else self.find(operand.name)
                 )
                 if isinstance(found, (Variable, FieldPlace, StructAddress)):
-                    return Operand(found, True, node.span)
-            case s.Name() if (place := self.pointed(node)) is not None:
-                return Operand(place, True, node.span)
-        return Operand(self.address(node), True, node.span)
+                    return CallOperand(found, True, node.span)
+            case s.Identifier() if (place := self.pointed(node)) is not None:
+                return CallOperand(place, True, node.span)
+        return CallOperand(self.address(node), True, node.span)
 
     def _names_place(self, node: s.Expression) -> bool:
         """True for an expression that is a place already, so that a reference to a constant can refer to it."""
         match node:
-            case s.Name():
+            case s.Identifier():
                 return isinstance(self.find(node.name), (Variable, Address, FieldPlace, StructAddress))
-            case s.Index(value=base):
-                return not isinstance(base, s.Call)
-            case s.Prefix(op="*"):
+            case s.Subscript(value=base):
+                return not isinstance(base, s.CallExpr)
+            case s.UnaryOp(op="*"):
                 return True
         return False
 
-    def choose(self, name: str, node: s.Node, operands: list[Operand], functions: Functions) -> Candidate:
+    def choose(self, name: str, node: s.CNode, operands: list[CallOperand], functions: Functions) -> Candidate:
         """The overload that fits a call best. Raises ArgumentCount or TemplateMismatch."""
         fitting = [function for function in functions if len(_params(function)) == len(operands)]
         if not fitting:
             counts = " or ".join(str(count) for count in sorted({len(_params(function)) for function in functions}))
             raise ArgumentCount(name, counts, len(operands), "device functions have no default arguments").at(node.span)
-        written = node.callee.args if isinstance(node, s.Call) and isinstance(node.callee, s.Instance) else ()
+        written = node.callee.args if isinstance(node, s.CallExpr) and isinstance(node.callee, s.TemplateId) else ()
         explicit = [self.type_argument(arg) for arg in written]
         found: list[Candidate] = []
         problem: FusecError | None = None
@@ -123,7 +123,7 @@ class Overloads(Effects):
         owner = self.unit.owners.get(id(function))
         return self.within(bindings if owner is None else {**owner.bindings, **bindings}, owner)
 
-    def _candidate(self, function: s.FunctionDef, explicit: list[CType | Const], given: list[Operand]) -> Candidate:
+    def _candidate(self, function: s.FunctionDef, explicit: list[CType | Const], given: list[CallOperand]) -> Candidate:
         templates = function.templates or ()
         if len(explicit) > len(templates):
             raise DeductionError(f"it has {len(templates)} template parameter(s)")
@@ -148,7 +148,7 @@ class Overloads(Effects):
         cost = sum(self._mismatch(param, arg) for param, arg in zip(params, given, strict=True))
         return Candidate(function, bindings, params, 2 * cost + bool(templates))
 
-    def _mismatch(self, param: CType, given: Operand) -> int:
+    def _mismatch(self, param: CType, given: CallOperand) -> int:
         """How far an argument is off a parameter: below 100 it can be converted."""
         match param:
             case PointerTo(element=element, reference=reference):
@@ -179,7 +179,7 @@ class Overloads(Effects):
         kind = self.within(bindings).resolve(param.type)
         return const(arg.value.item(), arg.type if not isinstance(kind, DType) else kind)
 
-    def parameter(self, parameter: s.Parameter, watched: DType | Struct | None) -> CType:
+    def parameter(self, parameter: s.FunctionParam, watched: DType | Struct | None) -> CType:
         """The type of a parameter; a reference to a constant is as good as a value.
 
         watched: the type of an argument that the function might change by another way; then the reference stays one.
@@ -218,11 +218,11 @@ class Overloads(Effects):
         raise NotImplementedError
 
 
-def _params(function: s.FunctionDef) -> tuple[s.Parameter, ...]:
+def _params(function: s.FunctionDef) -> tuple[s.FunctionParam, ...]:
     return without_void(function.params)
 
 
-def _refers(param: s.Parameter) -> bool:
+def _refers(param: s.FunctionParam) -> bool:
     """True for a reference to a constant."""
     return "&" in param.type.marks and param.type.const
 
@@ -232,20 +232,22 @@ def _writes(function: s.FunctionDef) -> bool:
     return any(param.type.marks and not param.type.const for param in _params(function))
 
 
-def _aliased(arg: Operand, given: list[Operand]) -> DType | Struct | None:
+def _aliased(arg: CallOperand, given: list[CallOperand]) -> DType | Struct | None:
     """The type of an argument in memory, or of a variable that is given twice; None for what nothing else reaches."""
     match arg:
-        case Operand(value=Address(pointer=pointer, element=element), pointer=False):
+        case CallOperand(value=Address(pointer=pointer, element=element), pointer=False):
             stored = type_of(pointer)
             return element if isinstance(stored, Pointer) and stored.element == element else None
-        case Operand(value=Variable(type=type_, const="") as variable, pointer=False):
+        case CallOperand(value=Variable(type=type_, const="") as variable, pointer=False):
             return type_ if sum(each.value is variable for each in given) > 1 else None
-        case Operand(value=StructAddress(type=type_) as place, pointer=False):
+        case CallOperand(value=StructAddress(type=type_) as place, pointer=False):
             return type_ if sum(each.value == place for each in given) > 1 else None
     return None
 
 
-def _deduce(pattern: s.Qualified, given: Operand, free: set[str], bindings: Bindings, unit: Unit) -> None:
+def _deduce(
+    pattern: s.Qualified, given: CallOperand, free: set[str], bindings: Bindings, unit: TranslationUnit
+) -> None:
     """Bind the template parameters that a parameter's type mentions. Raises DeductionError if two uses disagree."""
     found: dict[str, Type | CType | Const]
     match pattern.base:
@@ -270,7 +272,7 @@ def _deduce(pattern: s.Qualified, given: Operand, free: set[str], bindings: Bind
 
 
 def _template_arguments(
-    template: str, args: tuple[s.TypeArg, ...], given: Operand, free: set[str], unit: Unit
+    template: str, args: tuple[s.TypeArg, ...], given: CallOperand, free: set[str], unit: TranslationUnit
 ) -> dict[str, Type | CType | Const]:
     """The parameters that the arguments of a struct template mention. Raises DeductionError."""
     record: Record | None = unit.records.get(given.type) if isinstance(given.type, Struct) else None
@@ -279,7 +281,7 @@ def _template_arguments(
     found: dict[str, Type | CType | Const] = {}
     for pattern, arg in zip(args, record.args, strict=False):
         match pattern:
-            case s.Qualified(base=s.TypeName(name=name, args=())) | s.Name(name=name) if name in free:
+            case s.Qualified(base=s.TypeName(name=name, args=())) | s.Identifier(name=name) if name in free:
                 found[name] = arg
     return found
 
@@ -289,4 +291,4 @@ def _shown(arg: CType | Const) -> str:
     return str(arg.value) if isinstance(arg, Const) else show(arg)
 
 
-__all__ = ["Bindings", "Candidate", "Operand", "Overloads"]
+__all__ = ["Bindings", "CallOperand", "Candidate", "Overloads"]

@@ -8,7 +8,7 @@ from typing import Any
 from fusec.base.source import SourceFile
 from fusec.frontends.c import constants, tables
 from fusec.frontends.c import syntax as s
-from fusec.frontends.c.build import Builder
+from fusec.frontends.c.build import TreeBuilder
 from fusec.frontends.c.classify import TYPES, Classifier
 from fusec.frontends.c.preprocess import Preprocessor
 from fusec.frontends.c.syntax_errors import Misparse
@@ -46,7 +46,7 @@ class Reader:
         return constants.evaluate(tree)
 
     def _parse(self, tokens: list[Token], file: SourceFile, start: str) -> Any:
-        builder = Builder(file)
+        builder = TreeBuilder(file)
         try:
             found = self.tables.parse(tokens, start, _callbacks(), builder)
             self.addressed |= {name for name, count in builder.addressed.items() if count > 0}
@@ -59,4 +59,4 @@ class Reader:
 
 @cache
 def _callbacks() -> tuple[Callback, ...]:
-    return tables.load("kernel", STARTS).bind(Builder)
+    return tables.load("kernel", STARTS).bind(TreeBuilder)

@@ -12,13 +12,13 @@ from fusec.errors.language import BadDeclaration, CannotConvert, NotSupported, P
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.c_types import show
-from fusec.frontends.c.context import Unit
+from fusec.frontends.c.context import TranslationUnit
 from fusec.frontends.c.frame import MAX_DEPTH
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
-from fusec.frontends.c.statements import Statements
-from fusec.frontends.c.symbols import Indexer, RawArray, Value, Variable
+from fusec.frontends.c.statements import StatementLowering
+from fusec.frontends.c.symbols import Indexer, NamedConstant, RawArray, Variable
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.loops import (
     ArrayParam,
@@ -127,7 +127,7 @@ def parse(
 def _expression(reader: Reader, file: SourceFile, what: str) -> s.Expression:
     """The one expression of a text. Raises BadDeclaration or NotSupported."""
     body = reader.body(file)
-    if len(body) == 1 and isinstance(body[0], s.Evaluate):
+    if len(body) == 1 and isinstance(body[0], s.ExprStmt):
         return body[0].value
     if not body:
         raise BadDeclaration(f"{what} is empty", "write an expression").at(Span(file, 0, len(file.text)))
@@ -157,19 +157,19 @@ def _assigned(statements: tuple[s.Statement, ...]) -> set[str]:
     while pending:
         node, is_target = pending.pop()
         match node:
-            case s.Name(name=name) if is_target:
+            case s.Identifier(name=name) if is_target:
                 found.add(name)
             case s.Assignment(target=target, value=value):
                 pending += ((target, True), (value, is_target))
-            case s.Prefix(op="++" | "--" | "&", operand=operand) | s.Postfix(operand=operand):
+            case s.UnaryOp(op="++" | "--" | "&", operand=operand) | s.Postfix(operand=operand):
                 pending.append((operand, True))
-            case s.Call(callee=callee, args=args):
+            case s.CallExpr(callee=callee, args=args):
                 pending += ((callee, True), *((each, True) for each in args))
             case tuple():
                 pending += ((each, is_target) for each in node)
             case s.Declarator():  # a reference may be made of the value
                 pending += ((node.value, True), (node.args, True))
-            case s.Node():
+            case s.CNode():
                 pending += ((getattr(node, name), is_target) for name in type(node).__match_args__)
     return found
 
@@ -184,9 +184,9 @@ def _type(reader: Reader, file: SourceFile) -> s.Qualified:
     )
 
 
-def _returned(value: s.Expression) -> s.Return:
+def _returned(value: s.Expression) -> s.ReturnStmt:
     """The expression as a statement that uses it."""
-    return s.Return(value.span, value)
+    return s.ReturnStmt(value.span, value)
 
 
 def lower(
@@ -204,12 +204,12 @@ def lower(
     by value. The program has no statement if there is no identity. Raises the errors of fusec.errors.language.
     """
     try:
-        return _Lowering(text, types, ndim, reduced, ndims, scalars).reduction()
+        return _ReductionLowering(text, types, ndim, reduced, ndims, scalars).reduction()
     except RecursionError:
         raise TooDeep(MAX_DEPTH, "expressions").at() from None
 
 
-class _Lowering:
+class _ReductionLowering:
     """One reduction with one set of types."""
 
     def __init__(
@@ -225,8 +225,8 @@ class _Lowering:
         self.reduced = tuple(reduced)
         self.kept = tuple(axis for axis in range(ndim) if axis not in self.reduced)
         placeholders = {param.type_name: types[param.name] for param in text.params if param.dtype is None}
-        self.unit = Unit(text.source, text.single, dict(placeholders), addressed=text.addressed)
-        Statements(self.unit, set()).preamble(text.declarations)
+        self.unit = TranslationUnit(text.source, text.single, dict(placeholders), addressed=text.addressed)
+        StatementLowering(self.unit, set()).preamble(text.declarations)
         self.unit.names |= {*(param.name for param in text.params), *self.unit.globals, text.name}
         self.type = self._reduce_type()
         self.unit.types["_type_reduce"] = self.type
@@ -245,9 +245,9 @@ class _Lowering:
             self.text.reduce_type.span
         )
 
-    def _frame(self) -> Statements:
+    def _frame(self) -> StatementLowering:
         taken = {param.name for param in self.text.params} | set(self.unit.functions) | set(self.unit.globals)
-        return Statements(self.unit, taken | {TOTAL, WHOLE, PART})
+        return StatementLowering(self.unit, taken | {TOTAL, WHOLE, PART})
 
     def reduction(self) -> tuple[Reduction, Program]:
         """All parts together."""
@@ -275,8 +275,8 @@ class _Lowering:
         frame, raw = self._frame(), dict[str, RawArray]()
         symbols = frame.symbols[0]
         results = Indexer(self.kept, Local(TOTALS, INT64))
-        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": Value(self._position(self.reduced))})
-        symbols.update({"_i": Value(self._position(self.kept)), "_j": Value(self._flat())})
+        symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": NamedConstant(self._position(self.reduced))})
+        symbols.update({"_i": NamedConstant(self._position(self.kept)), "_j": NamedConstant(self._flat())})
         for param in self.text.inputs:
             dtype, reason = self.types[param.name], f"input '{param.name}'"
             if param.raw and param.name not in self.scalars:
@@ -356,13 +356,13 @@ class _Lowering:
             head.append(Declare(name, dtype, Load(place, dtype) if name in self.read else None))
         return (*head, *body)
 
-    def _see_numbers(self, frame: Statements, hidden: Set[str] = frozenset()) -> None:
+    def _see_numbers(self, frame: StatementLowering, hidden: Set[str] = frozenset()) -> None:
         """Let a part that has no element use the inputs that are numbers."""
         for param in self.text.inputs:
             if param.name in self.scalars and param.name not in hidden:
                 frame.symbols[0][param.name] = Variable(param.name, self.types[param.name], f"input '{param.name}'")
 
-    def _statements(self, frame: Statements) -> None:
+    def _statements(self, frame: StatementLowering) -> None:
         """The statements of post_map_expr. Raises UnknownName for an input that is an array."""
         try:
             frame.statements(self.text.post)

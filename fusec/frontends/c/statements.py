@@ -37,7 +37,7 @@ MAX_CHAIN, CHAIN_PIECE = 40, 16  # links of ``else if`` that become nested ifs; 
 Lowered = tuple[list[s.Case], tuple[Stmt, ...]]
 
 
-class Statements(Bodies):
+class StatementLowering(Bodies):
     """Lowers statements."""
 
     exits: tuple[Stmt, ...] = ()  # the kernel's stores at the end of an element's work
@@ -51,21 +51,21 @@ class Statements(Bodies):
 
     def statement(self, node: s.Statement) -> None:
         """Lower one statement."""
-        if not isinstance(node, (s.Empty, s.Block)):
+        if not isinstance(node, (s.Empty, s.BlockStmt)):
             self.line, self.span = self.at(node), node.span
         with self.nested(node.span, "statements", MAX_STATEMENTS):
             match node:
-                case s.Evaluate(value=value):
+                case s.ExprStmt(value=value):
                     check_effect(value, self.unit.functions)
                     self.effect(value)
                 case s.Declaration():
                     self.declaration(node)
-                case s.Block(body=body):
+                case s.BlockStmt(body=body):
                     with self.scope():
                         self.statements(body)
-                case s.If():
+                case s.IfStmt():
                     self._if(node)
-                case s.Loop():
+                case s.LoopStmt():
                     with self.scope():
                         self._loop(node)
                 case s.RangeLoop():
@@ -75,7 +75,7 @@ class Statements(Bodies):
                     self._switch(node)
                 case s.Jump(word=word):
                     self._jump(word, node)
-                case s.Return():
+                case s.ReturnStmt():
                     self._return(node)
                 case s.Alias(name=name, type=kind):
                     self.types[-1][name] = self.resolve(kind)
@@ -92,7 +92,7 @@ class Statements(Bodies):
                 self.statement(node)
         return tuple(body)
 
-    def _if(self, node: s.If) -> None:
+    def _if(self, node: s.IfStmt) -> None:
         links, orelse = _chain(node)
         if len(links) > MAX_CHAIN:
             self._long_chain(links, orelse)
@@ -102,7 +102,7 @@ class Statements(Bodies):
         then, rest = self._branch(node.then), self._branch(node.orelse)
         self.emit(If(condition, then, rest, line=line))
 
-    def _long_chain(self, links: list[s.If], orelse: s.Statement | None) -> None:
+    def _long_chain(self, links: list[s.IfStmt], orelse: s.Statement | None) -> None:
         """Many ``else if`` in pieces, each of which runs if the ones before found nothing, so that none nests deep."""
         pieces = [links[at : at + CHAIN_PIECE] for at in range(0, len(links), CHAIN_PIECE)]
         flags = [self.temporary(FALSE, "_else") for _ in pieces[1:]]
@@ -111,7 +111,7 @@ class Statements(Bodies):
                 self._links(piece, orelse if at == len(flags) else flags[at])
             self.emit(If(flags[at - 1], tuple(body), line=self.line)) if at else self.blocks[-1].extend(body)
 
-    def _links(self, links: list[s.If], last: s.Statement | Local | None) -> None:
+    def _links(self, links: list[s.IfStmt], last: s.Statement | Local | None) -> None:
         """A chain that ends in a statement, or in setting a flag."""
         node, line = links[0], self.at(links[0])
         self.line, self.span = line, node.span
@@ -128,8 +128,8 @@ class Statements(Bodies):
 
     # --- loops ---
 
-    def _loop(self, node: s.Loop) -> None:
-        if isinstance(node.init, s.Evaluate):
+    def _loop(self, node: s.LoopStmt) -> None:
+        if isinstance(node.init, s.ExprStmt):
             self.line = self.at(node)
             self.effect(node.init.value)
         elif node.init is not None:
@@ -183,7 +183,7 @@ class Statements(Bodies):
     def _range(self, node: s.RangeLoop) -> LocalArrayOf:
         """The array that a loop goes over. Raises BadDeclaration."""
         match node.values:
-            case s.Name() as name if isinstance(found := self.array_of(name), LocalArrayOf):
+            case s.Identifier() as name if isinstance(found := self.array_of(name), LocalArrayOf):
                 return found
             case s.Braced(elements=(_, *_) as elements) as braced:
                 kind = self.resolve(replace(node.type, marks=""))
@@ -241,7 +241,7 @@ class Statements(Bodies):
         flat = len(sections) > MAX_LADDER
         levels = wraps + (1 if flat else len(sections))
         self.extra += levels
-        lowered = [(labels, self._branch(s.Block(node.span, body))) for labels, body in sections]
+        lowered = [(labels, self._branch(s.BlockStmt(node.span, body))) for labels, body in sections]
         self.extra -= levels
         chain = self._flat(value, lowered, line) if flat else self._ladder(value, lowered, line)
         if not wraps:
@@ -310,7 +310,7 @@ class Statements(Bodies):
 
     # --- functions ---
 
-    def _return(self, node: s.Return) -> None:
+    def _return(self, node: s.ReturnStmt) -> None:
         if self.result is None:
             if node.value is not None:
                 raise BadReturn("the operation returns no value", "assign to an output parameter").at(node.span)
@@ -360,10 +360,10 @@ class Statements(Bodies):
                 )
 
 
-def _chain(node: s.If) -> tuple[list[s.If], s.Statement | None]:
+def _chain(node: s.IfStmt) -> tuple[list[s.IfStmt], s.Statement | None]:
     """All of ``if``, ``else if``, ... and what the last ``else`` does."""
     links = [node]
-    while isinstance(following := links[-1].orelse, s.If):
+    while isinstance(following := links[-1].orelse, s.IfStmt):
         links.append(following)
     return links, links[-1].orelse
 
@@ -397,18 +397,18 @@ def _without_break(body: tuple[s.Statement, ...]) -> tuple[s.Statement, ...]:
     match body[-1:]:
         case (s.Jump(word="break"),):
             return body[:-1]
-        case (s.Block(span=span, body=inner),):
-            return (*body[:-1], s.Block(span, _without_break(inner)))
+        case (s.BlockStmt(span=span, body=inner),):
+            return (*body[:-1], s.BlockStmt(span, _without_break(inner)))
     return body
 
 
 def _leaves(body: tuple[s.Statement, ...]) -> bool:
     match body[-1:]:
-        case (s.Return() | s.Jump(),):
+        case (s.ReturnStmt() | s.Jump(),):
             return True
-        case (s.Block(body=inner),):
+        case (s.BlockStmt(body=inner),):
             return _leaves(inner)
-        case (s.If(then=then, orelse=orelse),) if orelse is not None:
+        case (s.IfStmt(then=then, orelse=orelse),) if orelse is not None:
             return _leaves((then,)) and _leaves((orelse,))
     return False
 
@@ -418,9 +418,9 @@ def _has_break(node: s.Statement | None) -> bool:
     match node:
         case s.Jump(word=word):
             return word == "break"
-        case s.Block(body=body):
+        case s.BlockStmt(body=body):
             return any(_has_break(each) for each in body)
-        case s.If(then=then, orelse=orelse):
+        case s.IfStmt(then=then, orelse=orelse):
             return _has_break(then) or _has_break(orelse)
         case _:
             return False

@@ -21,7 +21,7 @@ def root(pointer: Expr) -> Expr:
     return pointer
 
 
-class Storage(Structs):
+class PlaceAccess(Structs):
     """Reads and writes places."""
 
     def load(self, place: Place) -> Expr:
@@ -102,7 +102,7 @@ class Storage(Structs):
 
     # --- structs ---
 
-    def select(self, place: Place, node: s.Attribute) -> Place:
+    def select(self, place: Place, node: s.MemberExpr) -> Place:
         """The field of a struct that a node names. Raises UnknownMember."""
         struct = place.type if isinstance(place, (Variable, FieldPlace, StructAddress)) else None
         if not isinstance(struct, Struct):
@@ -131,7 +131,7 @@ class Storage(Structs):
                     return StructAddress(tuple(pointers[k] for k in at), member.type, reason)
                 return Address(pointers[at[0]], member.type, reason)
 
-    def field_of(self, value: Expr, node: s.Attribute) -> Expr:
+    def field_of(self, value: Expr, node: s.MemberExpr) -> Expr:
         """A field of a struct that is a value. Raises UnknownMember."""
         struct = type_of(value)
         assert isinstance(struct, Struct), "only structs have fields"
@@ -147,29 +147,29 @@ class Storage(Structs):
         """The struct that an expression names, as a place; None if it is no struct, or a value."""
         found: object = None
         match node:
-            case s.Name():
+            case s.Identifier():
                 found = self.find(node.name)
-            case s.Prefix(op="*", operand=s.Name() as operand):
+            case s.UnaryOp(op="*", operand=s.Identifier() as operand):
                 found = self.pointed(operand)
-            case s.Attribute():
+            case s.MemberExpr():
                 owner = self.owner(node)
                 found = self.select(owner, node) if owner is not None else None
         if isinstance(found, StructAddress):
             return found if not found.pointer else None
         return found if isinstance(found, (Variable, FieldPlace)) and isinstance(found.type, Struct) else None
 
-    def owner(self, node: s.Attribute) -> Place | None:
+    def owner(self, node: s.MemberExpr) -> Place | None:
         """The place of the struct whose member a node names; None for a value. Raises NotSupported."""
         if not node.arrow:
             return self.struct_place(node.value)
         match node.value:
-            case s.Name() as name if (found := self.pointed(name)) is not None:
+            case s.Identifier() as name if (found := self.pointed(name)) is not None:
                 return found
-            case s.Prefix(op="&", operand=operand):
+            case s.UnaryOp(op="&", operand=operand):
                 return self.struct_place(operand)
         raise NotSupported("'->' is", "structs are values; use '.'").at(node.span)
 
-    def pointed(self, node: s.Name) -> Place | None:
+    def pointed(self, node: s.Identifier) -> Place | None:
         """The struct that a parameter which is a pointer, or ``this``, points to."""
         found = self.find(node.name)
         if isinstance(found, StructAddress) and found.pointer:

@@ -11,15 +11,15 @@ from fusec.errors.language import ArgumentCount, BadDeclaration, NotSupported
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import CType, show
 from fusec.frontends.c.context import Member, Record
-from fusec.frontends.c.frame import Frame
-from fusec.frontends.c.symbols import Value
+from fusec.frontends.c.frame import FunctionFrame
+from fusec.frontends.c.symbols import NamedConstant
 from fusec.ir.expr import Const, Struct, const
 
 Bindings = dict[str, CType | Const]
 THIS = "this"
 
 
-class Structs(Frame):
+class Structs(FunctionFrame):
     """Defines structs and enumerations."""
 
     def within(self, bindings: Bindings, owner: Record | None = None) -> Self:
@@ -27,10 +27,10 @@ class Structs(Frame):
         frame = type(self)(self.unit, set(self.unit.functions))
         if owner is not None:
             frame.types[0].update(owner.types)
-            frame.symbols[0].update({name: Value(value) for name, value in owner.values.items()})
+            frame.symbols[0].update({name: NamedConstant(value) for name, value in owner.values.items()})
         for name, value in bindings.items():
             if isinstance(value, Const):
-                frame.symbols[0][name] = Value(value)
+                frame.symbols[0][name] = NamedConstant(value)
             else:
                 frame.types[0][name] = value
         return frame
@@ -82,7 +82,7 @@ class Structs(Frame):
         record = self.unit.records[struct] = Record(struct, members, inside.types[0], values)
         record.types[item.name] = struct
         self._functions(item, record)
-        self.unit.globals.update({f"{item.name}::{each}": Value(value) for each, value in values.items()})
+        self.unit.globals.update({f"{item.name}::{each}": NamedConstant(value) for each, value in values.items()})
         return struct
 
     def _struct_of(self, name: str, members: dict[str, Member]) -> Struct:
@@ -136,7 +136,7 @@ class Structs(Frame):
             if known is None:
                 raise BadDeclaration(f"constant '{each.name}' needs a plain value", "write a number").at(each.span)
             found[each.name] = known
-            self.symbols[0][each.name] = Value(known)
+            self.symbols[0][each.name] = NamedConstant(known)
         return found
 
     def _functions(self, item: s.StructDef, record: Record) -> None:
@@ -156,7 +156,7 @@ class Structs(Frame):
                 kind = s.Qualified(
                     each.span, own, frozenset({"const"} if each.const else ()), "" if each.const else "&"
                 )
-                params = (s.Parameter(each.span, THIS, kind), *without_void(each.params))
+                params = (s.FunctionParam(each.span, THIS, kind), *without_void(each.params))
                 made = replace(each, name=f"{item.name}_{each.name}", params=params)
                 record.methods.setdefault(each.name, []).append(made)
             self.unit.owners[id(made)] = record
@@ -201,17 +201,17 @@ class Structs(Frame):
             found[name] = const(following, kind)
             following = int(found[name].value) + 1
             if node.name:
-                self.unit.globals[f"{node.name}::{name}"] = Value(found[name])
+                self.unit.globals[f"{node.name}::{name}"] = NamedConstant(found[name])
             if not node.scoped:
-                self.bind(name, Value(found[name]), span)
+                self.bind(name, NamedConstant(found[name]), span)
         if node.name:
             self.types[-1][node.name] = kind
         return {} if node.scoped else found
 
 
-def without_void(params: tuple[s.Parameter, ...]) -> tuple[s.Parameter, ...]:
+def without_void(params: tuple[s.FunctionParam, ...]) -> tuple[s.FunctionParam, ...]:
     """The parameters; ``(void)`` means none."""
     match params:
-        case (s.Parameter(name="", type=s.Qualified(base=s.TypeName(name="void"), marks="")),):
+        case (s.FunctionParam(name="", type=s.Qualified(base=s.TypeName(name="void"), marks="")),):
             return ()
     return params

@@ -110,7 +110,7 @@ class Indexer:
 
 
 @dataclass(frozen=True)
-class Value:
+class NamedConstant:
     """A named constant."""
 
     value: Expr
@@ -125,4 +125,4 @@ class GlobalArray:
 
 
 Place = Variable | Address | FieldPlace | StructAddress
-Symbol = Place | LocalArrayOf | PointerVariable | RawArray | Indexer | Value | GlobalArray
+Symbol = Place | LocalArrayOf | PointerVariable | RawArray | Indexer | NamedConstant | GlobalArray

@@ -7,7 +7,7 @@ from fusec.base.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CNode:
     """Base of the tree; `span` is the place in the user's text."""
 
     span: Span
@@ -17,7 +17,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeName(Node):
+class TypeName(CNode):
     """A type by name, with arguments in angle brackets and a member such as ``::type``."""
 
     name: str
@@ -26,7 +26,7 @@ class TypeName(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Decltype(Node):
+class Decltype(CNode):
     """The type of an expression, or with a member (CuPy's ``decltype(a)::index_t``) a type that it names."""
 
     value: Expression
@@ -34,7 +34,7 @@ class Decltype(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Qualified(Node):
+class Qualified(CNode):
     """A type with its qualifiers and the stars and ampersands after it (``"*"`` and ``"&"``)."""
 
     base: TypeName | Decltype
@@ -51,14 +51,14 @@ class Qualified(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class Identifier(CNode):
     """A name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Instance(Node):
+class TemplateId(CNode):
     """A function template with its arguments named: ``f<T>``."""
 
     name: str
@@ -66,7 +66,7 @@ class Instance(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Trait(Node):
+class Trait(CNode):
     """A fact about types: ``is_same<A, B>::value``, ``numeric_limits<T>::max``."""
 
     name: str
@@ -75,35 +75,35 @@ class Trait(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Node):
+class Numeral(CNode):
     """An integer or floating literal, as written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Character(Node):
+class Character(CNode):
     """A character literal, as written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class String(Node):
+class StringLit(CNode):
     """A string literal, as written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Word(Node):
+class Word(CNode):
     """``true``, ``false`` or ``nullptr``."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix(Node):
+class UnaryOp(CNode):
     """A prefix operator: ``- + ! ~ * & ++ --``."""
 
     op: str
@@ -111,7 +111,7 @@ class Prefix(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Postfix(Node):
+class Postfix(CNode):
     """``x++`` or ``x--``."""
 
     op: str
@@ -119,7 +119,7 @@ class Postfix(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Node):
+class BinaryOp(CNode):
     """A binary operator, assignments excepted. op_span: the operator itself."""
 
     op: str
@@ -129,7 +129,7 @@ class Binary(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment(Node):
+class Assignment(CNode):
     """``target = value`` (op is "") or ``target op= value``."""
 
     op: str
@@ -138,7 +138,7 @@ class Assignment(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Node):
+class Ternary(CNode):
     """``condition ? then : orelse``."""
 
     condition: Expression
@@ -147,7 +147,7 @@ class Choice(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Comma(Node):
+class Comma(CNode):
     """``first, second``."""
 
     first: Expression
@@ -155,7 +155,7 @@ class Comma(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Cast(Node):
+class Cast(CNode):
     """``(T)x`` and ``static_cast<T>(x)``."""
 
     type: Qualified
@@ -163,7 +163,7 @@ class Cast(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Construct(Node):
+class Construct(CNode):
     """``T(a, b)`` or ``T{a, b}``."""
 
     type: TypeName | Decltype
@@ -171,7 +171,7 @@ class Construct(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class CallExpr(CNode):
     """``callee(a, b)``."""
 
     callee: Expression
@@ -179,7 +179,7 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Index(Node):
+class Subscript(CNode):
     """``value[index]``."""
 
     value: Expression
@@ -187,7 +187,7 @@ class Index(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute(Node):
+class MemberExpr(CNode):
     """``value.name`` or ``value->name``."""
 
     value: Expression
@@ -196,22 +196,22 @@ class Attribute(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Sizeof(Node):
+class Sizeof(CNode):
     """``sizeof(T)`` or ``sizeof x``."""
 
     operand: Qualified | Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Braced(Node):
+class Braced(CNode):
     """``{a, b}``, in initialisers."""
 
     elements: tuple[Expression | Braced, ...]
 
 
 Expression = (
-    Name | Instance | Trait | Number | Character | String | Word | Prefix | Postfix | Binary | Assignment | Choice
-    | Comma | Cast | Construct | Call | Index | Attribute | Sizeof
+    Identifier | TemplateId | Trait | Numeral | Character | StringLit | Word | UnaryOp | Postfix | BinaryOp | Assignment
+    | Ternary | Comma | Cast | Construct | CallExpr | Subscript | MemberExpr | Sizeof
 )  # fmt: skip
 TypeArg = Qualified | Expression
 
@@ -220,7 +220,7 @@ TypeArg = Qualified | Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Declarator(Node):
+class Declarator(CNode):
     """One declared name. arrays: a length, or None for ``[]``, for every pair of brackets.
 
     value: the initialiser; args: those of ``T x(a, b)`` instead.
@@ -234,7 +234,7 @@ class Declarator(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration(Node):
+class Declaration(CNode):
     """``T a = 1, b;``."""
 
     type: Qualified
@@ -242,7 +242,7 @@ class Declaration(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Alias(Node):
+class Alias(CNode):
     """``typedef T name;`` or ``using name = T;``."""
 
     name: str
@@ -250,21 +250,21 @@ class Alias(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluate(Node):
+class ExprStmt(CNode):
     """An expression as a statement."""
 
     value: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Block(Node):
+class BlockStmt(CNode):
     """Statements with a scope of their own."""
 
     body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class If(Node):
+class IfStmt(CNode):
     """``if (condition) then else orelse``."""
 
     condition: Expression
@@ -273,7 +273,7 @@ class If(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Loop(Node):
+class LoopStmt(CNode):
     """``for``, ``while`` and, with test_first False, ``do``. No condition: for ever."""
 
     init: Statement | None
@@ -284,7 +284,7 @@ class Loop(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class RangeLoop(Node):
+class RangeLoop(CNode):
     """``for (T name : values) body``; the span is that of the name."""
 
     type: Qualified
@@ -294,14 +294,14 @@ class RangeLoop(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Node):
+class Case(CNode):
     """A label of a switch; value None is ``default``."""
 
     value: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
-class Switch(Node):
+class Switch(CNode):
     """``switch (value) { items }``."""
 
     value: Expression
@@ -309,26 +309,26 @@ class Switch(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Jump(Node):
+class Jump(CNode):
     """``break`` or ``continue``."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
-class Return(Node):
+class ReturnStmt(CNode):
     """``return value;``."""
 
     value: Expression | Braced | None
 
 
 @dataclass(frozen=True, slots=True)
-class Empty(Node):
+class Empty(CNode):
     """``;``."""
 
 
 @dataclass(frozen=True, slots=True)
-class EnumDef(Node):
+class EnumDef(CNode):
     """An enumeration. name: "" if it has none. values: names, their places, and values where they are given.
 
     base: the type of the values, None for int. scoped: ``enum class``, whose values are written ``name::value``.
@@ -344,7 +344,7 @@ class EnumDef(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateParam(Node):
+class TemplateParam(CNode):
     """A template parameter: a type (`type` None) or a value of that type."""
 
     name: str
@@ -353,7 +353,7 @@ class TemplateParam(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter(Node):
+class FunctionParam(CNode):
     """A function parameter; an array in brackets counts as a pointer. name: "" if it has none."""
 
     name: str
@@ -361,7 +361,7 @@ class Parameter(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Initial(Node):
+class Initial(CNode):
     """What a constructor gives a field before its body: ``name(a, b)`` or ``name{a, b}``."""
 
     name: str
@@ -369,7 +369,7 @@ class Initial(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionDef(Node):
+class FunctionDef(CNode):
     """A device function; body None is a mere declaration. templates: None if it is no template.
 
     initials: those of a constructor, None for all other functions. const: a method that leaves its struct as it is.
@@ -377,15 +377,15 @@ class FunctionDef(Node):
 
     name: str
     result: Qualified
-    params: tuple[Parameter, ...]
-    body: Block | None
+    params: tuple[FunctionParam, ...]
+    body: BlockStmt | None
     templates: tuple[TemplateParam, ...] | None = None
     initials: tuple[Initial, ...] | None = None
     const: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Fields(Node):
+class Fields(CNode):
     """Fields of one type, or constants of a struct if that is static; and the struct that is defined with them."""
 
     type: Qualified
@@ -394,7 +394,7 @@ class Fields(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class StructDef(Node):
+class StructDef(CNode):
     """A struct, with its members in order. templates: None if it is no template."""
 
     name: str
@@ -405,14 +405,14 @@ class StructDef(Node):
 Statement = (
     Declaration
     | Alias
-    | Evaluate
-    | Block
-    | If
-    | Loop
+    | ExprStmt
+    | BlockStmt
+    | IfStmt
+    | LoopStmt
     | RangeLoop
     | Switch
     | Jump
-    | Return
+    | ReturnStmt
     | Empty
     | StructDef
     | EnumDef

@@ -27,7 +27,7 @@ ABSENT = -1  # stands for an optional part that is missing
 Callback = Callable[[Any, list[Any]], Any]
 
 
-class Token(Protocol):
+class TokenLike(Protocol):
     """What the driver needs of a token."""
 
     @property
@@ -45,7 +45,7 @@ class UnexpectedSymbolError(Exception):
 
 
 @dataclass(frozen=True)
-class Rule:
+class Production:
     """One production: what it makes, how many symbols it takes, which of them its callback gets, and the callback.
 
     shape: positions of the children, EXPAND added where a list is spliced in, ABSENT for a missing optional part.
@@ -72,13 +72,13 @@ class Tables:
     """
 
     states: tuple[dict[str, int], ...]
-    rules: tuple[Rule, ...]
+    rules: tuple[Production, ...]
     starts: Mapping[str, int]
     ends: Mapping[str, int]
     words: Mapping[str, str]
     units: tuple[str, ...]
 
-    def parse(self, tokens: Iterable[Token], start: str, callbacks: tuple[Callback, ...], builder: object) -> Any:
+    def parse(self, tokens: Iterable[TokenLike], start: str, callbacks: tuple[Callback, ...], builder: object) -> Any:
         """The value of the start rule's callback, in time linear in the tokens and without recursion.
 
         callbacks: from `bind`, for the class of `builder`. Raises UnexpectedSymbolError.
@@ -117,7 +117,7 @@ class Tables:
         return tuple(_bind(rule, builder) for rule in self.rules)
 
 
-def _bind(rule: Rule, builder: type) -> Callback:
+def _bind(rule: Production, builder: type) -> Callback:
     """The function of a rule: gives the method the children that the rule keeps."""
     if rule.lift and len(rule.shape) == 1 and rule.shape[0] < EXPAND:
         only = rule.shape[0]
@@ -191,7 +191,9 @@ def _digest(text: str, starts: tuple[str, ...]) -> str:
 
 
 def _revive(data: Mapping[str, Any]) -> Tables:
-    rules = tuple(Rule(origin, size, name, tuple(shape), lift) for origin, size, name, shape, lift in data["rules"])
+    rules = tuple(
+        Production(origin, size, name, tuple(shape), lift) for origin, size, name, shape, lift in data["rules"]
+    )
     symbols: list[str] = data["symbols"]
     states = tuple({symbols[at]: action for at, action in zip(*row, strict=True)} for row in data["states"])
     units = tuple(rule.origin if rule.is_unit else "" for rule in rules)

@@ -22,7 +22,7 @@ from fusec.frontends.c import tables
 from fusec.frontends.c.tables import Callback, Tables, UnexpectedSymbolError
 from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.build import Builder
+from fusec.frontends.python.build import PythonTreeBuilder
 from fusec.frontends.python.tokens import Token, scan
 
 MAX_CHARACTERS = 1 << 16
@@ -79,7 +79,7 @@ def parse(file: SourceFile) -> Parsed:
     grammar = _tables()
     tokens = _tokens(file, grammar)
     try:
-        tree: s.Expression = grammar.parse(tokens, "expressions", _callbacks(), Builder(file))
+        tree: s.Expression = grammar.parse(tokens, "expressions", _callbacks(), PythonTreeBuilder(file))
     except UnexpectedSymbolError as error:
         raise _refused(file, error.token) from None
     return _Splitter(file).parsed(tree)
@@ -156,7 +156,7 @@ def _tables() -> Tables:
 
 @cache
 def _callbacks() -> tuple[Callback, ...]:
-    return _tables().bind(Builder)
+    return _tables().bind(PythonTreeBuilder)
 
 
 # --- trees -----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ Children = list[Any]
 LAMBDA = "lambda_"  # what a function without a name is called where it needs one
 
 
-class Builder:
+class PythonTreeBuilder:
     """Builds the tree of one text; `file` is the text that spans point into."""
 
     def __init__(self, file: SourceFile) -> None:

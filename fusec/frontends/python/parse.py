@@ -12,7 +12,7 @@ from fusec.errors.language import TooDeep
 from fusec.frontends.c import tables
 from fusec.frontends.c.tables import Callback, Tables, UnexpectedSymbolError
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.build import Builder
+from fusec.frontends.python.build import PythonTreeBuilder
 from fusec.frontends.python.syntax_errors import explain
 from fusec.frontends.python.tokens import Token, scan
 
@@ -27,7 +27,7 @@ def parse(file: SourceFile) -> tuple[s.Function, ...]:
     tokens = scan(file, grammar.words)
     _check_nesting(file, tokens)
     try:
-        found: tuple[s.Function, ...] = grammar.parse(tokens, "module", _callbacks(), Builder(file))
+        found: tuple[s.Function, ...] = grammar.parse(tokens, "module", _callbacks(), PythonTreeBuilder(file))
     except UnexpectedSymbolError as error:
         raise explain(file, error.token, error.expected) from None
     return found
@@ -43,7 +43,7 @@ def parse_lambda(file: SourceFile, start: int, end: int) -> s.Function:
     tokens = scan(alone, grammar.words, joined=True)
     _check_nesting(file, tokens)
     try:
-        found: s.Function = grammar.parse(tokens, "anonymous", _callbacks(), Builder(file))
+        found: s.Function = grammar.parse(tokens, "anonymous", _callbacks(), PythonTreeBuilder(file))
     except UnexpectedSymbolError as error:
         line = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), text[start:end])
         flat = SourceFile(file.name, blank + re.sub(r"[\r\n\\]", " ", line))
@@ -73,4 +73,4 @@ def _tables() -> Tables:
 
 @cache
 def _callbacks() -> tuple[Callback, ...]:
-    return _tables().bind(Builder)
+    return _tables().bind(PythonTreeBuilder)

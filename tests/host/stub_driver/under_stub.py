@@ -16,7 +16,7 @@ from fusec.base import dtypes
 from fusec.base.kernel_abi import Kernel
 from fusec.errors import targets
 from fusec.runtime import cuda
-from fusec.runtime.cuda import Module, dlpack, driver
+from fusec.runtime.cuda import CompiledModule, dlpack, driver
 
 library = ctypes.CDLL("libcuda.so.1")
 library.stub_log.restype = ctypes.c_char_p
@@ -40,10 +40,10 @@ def failing(monkeypatch):
     return fail
 
 
-modules: dict[str, Module] = {}
+modules: dict[str, CompiledModule] = {}
 
 
-def compiled(kernel: Kernel) -> Module:
+def compiled(kernel: Kernel) -> CompiledModule:
     if kernel.name not in modules:
         modules[kernel.name] = cuda.compile(kernel)
         host_twin(modules[kernel.name].image.code, kernel.source, kernel.name)
