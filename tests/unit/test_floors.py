@@ -44,6 +44,89 @@ KNOWN_CIRCLES = (  # to be cut: nothing may join them
     inside("fusec.dispatch", "device device_plans explain host planned"),
     inside("fusec.dispatch", "device_scan fast_path_scan fused_launch host_scan planned_scan"),
 )
+KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
+    """
+    Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
+    Grid Group If Kernel Loop Names Nest Node Pair Parameter Part Parts Plan Processor Ready Reduction Region
+    Repeated Return Row Run Site Source Space Split Statements Stencil Step Store Token Total Type Uses Value
+    Variable Variant Walk While _Reader _Walk
+    """.split()
+)
+KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
+    "fusec.arguments.containers": "_ask",
+    "fusec.arguments.layouts": "make_layout",
+    "fusec.codegen.c_family": "_kernel",
+    "fusec.codegen.c_family.statements": "__init__",
+    "fusec.codegen.c_family.wide": "refusal",
+    "fusec.codegen.llvm": "generate generate_blocks generate_reduction generate_walk",
+    "fusec.codegen.llvm.atomic": "_all_at_once _by_exchange _lane_by_lane atomic_update",
+    "fusec.codegen.llvm.interior": "_one_after_the_other",
+    "fusec.codegen.llvm.lookup": "_chosen",
+    "fusec.codegen.llvm.memory": "_store_consecutive store",
+    "fusec.codegen.llvm.row": "_once _rounds_in_memory _rounds_in_registers",
+    "fusec.codegen.llvm.shifted": "__init__",
+    "fusec.codegen.llvm.values": "__init__",
+    "fusec.compiler.pipeline": "lower",
+    "fusec.dispatch.bind": "_operands",
+    "fusec.dispatch.checked": "fault_of",
+    "fusec.dispatch.checked_reduction": "check",
+    "fusec.dispatch.device": "_allocate _launch",
+    "fusec.dispatch.device_reduction": "read run",
+    "fusec.dispatch.device_scan": "run",
+    "fusec.dispatch.exact_totals": "_compare check_running",
+    "fusec.dispatch.explain_scan": "canonical",
+    "fusec.dispatch.fast_path_device": "entry_of",
+    "fusec.dispatch.fast_path_device_reduction": "__init__",
+    "fusec.dispatch.host": "placed_entry",
+    "fusec.dispatch.host_reduction": "read run",
+    "fusec.dispatch.host_scan": "bind",
+    "fusec.dispatch.interpret_reduction": "interpreted",
+    "fusec.dispatch.planned": "__init__",
+    "fusec.dispatch.planned_reduction": "__init__ check reduce",
+    "fusec.frontends.c.lint": "review",
+    "fusec.frontends.c.lower": "parse",
+    "fusec.frontends.c.reductions": "__init__ lower parse",
+    "fusec.frontends.python.loops": "loop",
+    "fusec.frontends.python.reduction": "_combining",
+    "fusec.frontends.python.statements": "_round loop",
+    "fusec.fusion.pickling": "from_parts",
+    "fusec.fusion.running": "__init__",
+    "fusec.fusion.ufuncs": "_into",
+    "fusec.ir.interpret_reductions": "__init__ interpret_reduction",
+    "fusec.ir.interpret_scans": "interpret_scan",
+    "fusec.ir.memory": "__init__",
+    "fusec.kernels.elementwise_function": "__init__ _restore variant_of",
+    "fusec.kernels.grid_kernel": "__init__ _restore variant_of",
+    "fusec.kernels.reduction_function": "__init__ _from_keywords _restore reduce",
+    "fusec.kernels.stencil": "__init__ _restore variant_of",
+    "fusec.kinds.elementwise": "make_space",
+    "fusec.kinds.reduction": "_after _phase phases",
+    "fusec.kinds.scan": "_step _steps steps_of",
+    "fusec.library.arguments": "extreme moments place product run total truth",
+    "fusec.library.cumulative": "_kernel _running _standard _total",
+    "fusec.library.cumulative_on_device": "with_initial",
+    "fusec.library.dtype_rules": "extreme moments total",
+    "fusec.passes.serialise_threads": "__init__",
+    "fusec.runtime.cpu.composites": "_composite",
+    "fusec.runtime.cpu.fastcall": "make",
+    "fusec.runtime.cuda.foreign": "allocate",
+    "fusec.runtime.cuda.launching": "launch",
+    "fusec.runtime.cuda.memory": "__init__",
+}
+LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's or numexpr's
+    "fusec.base.records",
+    "fusec.fusion.evaluate",
+    "fusec.fusion.reducing",
+    "fusec.fusion.routines",
+    "fusec.kernels.decorators",
+    "fusec.kernels.reduction_decorator",
+    "fusec.kernels.elementwise_kernel",
+    "fusec.kernels.reduction_kernel",
+    "fusec.kernels.scan_kernel",
+    "fusec.kernels.vectorize",
+    "fusec.library.normalisation",
+    "fusec.library.reductions",
+}
 SEEN_BY_RUNTIME = {f"fusec.base.{name}" for name in ("dtypes", "kernel_abi", "locks", "records")}
 BANNED_NAMES = {"utils", "util", "common", "helpers", "misc", "core"}
 WITHOUT_A_LOCK = {
@@ -150,6 +233,30 @@ def test_files_and_functions_stay_small(name: str) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             assert node.end_lineno - node.lineno < 60, f"{name}.{node.name} is longer than 60 lines"
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    places: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in nodes_of(module):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module)
+    twins = {name: sorted(each) for name, each in places.items() if len(each) > 1 and name not in KNOWN_TWINS}
+    assert not twins, "\n".join(f"{name}: {', '.join(each)}" for name, each in twins.items())
+
+
+@each_module
+def test_functions_take_at_most_five_parameters(name: str) -> None:
+    if name in LIKE_NUMPY:
+        return
+    long = set()
+    for node in nodes_of(name):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            if len(names) - (names[:1] in (["self"], ["cls"])) > 5:
+                long.add(node.name)
+    new = long - set(KNOWN_LONG.get(name, "").split())
+    assert not new, f"{', '.join(sorted(new))} takes more than five parameters: make it take a record"
 
 
 @each_module
