@@ -26,6 +26,7 @@ from fusec.base.dtypes import (
     DType,
 )
 from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.ops import TABLE
 from fusec.codegen import c_family
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.conversions import storage_casts
@@ -33,7 +34,7 @@ from fusec.codegen.c_family.file import Part, indented
 from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.codegen.cuda_atomics import atomic_helpers, atomic_template
 from fusec.codegen.cuda_loops import BARRIER, loop
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
@@ -78,10 +79,7 @@ def generate(program: Program, layout: Layout, fp: Fp = "strict") -> Kernel:
 
 
 def _ops() -> dict[OpKey, str]:
-    ops: dict[OpKey, str] = {}
-    for name in ("floor", "ceil", "trunc", "rint"):
-        ops[name, FLOAT32], ops[name, FLOAT64] = f"{name}f({{}})", f"{name}({{}})"
-    ops["absolute", FLOAT32], ops["absolute", FLOAT64] = "fabsf({})", "fabs({})"
+    ops = library_calls(FLOAT32, "f") | library_calls(FLOAT64)
     ops["sqrt", FLOAT32], ops["sqrt", FLOAT64] = "__fsqrt_rn({})", "__dsqrt_rn({})"
     ops["fma", FLOAT32], ops["fma", FLOAT64] = "__fmaf_rn({}, {}, {})", "__fma_rn({}, {}, {})"
     ops["multiply_high", INT32], ops["multiply_high", UINT32] = "__mulhi({}, {})", "__umulhi({}, {})"
@@ -106,7 +104,7 @@ APPROXIMATE: dict[OpKey, str] = {
     ("sqrt", FLOAT32): "fusec_approximate_sqrt({})",
     ("rsqrt", FLOAT32): "rsqrtf({})",
     ("tanh", FLOAT32): "fusec_approximate_tanh({})",
-    **{(name, FLOAT32): f"__{name}f({{}})" for name in ("exp", "exp10", "log", "log2", "log10", "sin", "cos", "tan")},
+    **{(row.name, FLOAT32): f"{row.cuda}({{}})" for row in TABLE.values() if row.cuda and row.arity == 1},
     ("exp2", FLOAT32): "exp2f({})",
 }
 

@@ -36,7 +36,7 @@ from fusec.codegen.c_family.file import Part, indented
 from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Cast, OpKey, Spelling, library_calls
 from fusec.errors.targets import TooManyArrays
 from fusec.ir.expr import Space
 from fusec.ir.loops import FIRST, GROUP, LAST, Program
@@ -84,10 +84,8 @@ def generate(program: Program, layout: Layout, single: bool = False, fp: Fp = "s
 
 
 def _ops() -> dict[OpKey, str]:
-    ops: dict[OpKey, str] = {(name, FLOAT32): f"{name}({{}})" for name in ("floor", "ceil", "trunc", "rint")}
-    ops["absolute", FLOAT32] = "fabs({})"
+    ops = library_calls(FLOAT32)
     ops["sqrt", FLOAT32] = "precise::sqrt({})"
-    ops["fma", FLOAT32] = "fma({}, {}, {})"
     for dtype in INTEGERS:
         c_type = TYPES[dtype]
         ops["multiply_high", dtype] = f"mulhi(({c_type})({{}}), ({c_type})({{}}))"

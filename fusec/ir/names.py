@@ -30,28 +30,6 @@ from fusec.ir.loops import (
     Stmt,
 )
 
-INFIX = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "//": "quotient",
-    "%": "modulo",
-    "&": "bitwise_and",
-    "|": "bitwise_or",
-    "^": "bitwise_xor",
-    "<<": "left_shift",
-    ">>": "right_shift",
-    "==": "equal",
-    "!=": "not_equal",
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
-    "&&": "logical_and",
-    "||": "logical_or",
-}
-
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
     "shuffle barrier shared "

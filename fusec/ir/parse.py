@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast, get_args
 
 from fusec.base.dtypes import BOOL, BY_NAME, INT64, DType
-from fusec.base.ops import TABLE, result_type
+from fusec.base.ops import SYMBOLS, TABLE, result_type
 from fusec.base.records import replace
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Space, Struct, Type, const, scalar_type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
@@ -45,7 +45,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.names import INFIX, Names
+from fusec.ir.names import Names
 from fusec.ir.tokens import Tokens
 
 
@@ -350,7 +350,7 @@ class _Parser(Tokens):
             kind = self.type()
             self.expect(")")
             return replace(left, type=kind)  # type: ignore[call-arg]
-        op = INFIX.get(self.take("mark"))
+        op = SYMBOLS.get(self.take("mark"))
         if op is None:
             raise self.error("an operator")
         right = self.expression()

@@ -16,6 +16,7 @@ from typing import assert_never
 import numpy as np
 
 from fusec.base.dtypes import BOOL, DType
+from fusec.base.ops import SYMBOLS
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
@@ -50,13 +51,13 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.names import INFIX, KEYWORDS, Names, default_type
+from fusec.ir.names import KEYWORDS, Names, default_type
 from fusec.ir.parse import parse_graph, parse_program
 from fusec.ir.walk import expressions, operands, statements
 
 __all__ = ["parse_graph", "parse_program", "print_expression", "print_graph", "print_program"]
 
-SYMBOL = {op: symbol for symbol, op in INFIX.items()}
+SYMBOL = {op: symbol for symbol, op in SYMBOLS.items()}
 PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 

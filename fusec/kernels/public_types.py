@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, T
 from numpy.typing import NDArray
 
 from fusec.arguments.annotations import Axes, Foreign, Given, Number, Output
+from fusec.codegen import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Fp
@@ -44,9 +45,9 @@ class Elemental(Decorated, Protocol):
         """LLVM text by dtypes, for every combination called so far."""
 
     def source(
-        self, target: str = "cuda", types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
+        self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
-        """The text for a target: "cuda", "metal", "llvm", "asm" (of this machine) or "ir" (fusec's own)."""
+        """The text for a target: CUDA C, or what `fusec compile --help` lists beside it."""
 
 
 class ElementwiseFunction(Elemental, Protocol[P, Result]):
@@ -142,7 +143,7 @@ class ReductionFunction(Decorated, Protocol):
 
     def source(
         self,
-        target: str = "cuda",
+        target: str = DEFAULT_TARGET,
         types: Mapping[str, object] | None = None,
         *,
         shape: tuple[int, ...] | None = None,

@@ -17,7 +17,7 @@ from fusec.codegen.c_family.file import Part, indented
 from fusec.codegen.c_family.frame import Dialect, Frame
 from fusec.codegen.c_family.names import CXX_WORDS
 from fusec.codegen.c_family.routines import Words, complex_helpers, integer_helpers, odd_helpers, storage_helpers
-from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
+from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling, library_calls
 from fusec.ir.loops import FIRST, GROUP, LAST
 
 WIDTHS = {8: "char", 16: "short", 32: "int", 64: "long"}
@@ -27,8 +27,7 @@ TYPES |= {BOOL: "bool", FLOAT32: "float", FLOAT64: "double"}
 TYPES |= {dtype: COMPLEX_STRUCTS[dtype] for dtype in (COMPLEX64, COMPLEX128)}
 PAIRS = {FLOAT32: ("int", "uint"), FLOAT64: ("long", "ulong")}
 
-OPS = {(name, dtype): f"{name}({{}})" for name in ("floor", "ceil", "trunc", "rint", "sqrt") for dtype in PAIRS}
-OPS |= {("absolute", dtype): "fabs({})" for dtype in PAIRS} | {("fma", dtype): "fma({}, {}, {})" for dtype in PAIRS}
+OPS = library_calls(FLOAT32) | library_calls(FLOAT64) | {("sqrt", dtype): "sqrt({})" for dtype in PAIRS}
 OPS |= {("multiply_high", dtype): "mul_hi({}, {})" for dtype in INTEGERS}
 OPS |= {("count_ones", dtype): "(int)popcount({})" for dtype in INTEGERS}
 OPS |= {("count_leading_zeros", dtype): "(int)clz({})" for dtype in INTEGERS}

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fusec.base.ops import SYMBOLS
+
 # Precedences, loosest first.
 ANYTHING, TERNARY, OR, AND, BIT_OR, BIT_XOR, BIT_AND = range(7)
 EQUALITY, RELATION, SHIFT, SUM, PRODUCT, UNARY, POSTFIX, PRIMARY = range(7, 15)
 
 _SELDOM_KNOWN = frozenset({BIT_OR, BIT_XOR, BIT_AND, SHIFT})
 
-OPERATORS: dict[str, tuple[str, int]] = {
-    "add": ("+", SUM),
-    "subtract": ("-", SUM),
-    "multiply": ("*", PRODUCT),
-    "divide": ("/", PRODUCT),
-    "quotient": ("/", PRODUCT),
-    "modulo": ("%", PRODUCT),
-    "bitwise_and": ("&", BIT_AND),
-    "bitwise_or": ("|", BIT_OR),
-    "bitwise_xor": ("^", BIT_XOR),
-    "left_shift": ("<<", SHIFT),
-    "right_shift": (">>", SHIFT),
-    "equal": ("==", EQUALITY),
-    "not_equal": ("!=", EQUALITY),
-    "less": ("<", RELATION),
-    "less_equal": ("<=", RELATION),
-    "greater": (">", RELATION),
-    "greater_equal": (">=", RELATION),
-    "logical_and": ("&&", AND),
-    "logical_or": ("||", OR),
-}
+LEVELS = {
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "&": BIT_AND, "|": BIT_OR,
+    "^": BIT_XOR, "<<": SHIFT, ">>": SHIFT, "==": EQUALITY, "!=": EQUALITY, "<": RELATION, "<=": RELATION,
+    ">": RELATION, ">=": RELATION, "&&": AND, "||": OR,
+}  # fmt: skip
+OPERATORS = {op: ("/" if symbol == "//" else symbol, LEVELS[symbol]) for symbol, op in SYMBOLS.items()}
 
 
 class Piece(NamedTuple):

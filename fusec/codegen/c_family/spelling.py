@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX64, COMPLEX128, STORAGE_FLOATS, DType, unsigned_of
+from fusec.base.ops import TABLE
 from fusec.base.records import dataclass, field
 from fusec.ir.expr import Pointer, Space, Struct, Type
 
@@ -17,6 +18,12 @@ Cast = tuple[DType, DType]
 
 COMPLEX_STRUCTS = {COMPLEX64: "complex64", COMPLEX128: "complex128"}
 HELPER_PREFIX = "fusec_"  # every helper function starts with it, so that the printer finds what a text needs
+
+
+def library_calls(dtype: DType, suffix: str = "") -> dict[OpKey, str]:
+    """Templates of the primitive ops that C's library has functions for."""
+    rows = [row for row in TABLE.values() if row.primitive and row.c]
+    return {(row.name, dtype): f"{next(iter(row.c_names))}{suffix}({', '.join(['{}'] * row.arity)})" for row in rows}
 
 
 class StructNames(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusec.base.dtypes import DType, real_type
+from fusec.base.ops import TABLE
 from fusec.codegen.llvm import convert
 from fusec.codegen.llvm.divide import divide, modulo
 from fusec.codegen.llvm.scaling import SCALE, scale
@@ -287,8 +288,7 @@ def _not(b: Builder, args: list[Value], _: DType) -> Value:
 _RULES: dict[str, Rule] = {
     "add": _sum, "subtract": _difference, "multiply": _product, "divide": _divide, "rsqrt": _reciprocal_root,
     "quotient": divide, "modulo": modulo, "negative": _negative, "absolute": _absolute,
-    "fma": _intrinsic("fma"), "sqrt": _intrinsic("sqrt"), "floor": _intrinsic("floor"), "ceil": _intrinsic("ceil"),
-    "trunc": _intrinsic("trunc"), "rint": _intrinsic("roundeven"), "multiply_high": _multiply_high,
+    **{row.name: _intrinsic(row.llvm) for row in TABLE.values() if row.llvm}, "multiply_high": _multiply_high,
     "bitwise_and": _plain("and"), "bitwise_or": _plain("or"), "bitwise_xor": _plain("xor"), "bitwise_invert": _not,
     "left_shift": _left_shift, "right_shift": _right_shift, SCALE: scale,
     "count_ones": _count_ones, "count_leading_zeros": _count_leading_zeros,

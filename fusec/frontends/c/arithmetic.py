@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, INT32, DType, c_common, c_promote
+from fusec.base.ops import COMPARISONS, SYMBOLS
 from fusec.base.source import Span
 from fusec.errors.checks import constant_comparison
 from fusec.errors.language import BadOperands, CannotConvert
 from fusec.frontends.c.c_types import show
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, const, scalar_type, type_of
 
-ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "modulo"}
-BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
-COMPARISONS = {
-    "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
-}  # fmt: skip
+BITWISE = ("&", "|", "^")
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 WIDEST = 64  # bits; shifting any integer by this much leaves nothing of it
 
@@ -91,12 +88,12 @@ def binary(op: str, left: Expr, right: Expr, span: Span) -> Expr:
         if not common.is_integer:
             power = "; for a power write pow(a, b)" if op == "^" else ""
             raise BadOperands(op, f"{a} and {b}", f"bitwise operators take integers{power}").at(span)
-        return apply(BITWISE[op], x, y)
+        return apply(SYMBOLS[op], x, y)
     if common.is_integer and op == "/":
         return apply("quotient", x, y)
     if not common.is_integer and op == "%":
         raise BadOperands(op, f"{a} and {b}", "use fmod(a, b) for floats").at(span)
-    return apply(ARITHMETIC[op], x, y)
+    return apply(SYMBOLS[op], x, y)
 
 
 def _check_bool(op: str, left: Expr, right: Expr, span: Span) -> None:

@@ -8,6 +8,7 @@ from types import NoneType
 
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import BOOL, FLOAT64, INT8, INT64, UINT64, DType
+from fusec.base.ops import COMPARISONS, SYMBOLS
 from fusec.base.source import Span
 from fusec.errors.checks import ConstantComparison, constant_comparison
 from fusec.errors.language import BadOperands
@@ -37,11 +38,7 @@ from fusec.frontends.python.values import (
 )
 from fusec.ir.expr import Const, Expr, apply, const, scalar_type
 
-BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
-ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply"}
-COMPARISONS = {
-    "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
-}  # fmt: skip
+BITWISE = ("&", "|", "^")
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 PYTHON: dict[str, Callable[..., PythonNumber]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -86,7 +83,7 @@ def binary(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
         return _floored(op, kind, a, b, span)
     if is_bool(kind):
         return _of_bools(op, kind, a, b, span)
-    return Scalar(kind, apply(ARITHMETIC[op], a.read(), b.read()))
+    return Scalar(kind, apply(SYMBOLS[op], a.read(), b.read()))
 
 
 def _folded(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar | None:
@@ -179,7 +176,7 @@ def _bits(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
         power = "; a power is x ** y" if op == "^" else ""
         raise BadOperands(op, f"{left.type} and {right.type}", f"these are for integers and bools{power}").at(span)
     if op in BITWISE:
-        return Scalar(kind, apply(BITWISE[op], a.read(), b.read()))
+        return Scalar(kind, apply(SYMBOLS[op], a.read(), b.read()))
     a, b = counted(a, span), counted(b, span)
     kind = a.type
     return Scalar(kind, apply("left_shift" if op == "<<" else "right_shift", a.read(), b.read()))
@@ -295,5 +292,5 @@ def is_real(kind: Kind) -> bool:
 
 
 __all__ = [
-    "ARITHMETIC", "COMPARISONS", "binary", "choose", "common", "compare", "condition", "is_real", "power", "prefix",
+    "COMPARISONS", "binary", "choose", "common", "compare", "condition", "is_real", "power", "prefix",
 ]  # fmt: skip
