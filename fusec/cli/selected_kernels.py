@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.base.source import SourceFile
     from fusec.compiler.pipeline import Source, Specialisation
-    from fusec.dispatch.bind import Bound
-    from fusec.dispatch.host_scan import Bound as BoundScan
-    from fusec.dispatch.planned_reduction import Reducing
+    from fusec.dispatch.axis_spec import Bound
+    from fusec.dispatch.planned_axis import AxisKernel
     from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
     from fusec.kernels.reduction_function import Reduction
@@ -58,64 +57,52 @@ class Choice:
     def kernels(self, target: str) -> list[Kernel]:
         """One, or all of a reduction or a scan."""
         from fusec.compiler import pipeline
-        from fusec.dispatch import explain_reduction as showing
-        from fusec.dispatch import explain_scan as showing_scans
-        from fusec.kernels.reduction_function import Reduction
-        from fusec.kernels.reduction_kernel import ReductionKernel
-        from fusec.kernels.scan_kernel import ScanKernel
+        from fusec.dispatch import explain_axis
 
-        if isinstance(self.kernel, ScanKernel):
-            return showing_scans.kernels_of(self.kernel, self._bound_scan(self.kernel, target), target)
-        if isinstance(self.kernel, (ReductionKernel, Reduction)):
-            return showing.kernels_of(*self._bound(self.kernel), target)
-        return [pipeline.generate(*self._definition(self.kernel), target)]
+        shown = self._bound(target)
+        if shown is not None:
+            return explain_axis.kernels_of(*shown, target)
+        return [pipeline.generate(*self._definition(), target)]
 
     def text(self, target: str) -> str:
         """The text by itself."""
         from fusec.compiler import pipeline
-        from fusec.dispatch import explain_reduction as showing
-        from fusec.dispatch import explain_scan as showing_scans
+        from fusec.dispatch import explain_axis
+
+        shown = self._bound(target)
+        if shown is not None:
+            return explain_axis.text_of(*shown, target)
+        return pipeline.text_of(*self._definition(), target)
+
+    def _definition(self) -> tuple[Source, Specialisation]:
+        """What is compiled of an elementwise kernel, for which types and memory."""
+        from fusec.dispatch.planned_axis import AxisKernel
         from fusec.kernels.reduction_function import Reduction
-        from fusec.kernels.reduction_kernel import ReductionKernel
-        from fusec.kernels.scan_kernel import ScanKernel
 
-        if isinstance(self.kernel, ScanKernel):
-            return showing_scans.text_of(self.kernel, self._bound_scan(self.kernel, target), target)
-        if isinstance(self.kernel, (ReductionKernel, Reduction)):
-            return showing.text_of(*self._bound(self.kernel), target)
-        return pipeline.text_of(*self._definition(self.kernel), target)
-
-    def _definition(self, kernel: ElementwiseKernel | Elementwise) -> tuple[Source, Specialisation]:
-        """What is compiled, for which types and memory."""
+        kernel = self.kernel
+        assert not isinstance(kernel, (AxisKernel, Reduction)), "kernels along axes are shown by their calls"
         definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
         return definition, spec if self.fp is None else replace(spec, fp=self.fp)
 
-    def _bound(self, kernel: ReductionKernel | Reduction) -> tuple[Reducing, Bound]:
-        """The kernel, of a reduction of functions that for its types, and the call that is shown."""
-        from fusec.dispatch import explain_reduction as showing
+    def _bound(self, target: str) -> tuple[AxisKernel, Bound] | None:
+        """The call that is shown, and its kernel, of functions that for its types; None of elementwise kernels."""
+        from fusec.dispatch import explain_axis
+        from fusec.dispatch.axis_spec import Along
+        from fusec.dispatch.planned_axis import AxisKernel
         from fusec.kernels.reduction_function import Reduction
 
+        kernel = self.kernel
         if isinstance(kernel, Reduction):
             variant, bound = kernel.shown(self.types, self.shape, self.axis, self.scalars)
-            return variant, showing.in_mode(bound, self.fp)
-        asked = self.types or self.scalars or self.shape is not None or self.axis is not None
-        if kernel.last is not None and not asked:
-            return kernel, showing.in_mode(kernel.last, self.fp)
-        shape = showing.SHOWN if self.shape is None else self.shape
-        return kernel, showing.in_mode(showing.canonical(kernel, self.types, shape, self.axis, self.scalars), self.fp)
-
-    def _bound_scan(self, kernel: ScanKernel, target: str) -> BoundScan:
-        """The call of a scan that is shown."""
-        from fusec.dispatch import explain_scan as showing
-        from fusec.dispatch.explain_reduction import SHOWN
-
-        asked = self.types or self.scalars or self.shape is not None or self.axis is not None
-        if kernel.last_scan is not None and not asked:
-            return showing.in_mode(kernel.last_scan, self.fp)
-        shape = SHOWN if self.shape is None else self.shape
-        axis = -1 if self.axis is None else self.axis
-        found = showing.canonical(kernel, self.types, shape, axis, self.scalars, target=target)
-        return showing.in_mode(found, self.fp)
+            return variant, explain_axis.in_mode(bound, self.fp)
+        if not isinstance(kernel, AxisKernel):
+            return None
+        found = kernel.last
+        if found is None or self.types or self.scalars or self.shape is not None or self.axis is not None:
+            shape = explain_axis.SHOWN if self.shape is None else self.shape
+            axis = -1 if self.axis is None and kernel.kind.keeps_shape else self.axis
+            found = explain_axis.canonical(kernel, self.types, shape, Along(axis), self.scalars, target)
+        return kernel, explain_axis.in_mode(found, self.fp)
 
 
 def one_file(choices: list[Choice], target: str) -> str:

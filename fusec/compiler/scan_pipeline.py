@@ -23,6 +23,7 @@ from fusec.kinds.scan import Form
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
+    from fusec.ir.reductions import Reduction
     from fusec.ir.scans import Scan
     from fusec.runtime.cpu.engine import Executable
 
@@ -80,6 +81,12 @@ class ScanDefinition:
         reduction, empty = lower_reduction(self.reduced, request)
         found = Scan(reduction, self.exclusive, empty.body if self.exclusive else ())
         return in_segments(found, self.segments) if self.segments else found
+
+
+@lower_reduction.register(ScanDefinition)
+def _elements(definition: ScanDefinition, request: Request) -> tuple[Reduction, Program]:
+    """The reduction of the same elements, and what there is before the first."""
+    return lower_reduction(definition.reduced, request)
 
 
 @lru_cache(maxsize=256)

@@ -19,13 +19,14 @@ from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import usual
 from fusec.dispatch import checked, host
+from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.exact_totals import check_totals
 from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.host import Call
 from fusec.dispatch.plan import Plan
 from fusec.dispatch.planned import Planned, runner
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
@@ -203,7 +204,7 @@ class Total:
 
     def __init__(self, source: PartSource) -> None:
         self.source, self.inputs = source, source.part.inputs
-        self.variants: Recent[tuple[Form, ...], Reducing] = Recent(MAX_VARIANTS)
+        self.variants: Recent[tuple[Form, ...], AxisKernel] = Recent(MAX_VARIANTS)
         axes = source.part.axes
         self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
         self._choice = (self.axis, False, False)
@@ -242,7 +243,7 @@ class Total:
             check_cast("the result", self.result(inputs)[0], out, casting)
         if self.elements is not None:
             self._check(self.elements, inputs)
-        (found,) = kernel.reduce(inputs, out, self.axis, False, True)
+        (found,) = kernel.run(inputs, out, Along(self.axis))
         if self.elements is None and all(isinstance(each, np.ndarray) for each in inputs):
             self._quick = kernel.quick
         if out is not None or not isinstance(found, np.ndarray):
@@ -266,17 +267,17 @@ class Total:
                 raise BadAxis(f"there is no axis {axis}", cure).at(self.source.part.span)
         return 0 if axes is None else ndim - len(axes)
 
-    def variant(self, inputs: tuple[object, ...]) -> Reducing:
+    def variant(self, inputs: tuple[object, ...]) -> AxisKernel:
         """The kernel for these arguments."""
         forms = tuple(map(form_of, inputs))
         found = self.variants.get(forms)
         if found is None:
             definition, signature = self.source.typed(forms)
             assert isinstance(definition, TotalDefinition), "this part combines"
-            found = self.variants.keep(forms, Reducing(definition, signature))
+            found = self.variants.keep(forms, AxisKernel(definition, signature))
         return found
 
-    def result(self, inputs: tuple[object, ...]) -> tuple[DType, Reducing]:
+    def result(self, inputs: tuple[object, ...]) -> tuple[DType, AxisKernel]:
         """The dtype of the totals."""
         variant = self.variant(inputs)
         types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])

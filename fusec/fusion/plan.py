@@ -14,11 +14,12 @@ from fusec.arguments.operands import memory_order
 from fusec.base import locks
 from fusec.base.records import dataclass
 from fusec.dispatch import host
+from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.fast_path_host import Entries
 from fusec.dispatch.host import Call
 from fusec.dispatch.plan import Plan as KernelPlan
 from fusec.dispatch.planned import Planned
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors import FusecError
 from fusec.errors.reductions import RowsTooLong
 from fusec.fusion.groups import Group
@@ -65,7 +66,7 @@ def _map_kernel(source: ElementwiseSource) -> MapKernel:
 
 
 @lru_cache(maxsize=512)
-def _reducing(source: ReducingSource, scalars: frozenset[str]) -> Reducing:
+def _reducing(source: ReducingSource, scalars: frozenset[str]) -> AxisKernel:
     return GraphKernel(source.graph).whole(scalars)
 
 
@@ -78,7 +79,7 @@ class KernelStep:
     """
 
     group: Group
-    kernel: MapKernel | Reducing
+    kernel: MapKernel | AxisKernel
     leaves: list[Leaf]
     inputs: tuple[Fetch, ...]
     stores: tuple[Fetch, ...]
@@ -95,7 +96,7 @@ class KernelStep:
             if isinstance(self.kernel, MapKernel):
                 self.kernel(*inputs, *outputs)
             else:
-                self.kernel.reduce(inputs, outputs, self.axis, True, True)
+                self.kernel.run(inputs, outputs, Along(self.axis, keepdims=True))
             return
         kernel = self.kernel
         if isinstance(kernel, MapKernel):
@@ -147,8 +148,8 @@ class KernelStep:
         """The kernels that run one after the other to reduce; none of a step that goes element by element."""
         if isinstance(self.kernel, MapKernel):
             return ()
-        bound, _ = self.kernel.planned(tuple(map(self._example, self.leaves)), self.group.axes, True, True)
-        return bound.phases
+        bound, _ = self.kernel.planned(tuple(map(self._example, self.leaves)), Along(self.group.axes, keepdims=True))
+        return tuple(each for each in bound.launches if isinstance(each, Phase))
 
     def _example(self, leaf: Leaf) -> Any:
         """What a kernel reads, but for its content."""
@@ -253,7 +254,7 @@ class Builder:
         outputs = tuple((f"z{number}", replaced(expr, known)) for number, expr in enumerate(exprs))
         graph = Graph(self.trace.name, tuple(inputs), outputs)  # type: ignore[arg-type]
         text = print_graph(graph)
-        kernel: MapKernel | Reducing
+        kernel: MapKernel | AxisKernel
         if group.axes is None:
             kernel = _map_kernel(ElementwiseSource(text, graph))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType, NoneType
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,11 @@ from fusec.base.recent import Recent
 from fusec.base.records import replace
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
-from fusec.dispatch.bind import Axis
+from fusec.dispatch.axis_paths import Paths
+from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Checks
-from fusec.dispatch.fast_path_host import Chain
-from fusec.dispatch.planned import MAX_PLANS, briefly, kernel_name
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned import briefly, kernel_name
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
 from fusec.frontends.capture.closure import Origin
@@ -33,23 +33,17 @@ from fusec.kernels.reduction_roles import RESERVED, check, inputs_of
 
 if TYPE_CHECKING:
     from fusec.arguments.layouts import Shape
-    from fusec.dispatch.bind import Bound
+    from fusec.dispatch.axis_plan import Plan
+    from fusec.dispatch.axis_spec import Bound
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.fast_path_device_reduction import Repeated
-    from fusec.dispatch.fast_path_reduction import Repeat
-    from fusec.dispatch.host_reduction import Call, Plan
+    from fusec.dispatch.host_axis import Call
     from fusec.frontends.python import syntax as s
-
-Short = tuple[
-    dict[object, Callable[..., object]], dict[object, "Repeated"], dict[object, Chain], Recent[object, "Repeat"]
-]
-"""Short ways for repeated calls: see `Reducing`, its quick, repeated, chains, and several."""
 
 MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reduction
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
 
-class Variant(Reducing):
+class Variant(AxisKernel):
     """A reduction for arguments of certain dtypes, some of them numbers, others left to their defaults.
 
     is_tuple: whether several results, or one, come as a tuple. forms: of all parameters. native: calls of as many
@@ -71,21 +65,20 @@ class Variant(Reducing):
         types = {param.name: param.dtype for param in signature.inputs if param.dtype is not None}
         self.native = _is_plain(forms, types) and (self.nout == 1) == (not is_tuple)
         if self.native:
-            short = owner.short.setdefault(self.nin, ({}, {}, {}, Recent(MAX_PLANS)))
-            self.quick, self.repeated, self._chains, self._several = short
+            self.share(owner.paths.setdefault(self.nin, Paths()))
 
     def takes(self, name: str) -> Takes:
         """Numbers of the sort that made this variant."""
         sort, _, kind = self.forms.get(name, "").partition(" ")
         return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
 
-    def _hasten(self, plan: Plan, call: Call) -> None:
+    def _hasten(self, plan: Plan, call: Call, key: object) -> None:
         if self.native:
-            super()._hasten(plan, call)
+            super()._hasten(plan, call, key)
 
-    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, axis: Axis, keepdims: bool) -> object:
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, along: Along) -> object:
         """The result of a call that has come here, but may be one of another variant."""
-        return self.owner.reduce(args, {}, out, axis, keepdims)
+        return self.owner.run(args, {}, out, along)
 
 
 class Reduction(Public):
@@ -121,7 +114,7 @@ class Reduction(Public):
         self._variants: Recent[object, Variant] = Recent(MAX_VARIANTS)
         self._last: Variant | None = None
         self.checks: Checks = ""
-        self.short: dict[int, Short] = {}  # by the number of arguments
+        self.paths: dict[int, Paths] = {}  # by the number of arguments
         self.__name__ = self.__qualname__ = name
 
     def _trees(self) -> dict[str, s.Function]:
@@ -141,10 +134,10 @@ class Reduction(Public):
         array of elements that take part. stream: for arrays on a GPU.
         Raises FusecTypeError and FusecValueError for arguments that do not fit; then nothing was written.
         """
-        short = self.short.get(len(args))
-        if short is not None and kwargs.keys() <= {"axis", "keepdims", "out"}:
+        paths = self.paths.get(len(args))
+        if paths is not None and kwargs.keys() <= {"axis", "keepdims", "out"}:
             axis, keepdims, out = kwargs.get("axis"), kwargs.get("keepdims", False), kwargs.get("out")
-            quick = short[0].get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
+            quick = paths.quick.get((axis, keepdims, out is not None)) if type(axis) in (int, NoneType) else None
             if quick is not None:
                 return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
         return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
@@ -160,16 +153,14 @@ class Reduction(Public):
         stream: object = None,
         **named: object,
     ) -> object:
-        return self.reduce(args, named, out, axis, keepdims, where, stream)
+        return self.run(args, named, out, Along(axis, keepdims, where), stream)
 
-    def reduce(
+    def run(
         self,
         args: tuple[object, ...],
         named: Mapping[str, object],
         out: object,
-        axis: Axis,
-        keepdims: bool,
-        where: object = True,
+        along: Along,
         stream: object = None,
     ) -> object:
         """Run a call in its variant."""
@@ -177,7 +168,7 @@ class Reduction(Public):
         self._last = variant
         if out is not None:
             variant.check_counts(inputs, out)
-        results = variant.reduce(inputs, out, axis, keepdims, where, stream)
+        results = variant.run(inputs, out, along, stream)
         found = results if variant.is_tuple else results[0]
         return scalars_of(found) if out is None else found
 
@@ -327,16 +318,16 @@ class Reduction(Public):
         if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any
         of these, what the last call ran is shown. Raises FusecTypeError if types are missing.
         """
-        from fusec.dispatch import explain_reduction
+        from fusec.dispatch import explain_axis
 
         target_of(target)
-        return explain_reduction.text_of(*self.shown(types, shape, axis, scalars), target)
+        return explain_axis.text_of(*self.shown(types, shape, axis, scalars), target)
 
     def shown(
         self, types: Mapping[str, object] | None, shape: Shape | None, axis: Axis, scalars: Sequence[str] = ()
     ) -> tuple[Variant, Bound]:
         """What source() shows: a variant, and what a call of it comes to."""
-        from fusec.dispatch import explain_reduction
+        from fusec.dispatch import explain_axis
 
         last = self._last
         if not types and shape is None and axis is None and not scalars and last is not None and last.last is not None:
@@ -351,20 +342,20 @@ class Reduction(Public):
             forms[name] = "default" if dtype is None else f"array {dtype}"
             if name in scalars:
                 forms[name] = "Python float" if dtype is None else f"number {dtype}"
-        space = explain_reduction.SHOWN if shape is None else shape
+        space = explain_axis.SHOWN if shape is None else shape
         variant = self._variant(forms, len(space))
         by_value = [name for name in scalars if name in self.params]
-        return variant, explain_reduction.canonical(variant, {}, space, axis, by_value)
+        return variant, explain_axis.canonical(variant, {}, space, Along(axis), by_value)
 
     @briefly
     def explain(
         self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True, **named: object
     ) -> Explanation:
         """What fusec makes of a call with these arguments: kernels, axes, order, bytes; nothing is run."""
-        from fusec.dispatch import explain_reduction
+        from fusec.dispatch import explain_axis
 
         variant, inputs = self.bound(args, named)
-        return explain_reduction.explain(variant, *variant.planned(inputs, axis, keepdims, where))
+        return explain_axis.explain(variant, *variant.planned(inputs, Along(axis, keepdims, where)))
 
     def simulated(
         self,
@@ -376,12 +367,12 @@ class Reduction(Public):
         **named: object,
     ) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
-        from fusec.dispatch.interpret_reduction import interpreted
+        from fusec.dispatch.interpret_axis import interpreted
 
         variant, inputs = self.bound(args, named, out)
         if out is not None:
             variant.check_counts(inputs, out)
-        results = interpreted(variant, inputs, out, axis, keepdims, where)
+        results = interpreted(variant, inputs, out, Along(axis, keepdims, where))
         found = results if variant.is_tuple else results[0]
         return scalars_of(found) if out is None else found
 

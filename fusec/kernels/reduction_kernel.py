@@ -15,10 +15,11 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
-from fusec.dispatch.bind import Axis, plain_axis
+from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import briefly
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import (
     UnknownKeyword,
 )
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 
 
-class ReductionKernel(Public, Reducing):
+class ReductionKernel(Public, AxisKernel):
     """A kernel that combines the elements along some axes of its broadcast arguments to one total each.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
@@ -128,7 +129,7 @@ class ReductionKernel(Public, Reducing):
             cure = "a call takes axis=, keepdims=, out=, where= and stream=; inputs and outputs are positional"
             raise UnknownKeyword(self.name, keyword, cure).at()
         self.check_counts(args, out)
-        results = self.reduce(args, out, axis, keepdims, where, stream)
+        results = self.run(args, out, Along(axis, keepdims, where), stream)
         return results[0] if self.nout == 1 else results
 
     @briefly
@@ -147,31 +148,30 @@ class ReductionKernel(Public, Reducing):
         decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any of these, what the
         last call ran is shown. Raises FusecTypeError if types are missing.
         """
-        from fusec.dispatch import explain_reduction
+        from fusec.dispatch import explain_axis
 
         target_of(target)
         if types is None and shape is None and axis is None and not scalars and self.last is not None:
-            return explain_reduction.text_of(self, self.last, target)
-        bound = explain_reduction.canonical(
-            self, types or {}, explain_reduction.SHOWN if shape is None else shape, axis, scalars
-        )
-        return explain_reduction.text_of(self, bound, target)
+            return explain_axis.text_of(self, self.last, target)
+        shape = explain_axis.SHOWN if shape is None else shape
+        bound = explain_axis.canonical(self, types or {}, shape, Along(axis), scalars)
+        return explain_axis.text_of(self, bound, target)
 
     @briefly
     def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:
         """What fusec makes of a call with these arguments: kernels, axes, order, bytes; nothing is run."""
-        from fusec.dispatch import explain_reduction
+        from fusec.dispatch import explain_axis
 
-        return explain_reduction.explain(self, *self.planned(args, axis, keepdims, where))
+        return explain_axis.explain(self, *self.planned(args, Along(axis, keepdims, where)))
 
     def simulated(
         self, *args: object, axis: Axis = None, keepdims: bool = False, out: object = None, where: object = True
     ) -> object:
         """A call in the interpreter; see `fusec.simulate`."""
-        from fusec.dispatch.interpret_reduction import interpreted
+        from fusec.dispatch.interpret_axis import interpreted
 
         self.check_counts(args, out)
-        results = interpreted(self, args, out, axis, keepdims, where)
+        results = interpreted(self, args, out, Along(axis, keepdims, where))
         return results[0] if self.nout == 1 else results
 
     def __repr__(self) -> str:

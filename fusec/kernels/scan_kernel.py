@@ -17,9 +17,11 @@ from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
+from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import briefly
-from fusec.dispatch.planned_scan import Scanning
+from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.scans import SCAN
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have as variables
 
 
-class ScanKernel(Public, Scanning):
+class ScanKernel(Public, AxisKernel):
     """A kernel that gives every element the running total of those along an axis up to it.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
@@ -81,9 +83,10 @@ class ScanKernel(Public, Scanning):
             tuple(options), "scan_expr", number=identity_number(identity),
         )  # fmt: skip
         signature = Signature(name, parameters(in_params, "input"), parameters(out_params, "output"))
-        self._check(signature, segments, f"{map_expr} {post_map_expr}", preamble)
+        self._check_names(signature, segments, f"{map_expr} {post_map_expr}", preamble)
         definition = ScanDefinition(reduced, not inclusive, segments or "")
-        super().__init__(definition, signature, pipeline.check_fp(fp))
+        super().__init__(definition, signature, SCAN, fp=pipeline.check_fp(fp))
+        self.scan = definition
         definition.read()
         self.checks = wanted(bounds, check)
         self.identity, self.inclusive, self.segments = start, bool(inclusive), segments
@@ -91,7 +94,7 @@ class ScanKernel(Public, Scanning):
         self.__doc__ = f"{self.signature}\n\n{map_expr.strip()}; {scan_expr.strip()}; {post_map_expr.strip()}"
 
     @staticmethod
-    def _check(signature: Signature, segments: str | None, text: str, preamble: str) -> None:
+    def _check_names(signature: Signature, segments: str | None, text: str, preamble: str) -> None:
         """Names that mean something else, and segments that are not there."""
         check_names(signature)
         positions = INDEX_NAMES - {param.name for param in signature.params}
@@ -133,7 +136,7 @@ class ScanKernel(Public, Scanning):
             quick = self.quick.get((axis, bool(reverse), given))
             if quick is not None:
                 return quick(*args, *outputs_of(out)) if given else quick(*args)
-        results = self.scan_all(args, out, axis, bool(reverse), stream)
+        results = self.run(args, out, Along(axis, reverse=bool(reverse)), stream)
         return results[0] if self.nout == 1 else results
 
     @briefly
@@ -153,24 +156,22 @@ class ScanKernel(Public, Scanning):
         decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
         what the last call ran is shown. Raises FusecTypeError if types are missing.
         """
-        from fusec.dispatch import explain_scan
-        from fusec.dispatch.explain_reduction import SHOWN
+        from fusec.dispatch import explain_axis
 
         target_of(target)
-        if types is None and shape is None and axis is None and not scalars and self.last_scan is not None:
-            return explain_scan.text_of(self, self.last_scan, target)
-        shape = SHOWN if shape is None else shape
-        along = -1 if axis is None else axis
-        bound = explain_scan.canonical(self, types or {}, shape, along, scalars, reverse=reverse, target=target)
-        return explain_scan.text_of(self, bound, target)
+        if types is None and shape is None and axis is None and not scalars and self.last is not None:
+            return explain_axis.text_of(self, self.last, target)
+        shape = explain_axis.SHOWN if shape is None else shape
+        along = Along(-1 if axis is None else axis, reverse=reverse)
+        bound = explain_axis.canonical(self, types or {}, shape, along, scalars, target)
+        return explain_axis.text_of(self, bound, target)
 
     @briefly
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
         """What fusec makes of a call with these arguments: kernels, order, bytes; nothing is run."""
-        from fusec.dispatch import explain_scan
+        from fusec.dispatch import explain_axis
 
-        bound, kernels = self.scans(args, axis, bool(reverse))
-        return explain_scan.explain(self, bound, kernels)
+        return explain_axis.explain(self, *self.planned(args, Along(axis, reverse=bool(reverse))))
 
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)

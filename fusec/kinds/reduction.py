@@ -43,19 +43,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kernel of a reduction.
+    """One kernel of a reduction."""
 
-    role: which part of the reduction. extents: of the walk. axis: which of them is reduced. chunks: that it has.
-    operands: name -> strides in bytes along the walk, and the offset in bytes where it starts; of arrays stored once
-    for a chunk, the stride along `axis` is from chunk to chunk. layout: what the kernel is specialised for.
-    """
-
-    role: Role
-    extents: Shape
-    axis: int
-    chunks: int
+    role: Role  # which part of the reduction
+    extents: Shape  # of the walk
+    axis: int  # which of them is reduced
+    chunks: int  # that it has
+    # Name, strides in bytes along the walk, and the offset in bytes where it starts; of arrays stored once for a
+    # chunk, the stride along `axis` is from chunk to chunk.
     operands: tuple[tuple[str, Shape, int], ...]
-    layout: Layout
+    layout: Layout  # what the kernel is specialised for
+    arrays: tuple[tuple[str, str], ...] = ()  # what the operands are called among all phases
+    made: tuple[tuple[str, Shape, DType], ...] = ()  # arrays for later phases, by those names
 
     @property
     def is_last(self) -> bool:
@@ -76,7 +75,17 @@ class Phase:
     def kind(self) -> Phase:
         """What kernels for many threads depend on: a small phase, the same for many."""
         small, layout = (1,) * len(self.extents), self.threads_layout
-        return replace(self, extents=small, chunks=1, operands=(), layout=layout)
+        return replace(self, extents=small, chunks=1, operands=(), layout=layout, arrays=(), made=())
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different kinds of kernels for many threads."""
+        return f"{self.role}/{self.axis}/{self.threads_layout.key}"
+
+    @property
+    def extent(self) -> int:
+        """Elements along the axis that is reduced."""
+        return self.extents[self.axis]
 
     @property
     def threads(self) -> Shape:
@@ -241,12 +250,24 @@ def phases(
     found: list[Phase] = []
     while True:
         phase, walk = _phase(walk, views, outputs, raw, lanes, partials, as_is, totals_as_is, is_first=not found)
-        found.append(phase)
+        found.append(_named(phase, len(found), partials))
         if phase.role in ("whole", "last"):
             return tuple(found)
         raw, as_is = (), totals_as_is
         views = {name: views[name] for name in outputs}
         views |= {name: dense(phase.space, dtype) for _, name, dtype in partials}
+
+
+def _named(phase: Phase, number: int, partials: Sequence[tuple[str, str, DType]]) -> Phase:
+    """The phase with the names that its operands have among all phases. number: of phases before it."""
+    known = {stored: f"{stored}{number}" for stored, _, _ in partials}
+    known |= {given: f"{stored}{number - 1}" for stored, given, _ in partials}
+    arrays = tuple((name, known.get(name, name)) for name, _, _ in phase.operands)
+    if phase.role in ("whole", "last"):
+        return replace(phase, arrays=arrays)
+    return replace(
+        phase, arrays=arrays, made=tuple((known[stored], phase.space, dtype) for stored, _, dtype in partials)
+    )
 
 
 def _walk_upwards(walk: _Walk, inputs: Sequence[str]) -> None:

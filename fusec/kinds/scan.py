@@ -70,19 +70,39 @@ class Form:
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel of a scan.
-
-    space: its positions. extent: of the axis. operands: name -> strides in bytes along the walk, and the offset in
-    bytes where it starts. arrays: by the names of parameters, what else they are called among all steps; `made` are
-    those that this step makes, with shape and dtype.
-    """
+    """One kernel of a scan."""
 
     form: Form
-    space: Shape
-    extent: int
-    operands: tuple[tuple[str, Shape, int], ...]
-    arrays: tuple[tuple[str, str], ...]
-    made: tuple[tuple[str, Shape, DType], ...]
+    space: Shape  # its positions
+    extent: int  # of the axis
+    operands: tuple[tuple[str, Shape, int], ...]  # name, strides in bytes along the walk, offset where it starts
+    arrays: tuple[tuple[str, str], ...]  # by the names of parameters, what else they are called among all steps
+    made: tuple[tuple[str, Shape, DType], ...]  # those of them that this step makes
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different kinds of kernels for many threads."""
+        return self.form.key
+
+    @property
+    def kind(self) -> Form:
+        """What kernels for many threads depend on."""
+        return self.form
+
+    @property
+    def layout(self) -> Layout:
+        """What the kernel is specialised for."""
+        return self.form.layout
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the axis is the innermost of the walk."""
+        return self.form.is_last
+
+    @property
+    def extents(self) -> Shape:
+        """The space of the kernel on a CPU: its positions."""
+        return self.space
 
     @property
     def positions(self) -> int:

@@ -13,8 +13,10 @@ from fusec.arguments.operands import Array, is_number, outputs_of, scalars_of
 from fusec.arguments.scalars import encode
 from fusec.arguments.signature import join
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import UFUNCS, Axis, plain_axis
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.axis_spec import Along, Axis
+from fusec.dispatch.planned_axis import AxisKernel
+from fusec.dispatch.reductions import UFUNCS
 from fusec.errors.arguments import UnknownKeyword, WrongNumberOfOutputs
 from fusec.errors.reductions import (
     ContractedAxis,
@@ -65,7 +67,7 @@ def _masked(where: object, array: Array, name: str) -> tuple[object, ...]:
     return (given,)
 
 
-def _numbers(kernel: Reducing | Dated, array: Array, keyword: str, value: object) -> tuple[object, ...]:
+def _numbers(kernel: AxisKernel | Dated, array: Array, keyword: str, value: object) -> tuple[object, ...]:
     """The number as an argument, none if there is none; refused if it does not fit, where no kernel would look."""
     if value is None:
         return ()
@@ -111,7 +113,13 @@ def plain_keepdims(keepdims: object, name: str) -> bool:
 
 
 def run(
-    kernel: Reducing | Dated, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, *, scalars: bool = True
+    kernel: AxisKernel | Dated,
+    args: tuple[object, ...],
+    out: object,
+    axis: Axis,
+    keepdims: bool,
+    *,
+    scalars: bool = True,
 ) -> object:
     """The output, or a tuple of several; new ones without axes as `scalars` of NumPy. Raises WrongNumberOfOutputs."""
     if out is not None:
@@ -123,7 +131,7 @@ def run(
     if axis is not None and type(axis) is not int:
         axis = plain_axis(axis)
     quick = kernel.quick.get((axis, keepdims, out is not None))
-    found: Any = quick(*args, *outputs_of(out)) if quick is not None else kernel.reduce(args, out, axis, keepdims, True)
+    found: Any = kernel.run(args, out, Along(axis, keepdims)) if quick is None else quick(*args, *outputs_of(out))
     if found.__class__ is tuple:
         found = found if kernel.nout > 1 else found[0]
         return scalars_of(found) if scalars and out is None else found

@@ -10,16 +10,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from fusec.arguments.annotations import Arrays
 from fusec.arguments.containers import Door, adopted, overrides
-from fusec.arguments.operands import Array, is_contained, is_foreign, outputs_of, wrapper_of
+from fusec.arguments.layouts import Shape
+from fusec.arguments.operands import Array, is_contained, is_foreign, output_array, outputs_of, wrapper_of
 from fusec.base import locks
 from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type
-from fusec.dispatch import host_scan
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import normalised, plain_axis
+from fusec.dispatch.axes import normalised, plain_axis
 from fusec.dispatch.planned import briefly, is_on_device
 from fusec.errors import FusecError
+from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import AxisNotInteger
 from fusec.errors.scans import AxisNeeded
 from fusec.kernels.scan_kernel import ScanKernel
@@ -156,6 +159,18 @@ def _along_one(given: object, array: Array) -> object:
     return cumulative_on_device.flat(given)
 
 
+def _output(kernel: ScanKernel, shape: Shape, out: object) -> Array:
+    """The output of one more element along an axis: the array given, or a new one, of the kernel's declared dtype."""
+    (param,) = kernel.out_params
+    assert param.dtype is not None, "a built-in scan declares its output"
+    if out is None:
+        return np.empty(shape, param.dtype.numpy)
+    view = output_array(out, param.name, kernel.name)
+    if view.shape != shape:
+        raise OutShapeMismatch(kernel.name, param.name, view.shape, shape).at()
+    return view
+
+
 def _total(name: str, op: str, start: int, x: object, axis: SupportsIndex | None, dtype: Dtype, out: object) -> object:
     return _scanned(name, lambda own: _running(name, op, start, own, named(dtype), dtype_of(out)), x, axis, out)
 
@@ -185,7 +200,7 @@ def _standard(
 
         return cumulative_on_device.with_initial(kernel, given, array.shape, along, start, out)
     shape = (*array.shape[:along], array.shape[along] + 1, *array.shape[along + 1 :])
-    made = host_scan.output_of(kernel, shape, out)
+    made = _output(kernel, shape, out)
     lead = (slice(None),) * along
     kernel(given, axis=along, out=made[(*lead, slice(1, None))])
     made[(*lead, slice(0, 1))] = start  # last: the output may be where the elements are

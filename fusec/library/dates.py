@@ -12,7 +12,8 @@ import numpy as np
 
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.operands import Array, host_array, output_array, outputs_of
-from fusec.dispatch.bind import Axis, normalised
+from fusec.dispatch.axes import normalised
+from fusec.dispatch.axis_spec import Along
 from fusec.errors.arguments import OutShapeMismatch, UnsupportedDtype
 from fusec.errors.reductions import DatesRefused
 
@@ -42,20 +43,18 @@ class Dated:
         self.nout = 2 if name == "minmax" else 1
         self.in_params = self.out_params = ()
 
-    def reduce(
-        self, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object = True
-    ) -> tuple[object, ...]:
+    def run(self, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
         """All results, or the outputs given. Raises DatesRefused for what NumPy refuses."""
-        del where
         x, rest, options = host_array(args[0], "x", self.name), list(args[1:]), dict[str, object]()
         if self.masked:
             options["where"] = rest.pop(0)
         if self.starts:
             options["initial"] = rest.pop(0)
-        along: Any = normalised(self.name, axis, x.shape)
+        axes: Any = normalised(self.name, along.axis, x.shape)
         if self.name in ("argmin", "argmax"):
-            along = axis
-        found = self._computed(lambda: self.function(x, axis=along, keepdims=keepdims, **options), str(x.dtype))
+            axes = along.axis
+        options |= {"axis": axes, "keepdims": along.keepdims}
+        found = self._computed(lambda: self.function(x, **options), str(x.dtype))
         results = found if self.nout > 1 else (found,)
         for target, result in zip(outputs_of(out), results, strict=False):
             self._store(result, target, str(x.dtype))

@@ -12,7 +12,7 @@ from fusec.arguments.operands import cure_for
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, FLOAT64, INT8, INT32, INT64, UINT64, DType, compute_type, real_type
 from fusec.dispatch.checked import wanted
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.library.dates import Dated, is_dated
@@ -31,7 +31,7 @@ CACHE = 1024  # kernels that are remembered
 @lru_cache(CACHE)
 def total(
     name: str, rule: str, given: Given, dtype: Asked, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
-) -> Reducing | Dated:
+) -> AxisKernel | Dated:
     """A sum or product."""
     if is_dated(given) and dtype is None:
         return Dated(name, given, masked=masked, starts=starts)
@@ -44,7 +44,7 @@ def total(
 
 
 @lru_cache(CACHE)
-def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> Reducing:
+def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> AxisKernel:
     """A sum of products."""
     rows = (row_of(left, name), row_of(right, name))
     default = dtypes.promote(*rows)
@@ -58,7 +58,7 @@ def product(name: str, left: Given, right: Given, dtype: Asked, out: Asked) -> R
 
 
 @lru_cache(CACHE)
-def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing | Dated:
+def truth(name: str, given: Given, out: Asked, *, masked: bool) -> AxisKernel | Dated:
     """Whether any or all elements are not zero, or how many."""
     if is_dated(given):
         return Dated(name, given, masked=masked)
@@ -70,7 +70,7 @@ def truth(name: str, given: Given, out: Asked, *, masked: bool) -> Reducing | Da
 @lru_cache(CACHE)
 def extreme(
     name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
-) -> Reducing | Dated:
+) -> AxisKernel | Dated:
     """The least or greatest element, both, or their distance."""
     if is_dated(given):
         return Dated(name, given, masked=masked, starts=starts)
@@ -85,7 +85,7 @@ def extreme(
 
 
 @lru_cache(CACHE)
-def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> Reducing | Dated:
+def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> AxisKernel | Dated:
     """The place of an extreme element. short: int32 holds all places."""
     if is_dated(given):
         return Dated(f"nan{name}" if skips_nan else name, given)
@@ -105,7 +105,7 @@ def moments(
     masked: bool,
     skips_nan: bool,
     about: Asked = None,
-) -> Reducing | Dated:
+) -> AxisKernel | Dated:
     """Means and variances; about: the dtype of the means, if they are known."""
     name = ("nan" if skips_nan else "") + "_".join(outputs)
     if is_dated(given) and dtype is None and about is None:
@@ -123,7 +123,7 @@ def moments(
 
 
 @lru_cache(CACHE)
-def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
+def norm(order: float, given: Given, dtype: Asked, out: Asked) -> AxisKernel:
     """A norm; one of an order without a rule of its own takes it as a number."""
     row = row_of(given, "norm")
     default = row if row.kind in ("float", "complex") else FLOAT64
@@ -136,7 +136,7 @@ def norm(order: float, given: Given, dtype: Asked, out: Asked) -> Reducing:
 
 
 @lru_cache(CACHE)
-def logsumexp(given: Given, out: Asked = None) -> Reducing:
+def logsumexp(given: Given, out: Asked = None) -> AxisKernel:
     """The logarithm of a sum of powers."""
     row = ordered(given, "logsumexp")
     floating = row if row.is_float else FLOAT64
@@ -147,11 +147,11 @@ def logsumexp(given: Given, out: Asked = None) -> Reducing:
 # --- dtypes --------------------------------------------------------------------------------------------------------
 
 
-def _kernel(formula: Formula) -> Reducing:
-    return Reducing(formula, signature_of(formula), uses_index=formula.rule.name in ("argmin", "argmax"))
+def _kernel(formula: Formula) -> AxisKernel:
+    return AxisKernel(formula, signature_of(formula), uses_index=formula.rule.name in ("argmin", "argmax"))
 
 
-def _watched(kernel: Reducing) -> Reducing:
+def _watched(kernel: AxisKernel) -> AxisKernel:
     """The kernel, which reports totals of integers that wrap if FUSEC_CHECK says so."""
     kernel.checks = "wrap" if "wrap" in wanted("trust") else ""
     return kernel

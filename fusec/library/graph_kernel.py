@@ -12,12 +12,13 @@ from fusec.arguments.operands import is_contained, is_number
 from fusec.arguments.signature import join
 from fusec.base import locks
 from fusec.base.kernel_abi import Fp
-from fusec.dispatch import host_reduction
+from fusec.dispatch import host_axis
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import Axis, plain_axis
+from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.explain import Explanation
 from fusec.dispatch.planned import MAX_PLANS, briefly
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
 from fusec.errors.reductions import RowsTooLong
@@ -41,7 +42,7 @@ class GraphKernel:
         self.graph, self.fp, self.name = graph, fp, graph.name
         self._source = ReducingSource(print_graph(graph), graph)
         self.signature = signature_of(self._source)
-        self._whole: dict[frozenset[str], Reducing] = {}
+        self._whole: dict[frozenset[str], AxisKernel] = {}
         self._apart: dict[frozenset[str], Apart] = {}
         self._long: set[object] = set()  # calls whose rows do not fit a chunk
 
@@ -95,11 +96,11 @@ class GraphKernel:
             raise WrongNumberOfOutputs(self.name, len(outputs), len(given), join(outputs)).at()
         return given
 
-    def whole(self, scalars: frozenset[str]) -> Reducing:
+    def whole(self, scalars: frozenset[str]) -> AxisKernel:
         """The one kernel for calls that give these inputs as numbers."""
         found = self._whole.get(scalars)
         if found is None:
-            found = Reducing(
+            found = AxisKernel(
                 self._source, self.signature, elements=elements_of(self.graph, scalars),
                 in_place=in_place(stage(self.graph, scalars)), fp=self.fp,
             )  # fmt: skip
@@ -124,7 +125,7 @@ class GraphKernel:
         arrays = tuple(arg if is_number(arg) else array_of(arg, "x")[1] for arg in args)
         moved = sum(each.nbytes for each in arrays if isinstance(each, np.ndarray))
         try:
-            plan = whole.plan(host_reduction.read(whole, arrays, None, axis, False, True))
+            plan = whole.plan(host_axis.read(whole, arrays, None, Along(axis)))
         except FusecError as error:
             if not isinstance(error.error, RowsTooLong):
                 raise

@@ -13,11 +13,12 @@ from fusec.base import locks
 from fusec.base.dtypes import INT64
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch import host as elementwise_calls
-from fusec.dispatch import host_reduction
+from fusec.dispatch import host_axis
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import Axis, normalised
+from fusec.dispatch.axes import normalised
+from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.planned import Planned, is_on_device, runner
-from fusec.dispatch.planned_reduction import Reducing
+from fusec.dispatch.planned_axis import AxisKernel
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Graph, Input
 from fusec.ir.reductions import REDUCED
@@ -37,7 +38,7 @@ class Apart:
         self.graph = graph
         parts = levels(graph)
         sources = [ReducingSource(print_graph(each), each) for each in parts.totals]
-        self.reducing = tuple(Reducing(each, signature_of(each), fp=fp) for each in sources)
+        self.reducing = tuple(AxisKernel(each, signature_of(each), fp=fp) for each in sources)
         differ = elements_of(graph, scalars)
         own = tuple((name, value) for name, value in parts.rest.outputs if name in differ)
         self.elements = _planned(parts.rest, own, fp) if own else None
@@ -62,7 +63,7 @@ class Call:
     def run(self, out: Sequence[object] | None) -> tuple[object, ...]:
         """All outputs in order."""
         for reducing in self.kernels.reducing:
-            found = reducing.reduce(self._arguments(reducing), None, self.axes, True, True)
+            found = reducing.run(self._arguments(reducing), None, Along(self.axes, keepdims=True))
             self.values |= {param.name: each for param, each in zip(reducing.out_params, found, strict=True)}
         names = [name for name, _ in self.kernels.graph.outputs]
         given = {} if out is None else dict(zip(names, out, strict=True))
@@ -80,7 +81,9 @@ class Call:
         """The kernels that a call runs: of what, and how many. Compiles those of totals."""
         found = []
         for reducing in self.kernels.reducing:
-            plan = reducing.plan(host_reduction.read(reducing, self._arguments(reducing), None, self.axes, True, True))
+            plan = reducing.plan(
+                host_axis.read(reducing, self._arguments(reducing), None, Along(self.axes, keepdims=True))
+            )
             found.append((reducing.name, len(plan.steps)))
             for param, shape in zip(reducing.out_params, plan.bound.shapes, strict=True):
                 self.values[param.name] = np.broadcast_to(np.empty((), plan.bound.types[param.name].numpy), shape)
@@ -93,7 +96,7 @@ class Call:
         arrays = [self.values[name] for name in names if not is_number(self.values[name])]
         return np.broadcast_shapes(*(array_of(each, "x")[1].shape for each in arrays))
 
-    def _arguments(self, reducing: Reducing) -> tuple[object, ...]:
+    def _arguments(self, reducing: AxisKernel) -> tuple[object, ...]:
         """The inputs of totals; repeated if all of them together are smaller than what is reduced."""
         names = [param.name for param in reducing.in_params]
         if self._shape(names) == self.shape:

@@ -11,7 +11,8 @@ from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import Array, host_array, output_array, scalars_of, wrapper_of
 from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.bind import normalised
+from fusec.dispatch.axes import normalised
+from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
 from fusec.library.arguments import plain_keepdims
@@ -32,7 +33,7 @@ def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
     array = host_array(given, "x", "median")  # refuses arrays on a device
     if is_dated(array.dtype):
         return scalars_of(
-            Dated("median", array.dtype).reduce((array,), out, axis, plain_keepdims(keepdims, "median"))[0]
+            Dated("median", array.dtype).run((array,), out, Along(axis, plain_keepdims(keepdims, "median")))[0]
         )
     row = ordered(array.dtype, "median")
     result = row if row.is_float else FLOAT64

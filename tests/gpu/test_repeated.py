@@ -246,7 +246,7 @@ RUNNING = ("T x", "T y", "x", "a + b", "y = a", 0, "running")
 
 def goes_on(kernel, choice, *args):
     """Whether a call with these arguments is none of those that the kernel has a short way for."""
-    gone_on, repeated = [], kernel.repeated[choice]
+    gone_on, repeated = [], kernel.paths.repeated[choice]
     way, repeated.following = repeated.following, lambda *args: gone_on.append(args)
     try:
         repeated(*args)

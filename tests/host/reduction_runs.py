@@ -17,13 +17,15 @@ from fusec.base.dtypes import from_numpy
 from fusec.base.kernel_abi import Kernel, Layout, Slot
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
-from fusec.dispatch import host_reduction
-from fusec.dispatch.bind import Given, bind
+from fusec.dispatch import host_axis
+from fusec.dispatch.axis_spec import Along, Given
+from fusec.dispatch.reductions import bind
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
 from fusec.ir.reductions import AXIS, REDUCED, Reduction, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
 from fusec.kinds.reduction import Operand, Phase, arrange, phases
+from fusec.kinds.scan import MANY_THREADS
 from fusec.passes.phases import in_role
 from fusec.passes.reductions import run_on_reduction
 
@@ -226,17 +228,19 @@ def run_in_ptx(module: Module, texts: Texts, number: int, run_: Reduced, order: 
 
 def called(kernel: ReductionKernel, *args: object, axis: object = None, where: np.ndarray | None = None) -> Reduced:
     """A call of a kernel, with what the CPU gives."""
-    call = host_reduction.read(kernel, args, None, axis, False, True if where is None else where)
+    along = Along(axis, where=True if where is None else where)
+    call = host_axis.read(kernel, args, None, along)
     views = {name: view_of(array) for name, array in call.inputs.items()}
     mask = None if call.mask is None else view_of(call.mask)
-    bound = bind(kernel, Given(views, frozenset(call.values), None, mask, axis, keepdims=False))
-    found = kernel.reduce(args, None, axis, False, True if where is None else where)
+    bound = bind(kernel, Given(views, frozenset(call.values), None, mask, call.along), MANY_THREADS, None)
+    found = kernel.run(args, None, along)
     expected = {param.name: np.asarray(each) for param, each in zip(kernel.out_params, found, strict=True)}
     arrays = call.inputs if call.mask is None else {**call.inputs, MASK: call.mask}
     programs = [
         reduction_pipeline.threaded(reduction_pipeline.prepared(kernel.definition, bound.request, phase), phase)
-        for phase in bound.phases
+        for phase in bound.launches
     ]
-    named = [(stored, given, dtype.numpy) for stored, given, dtype in bound.partials]
+    made = enumerate(bound.launches[0].made)
+    named = [(f"_partial{at}", f"_given{at}", dtype.numpy) for at, (_, _, dtype) in made]
     title = f"{kernel.name} of {bound.types} {bound.shape} along {axis}"
-    return Reduced(title, bound.phases, programs, arrays, expected, named, call.values, bound.count)
+    return Reduced(title, bound.launches, programs, arrays, expected, named, call.values, bound.count)

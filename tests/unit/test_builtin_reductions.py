@@ -20,7 +20,8 @@ from scipy import special
 
 import fusec
 from fusec.compiler.lowering import lower_reduction
-from fusec.dispatch import explain_reduction
+from fusec.dispatch import explain_axis
+from fusec.dispatch.axis_spec import Along
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.reductions import REDUCED, SHORT
 from fusec.library import dtype_rules, reductions
@@ -375,8 +376,8 @@ def test_every_kind_of_formula_has_a_text_for_gpus(target: str) -> None:
     for name, kernel in KERNELS.items():
         scalars = [param.name for param in kernel.in_params if param.name == "correction"]
         for axis in (0, 1):
-            text = explain_reduction.text_of(
-                kernel, explain_reduction.canonical(kernel, {}, (300, 200), axis, scalars), target
+            text = explain_axis.text_of(
+                kernel, explain_axis.canonical(kernel, {}, (300, 200), Along(axis), scalars), target
             )
             assert kernel.name in text, name
 

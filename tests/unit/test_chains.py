@@ -8,7 +8,7 @@ import pytest
 
 import fusec
 from fusec.compiler import disk_cache
-from fusec.dispatch import host_scan
+from fusec.dispatch import scans
 from fusec.ir import scans as order
 from fusec.ir.interpret_scans import scanned
 from fusec.kinds.scan import Machine
@@ -29,7 +29,7 @@ def uniform(shape, dtype="f4"):
 @pytest.fixture
 def chained(monkeypatch):
     """All rows of more than one chunk are done by chains."""
-    monkeypatch.setattr(host_scan, "machine_of", lambda _: CHAINED)
+    monkeypatch.setattr(scans, "machine_of", lambda _: CHAINED)
 
 
 def test_all_levels_of_totals_have_the_bits_of_the_order(chained, monkeypatch):
@@ -53,7 +53,7 @@ def test_chains_give_the_bits_of_single_kernels(monkeypatch):
     for inclusive, reverse in ((True, False), (False, True)):
         found = []
         for machine in (PARTED, CHAINED):
-            monkeypatch.setattr(host_scan, "machine_of", lambda _, machine=machine: machine)
+            monkeypatch.setattr(scans, "machine_of", lambda _, machine=machine: machine)
             kernel = fusec.ScanKernel(*AFFINE, inclusive=inclusive, segments="starts")
             y, high = kernel(p, q, starts, axis=1, reverse=reverse)
             again = np.empty_like(y.T).T, np.empty_like(high)[:, ::-1]
@@ -69,7 +69,7 @@ def test_chains_give_the_bits_of_single_kernels(monkeypatch):
 def test_chains_of_other_dtypes(dtype, monkeypatch):
     x, found = (uniform(BLOCK + 5000) * 3).astype(dtype), []
     for machine in (CHAINED, PARTED):
-        monkeypatch.setattr(host_scan, "machine_of", lambda _, machine=machine: machine)
+        monkeypatch.setattr(scans, "machine_of", lambda _, machine=machine: machine)
         found.append(fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")(x))
     assert found[0].tobytes() == found[1].tobytes()
 
@@ -77,7 +77,7 @@ def test_chains_of_other_dtypes(dtype, monkeypatch):
 @pytest.mark.parametrize("machine", [CHAINED, PARTED], ids=["chain", "parted"])
 def test_results_in_place_or_beside_their_elements(machine, monkeypatch):
     """In calls that come again, too, which a native entry answers."""
-    monkeypatch.setattr(host_scan, "machine_of", lambda _: machine)
+    monkeypatch.setattr(scans, "machine_of", lambda _: machine)
     for inclusive in (True, False):
         kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add", inclusive=inclusive)
         for shape, axis in (((3 * BLOCK + 5,), 0), ((300, 50), 0)):
@@ -125,7 +125,7 @@ def test_reports_and_texts_show_the_kernels_of_a_chain(chained):
 def test_texts_for_a_gpu_do_not_depend_on_what_the_processor_ran(monkeypatch):
     texts = set()
     for machine in (Machine(1, 1, 1), CHAINED, PARTED):
-        monkeypatch.setattr(host_scan, "machine_of", lambda _, machine=machine: machine)
+        monkeypatch.setattr(scans, "machine_of", lambda _, machine=machine: machine)
         kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
         kernel(uniform(2 * BLOCK))
         texts.add(kernel.source("cuda"))
@@ -137,8 +137,8 @@ def test_what_is_dear_is_not_done_twice_by_two_threads(monkeypatch):
     light = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", 0, "add")
     x, starts = uniform(2 * BLOCK), np.zeros(2 * BLOCK, bool)
     for threads, expected in ((2, (1, 3)), (3, (3, 3))):
-        machine = host_scan.machine_of(threads)
-        monkeypatch.setattr(host_scan, "machine_of", lambda _, machine=machine: machine)
+        machine = scans.machine_of(threads)
+        monkeypatch.setattr(scans, "machine_of", lambda _, machine=machine: machine)
         reports = dear.explain(x, x.astype("f8"), starts), light.explain(x)
         assert tuple(str(each).count("kernel ") for each in reports) == expected
         monkeypatch.undo()

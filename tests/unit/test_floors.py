@@ -36,13 +36,7 @@ def inside(package: str, names: str) -> frozenset[str]:
 
 
 KNOWN_CIRCLES = (  # to be cut: nothing may join them
-    inside(
-        "fusec.dispatch",
-        "bind checked_reduction device_reduction fast_path_device_reduction fast_path_reduction host_reduction "
-        "launch_sequence planned_reduction",
-    ),
     inside("fusec.dispatch", "device device_plans explain host planned"),
-    inside("fusec.dispatch", "device_scan fast_path_scan fused_launch host_scan planned_scan"),
 )
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """

@@ -7,6 +7,7 @@ import fusec
 from fusec import passes
 from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64
 from fusec.compiler import reduction_pipeline
+from fusec.dispatch.axis_spec import Along
 from fusec.ir.interpret import interpret
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import GROUP
@@ -201,9 +202,10 @@ def test_programs_of_threads_are_verified(name: str, monkeypatch: pytest.MonkeyP
     made = []
 
     def run(kernel, args, out, axis, keepdims):
-        made.append(kernel.planned(args, axis, keepdims, True)[0])
-        found = kernel.reduce(args, out, axis, keepdims, True)
-        for phase in made[-1].phases:
+        along = Along(axis, keepdims)
+        made.append(kernel.planned(args, along)[0])
+        found = kernel.run(args, out, along)
+        for phase in made[-1].launches:
             verify(
                 reduction_pipeline.threaded(
                     reduction_pipeline.prepared(kernel.definition, made[-1].request, phase), phase

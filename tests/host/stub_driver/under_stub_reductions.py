@@ -89,7 +89,7 @@ def test_repeated_calls_follow_their_arguments():
                 given = cuda.from_numpy(x)
                 for got, expected in zip(kernel(given, there, axis=axis), kernel(x, second, axis=axis), strict=True):
                     assert got.numpy().tobytes() == np.asarray(expected).tobytes()
-    assert len(kernel.repeated) == 3
+    assert len(kernel.paths.repeated) == 3
     double = kernel(cuda.from_numpy(x.astype("f8")), 2.0)[0]
     assert double.numpy() == kernel(x.astype("f8"), 2.0)[0]
     with pytest.raises(ValueError, match="broadcast"):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fusec.arguments.operands import dtype_of, view_of
+from fusec.arguments.operands import dtype_of, outputs_of, view_of
 from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.base.rounding_mode import usual
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
-from fusec.dispatch import host_reduction
-from fusec.dispatch.bind import Axis, Bound, Given, bind
-from fusec.dispatch.host_reduction import Call
+from fusec.dispatch import host_axis
+from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given
+from fusec.dispatch.host_axis import Call
 from fusec.dispatch.planned import is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.ir.expr import Const, Expr, Pointer, const
@@ -26,24 +26,19 @@ from fusec.ir.loops import ArrayParam, Element, Load, Query
 from fusec.ir.reductions import Reduction, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
 from fusec.kinds.reduction import Phase
-
-if TYPE_CHECKING:
-    from fusec.dispatch.planned_reduction import Reducing
+from fusec.kinds.scan import MANY_THREADS
 
 Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
 
 
 @usual()
-def interpreted(
-    kernel: Reducing, args: tuple[object, ...], out: object, axis: Axis, keepdims: bool, where: object
-) -> tuple[object, ...]:
-    """Run a call in the interpreter; all outputs. Raises what `fusec.dispatch.host_reduction.run` raises."""
-    given = (*args, *(out if isinstance(out, (tuple, list)) else (out,)), where)
-    if is_on_device(given, None, True):
+def interpreted(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
+    """Run a call in the interpreter; all outputs. Raises what a call raises."""
+    if is_on_device(args, out, along.where):
         raise CannotSimulate("arrays of a device", "copy them to the host first").at()
-    call = host_reduction.read(kernel, args, out, axis, keepdims, where)
-    bound = bind(kernel, _given(kernel, call))
+    call = host_axis.read(kernel, args, out, along)
+    bound = kernel.kind.bind(kernel, _given(kernel, call), MANY_THREADS, None)
     made = [
         np.zeros(shape, bound.types[param.name].numpy)
         for param, shape in zip(kernel.out_params, bound.shapes, strict=True)
@@ -53,7 +48,7 @@ def interpreted(
     flat = [each.reshape(bound.kept) for each in made]
     if bound.is_empty:
         held = flat if bound.read else None
-        for each, value in zip(flat, host_reduction.empty_totals(kernel, bound, call.values, held), strict=True):
+        for each, value in zip(flat, host_axis.empty_totals(kernel, bound, call.values, held), strict=True):
             each[...] = value
     else:
         _run(kernel, bound, call, flat)
@@ -61,10 +56,10 @@ def interpreted(
         return tuple(made)
     for asked, source in zip(call.outputs, made, strict=True):
         asked[...] = source
-    return tuple(out) if isinstance(out, (tuple, list)) else (out,) if out is not None else args[kernel.nin :]
+    return args[kernel.nin :] if out is None else outputs_of(out)
 
 
-def _given(kernel: Reducing, call: Call) -> Given:
+def _given(kernel: AxisSpec, call: Call) -> Given:
     """The arguments as memory."""
     views = {name: view_of(each, dtype_of(each, name, kernel.name)) for name, each in call.inputs.items()}
     outputs = None
@@ -72,22 +67,19 @@ def _given(kernel: Reducing, call: Call) -> Given:
         named = zip(kernel.out_params, call.outputs, strict=True)
         outputs = tuple(view_of(each, dtype_of(each, param.name, kernel.name)) for param, each in named)
     mask = None if call.mask is None else view_of(call.mask, dtype_of(call.mask, MASK, kernel.name))
-    return Given(views, frozenset(call.values), outputs, mask, call.axis, call.keepdims)
+    return Given(views, frozenset(call.values), outputs, mask, call.along)
 
 
-def _run(kernel: Reducing, bound: Bound, call: Call, outputs: Sequence[Array]) -> None:
+def _run(kernel: AxisSpec, bound: Bound, call: Call, outputs: Sequence[Array]) -> None:
     """The phases in order; the results of chunks of one are the inputs of the next."""
     memory: dict[str, Array] = {**call.inputs, **({} if call.mask is None else {MASK: call.mask})}
     memory |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
-    for phase in bound.phases:
-        made: dict[str, Array] = {}
-        if phase.role in ("first", "next"):
-            for stored, given, dtype in bound.partials:
-                memory[stored] = made[given] = np.zeros(phase.space, dtype.numpy)
+    for phase in bound.launches:
+        assert isinstance(phase, Phase), "a phase of a reduction"
+        memory |= {known: np.zeros(shape, dtype.numpy) for known, shape, dtype in phase.made}
         reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
-        scalars = {**call.values, **bound.sizes}
-        _run_phase(_placed(reduction, phase.extents), phase, memory, scalars)
-        memory |= made
+        here = memory | {name: memory[known] for name, known in phase.arrays}
+        _run_phase(_placed(reduction, phase.extents), phase, here, {**call.values, **bound.sizes})
 
 
 def _run_phase(reduction: Reduction, phase: Phase, memory: Mapping[str, Array], scalars: Mapping[str, object]) -> None:

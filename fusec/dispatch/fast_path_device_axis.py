@@ -7,22 +7,19 @@ Only for calls of arrays of one library and numbers, on the stream that is curre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fusec.arguments.layouts import Shape
 from fusec.arguments.scalars import SCALAR_TYPES
 from fusec.base import locks
-from fusec.base.dtypes import DType
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass
+from fusec.dispatch.axis_paths import Paths, choice_of
+from fusec.dispatch.axis_spec import AxisSpec
+from fusec.dispatch.device_axis import Call, Plan
 from fusec.dispatch.device_plans import encoder_of, pairs_of
-from fusec.dispatch.device_steps import Step, Steps, view_of
+from fusec.dispatch.device_steps import Step, view_of
 from fusec.dispatch.fast_path_device import Encoder, Pair
 from fusec.runtime import cuda
-
-if TYPE_CHECKING:
-    from fusec.dispatch.device_reduction import Call
-    from fusec.dispatch.planned_reduction import Reducing
 
 Callee = Callable[..., object]
 MAX_READY = 256  # kinds of call remembered for a choice of axes
@@ -42,42 +39,26 @@ class Launch:
     numbers: tuple[tuple[int, int, Encoder], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What calls of one kind come to.
-
-    choice: the key of `Reducing.quick`, of which the last part tells whether outputs are given. outputs: shapes and
-    dtypes of those that a call makes. note: tells the kernel what was called last. following: what answers all others.
-    """
-
-    choice: tuple[object, ...]
-    outputs: Sequence[tuple[Shape, DType]]
-    steps: Steps
-    note: Callable[[], None]
-    following: Callee
-
-
 class Ready:
-    """A kind of call whose arguments only need to be filled in.
-
-    makers: of the outputs that a call makes. pairs: arrays that must not meet.
-    """
+    """A kind of call whose arguments only need to be filled in. note: tells the kernel what was called last."""
 
     def __init__(
-        self,
-        kernel: Reducing,
-        kind: Kind,
-        makers: Sequence[Callable[[], tuple[Any, int]]],
-        pairs: Sequence[Pair],
-        source: cuda.ArrayLibrary,
-        device: int,
+        self, kernel: AxisSpec, plan: Plan, call: Call, note: Callable[[], None], source: cuda.ArrayLibrary
     ) -> None:
-        self.nin, self.note = kernel.nin, kind.note
-        self.makers, self.device, self.stream = tuple(makers), device, source.stream
-        self.pairs = tuple((each.first, each.second, each.below, each.above) for each in pairs)
-        self.nbytes = kind.steps.nbytes
+        self.nin, self.note = kernel.nin, note
+        self.device, self.stream = call.device, source.stream
+        self.makers: tuple[Callable[[], tuple[Any, int]], ...] = ()  # of the outputs that a call makes
+        if call.outputs is None:
+            typed = [
+                (shape, plan.bound.types[each.name])
+                for shape, each in zip(plan.bound.shapes, kernel.out_params, strict=True)
+            ]
+            self.makers = tuple(source.maker(shape, range(len(shape)), dtype, call.device) for shape, dtype in typed)
+        # Arrays that must not meet.
+        self.pairs = tuple((each.first, each.second, each.below, each.above) for each in _pairs(kernel, call))
+        self.nbytes = plan.steps.nbytes
         self.allocators: dict[int, Callable[[], Any]] = {}  # by stream
-        self.launches = tuple(_launch(kernel, step) for step in kind.steps.order)
+        self.launches = tuple(_launch(kernel, step) for step in plan.steps.order)
 
     def run(self, args: tuple[object, ...], values: list[Any]) -> object:
         """The output, or a tuple of several. values: addresses of arrays, and numbers. Raises if arrays meet."""
@@ -110,7 +91,7 @@ class Ready:
         return allocate()
 
 
-def _launch(kernel: Reducing, step: Step) -> Launch:
+def _launch(kernel: AxisSpec, step: Step) -> Launch:
     places = {param.name: number for number, param in enumerate(kernel.params)}
     between = dict(step.between)
     pointers = step.arguments.pointers
@@ -157,30 +138,30 @@ def _read_number(value: object) -> tuple[object, object]:
     return value, type(value)
 
 
-def remember(kernel: Reducing, args: Sequence[object], call: Call, kind: Kind) -> None:
-    """Let later calls of this kind take the short way, if the library of all the arrays has one.
+def remember(
+    paths: Paths, args: Sequence[object], call: Call, ready: Callable[[cuda.ArrayLibrary], Ready], following: Callee
+) -> None:
+    """Let later calls of this kind take the fast path, if the library of all the arrays has one.
 
-    args: the inputs, and the outputs if they are given. Requires: nothing was copied, cleared or left out by a mask.
+    args: the inputs, and the outputs if they are given. following: what answers all other calls.
+    Requires: nothing was copied, cleared or left out by a mask.
     """
     arrays = [arg for arg in args if not isinstance(arg, SCALAR_TYPES)]
     source = cuda.source_of(arrays[0])
     if source is None or any(type(each) is not source.kind for each in arrays):
         return
-    if not kind.steps.order or source.stream(call.device) != call.stream:
+    if source.stream(call.device) != call.stream:
         return
-    makers = []
-    if call.outputs is None:
-        makers = [source.maker(shape, range(len(shape)), dtype, call.device) for shape, dtype in kind.outputs]
-    ready = Ready(kernel, kind, makers, _pairs(kernel, call), source, call.device)
+    made, choice = ready(source), choice_of(call.along, call.outputs is not None)
     with locks.lock:
-        found = kernel.repeated.get(kind.choice)
+        found = paths.repeated.get(choice)
         if found is None:
-            found = Repeated(kernel.quick.get(kind.choice) or kind.following)
-            kernel.repeated[kind.choice] = kernel.quick[kind.choice] = found
-        found.add(args, source, ready)
+            found = Repeated(paths.quick.get(choice) or following)
+            paths.repeated[choice] = paths.quick[choice] = found
+        found.add(args, source, made)
 
 
-def _pairs(kernel: Reducing, call: Call) -> tuple[Pair, ...]:
+def _pairs(kernel: AxisSpec, call: Call) -> tuple[Pair, ...]:
     """Given outputs, each with whatever it must not meet: results are stored before all elements are read."""
     arrays = dict(call.inputs)
     arrays |= {param.name: each for param, each in zip(kernel.out_params, call.outputs or (), strict=False)}

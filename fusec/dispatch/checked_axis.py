@@ -8,11 +8,10 @@ what sums and products of integers combine, for totals without a width.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import LISTS, Array
 from fusec.arguments.signature import Parameter, Signature
 from fusec.base.dtypes import BOOL, INT64, DType
@@ -20,8 +19,10 @@ from fusec.base.records import dataclass, replace
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.lowering import lower_program
 from fusec.compiler.reduction_pipeline import MASK, Source
+from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch import checked, combining, exact_totals
-from fusec.dispatch.bind import Axis, normalised
+from fusec.dispatch.axes import normalised
+from fusec.dispatch.axis_spec import Along, AxisSpec, Bound
 from fusec.dispatch.planned import Planned
 from fusec.errors.checks import LocalArrayAfterTheCheck
 from fusec.frontends.python.definition import ReductionFunctions
@@ -30,10 +31,6 @@ from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, Scalar
 from fusec.ir.reductions import KEPT, REDUCED, TOTALS, Reduction, stage_program
 from fusec.ir.walk import expressions, operands, statements
 from fusec.kinds.reduction import Request
-
-if TYPE_CHECKING:
-    from fusec.compiler.scan_pipeline import ScanDefinition
-    from fusec.dispatch.planned_reduction import Reducing
 
 
 @dataclass(frozen=True)
@@ -88,31 +85,12 @@ def _kept_apart(stmt: Stmt, number: int, only: int) -> Stmt:
     return stmt if stmt.line else replace(stmt, line=only)
 
 
-class Found(Protocol):
-    """What a call of a reduction or a scan comes to."""
-
-    @property
-    def types(self) -> Mapping[str, DType]:
-        """Of all parameters."""
-
-    @property
-    def shape(self) -> Shape:
-        """Of the walk."""
-
-    @property
-    def request(self) -> Request:
-        """What its kernels are compiled for."""
-
-
-def check(
-    kernel: Reducing, found: Found, args: tuple[object, ...], where: object, stream: object = None, axis: Axis = None,
-    reverse: bool = False,
-) -> None:  # fmt: skip
+def check(kernel: AxisSpec, found: Bound, args: tuple[object, ...], along: Along, stream: object = None) -> None:
     """Look at every index that a call of a reduction or scan would use. Raises IndexOutside or CannotCheck.
 
     found: what the call comes to. args: its inputs first. Of host arrays also at totals of integers that wrap.
     """
-    key = found.request
+    key, where = found.request, along.where
     if key not in kernel.checkers:
         kernel.checkers.keep(key, checker_of(kernel, found))
     checker = kernel.checkers.get(key)
@@ -121,30 +99,25 @@ def check(
     given = [np.asarray(each) if isinstance(each, LISTS) else each for each in args[: kernel.nin]]
     if found.request.masked:
         given.append(np.asarray(where) if isinstance(where, (bool, np.bool_, list)) else where)
-    sizes = getattr(found, "sizes", {})
-    numbers = (sizes.get(name, 0) for name in _numbers(kernel, found.request))
+    numbers = (found.sizes.get(name, 0) for name in _numbers(kernel, found.request))
     outputs = checked.run(checker, (*given, *numbers), -1, stream)
     if outputs and isinstance(outputs[0], np.ndarray):
-        _compare(kernel, found.request, outputs[0], axis, reverse)
+        _compare(kernel, found.request, outputs[0], along)
 
 
-def _compare(kernel: Reducing, request: Request, values: Array, axis: Axis, reverse: bool) -> None:
+def _compare(kernel: AxisSpec, request: Request, values: Array, along: Along) -> None:
     """Compare totals with those that integers without a width have. Raises TotalWraps."""
-    op = combining.checked_op(reduction_pipeline.lower(kernel.definition, request)[0])
-    scan, axes = _scan_of(kernel), normalised(kernel.name, axis, values.shape)
-    if scan is None:
-        exact_totals.check_totals(kernel.name, op, values, axes, None)
+    definition = kernel.definition
+    op = combining.checked_op(reduction_pipeline.lower(definition, request)[0])
+    axes = normalised(kernel.name, along.axis, values.shape)
+    if isinstance(definition, ScanDefinition):
+        axis = axes[0] if axes else 0
+        exact_totals.check_running(kernel.name, op, values, axis, definition.exclusive, along.reverse)
     else:
-        exact_totals.check_running(kernel.name, op, values, axes[0] if axes else 0, scan.exclusive, reverse)
+        exact_totals.check_totals(kernel.name, op, values, axes, None)
 
 
-def _scan_of(kernel: Reducing) -> ScanDefinition | None:
-    """What a scan is; None for reductions."""
-    found: ScanDefinition | None = getattr(kernel, "scan", None)
-    return found
-
-
-def checker_of(kernel: Reducing, found: Found) -> Planned | None:
+def checker_of(kernel: AxisSpec, found: Bound) -> Planned | None:
     """The kernel that looks at indices; None if there are none."""
     request, types = found.request, found.types
     inputs = [replace(each, type_name=types[each.name].name, dtype=types[each.name]) for each in kernel.in_params]
@@ -168,10 +141,10 @@ def checker_of(kernel: Reducing, found: Found) -> Planned | None:
     return made if sites or outputs else None
 
 
-def _combined(kernel: Reducing, reduction: Reduction) -> tuple[Parameter, ...]:
+def _combined(kernel: AxisSpec, reduction: Reduction) -> tuple[Parameter, ...]:
     """The output for what is combined, if totals may wrap. Raises CombinationNotChecked."""
-    scan = _scan_of(kernel)
-    if not combining.checked_op(reduction, scan is None or not scan.segments):
+    definition = kernel.definition
+    if not combining.checked_op(reduction, not (isinstance(definition, ScanDefinition) and definition.segments)):
         return ()
     held = reduction.stages[0].accumulator
     assert held is not None, "something is combined"
@@ -192,7 +165,7 @@ def _refuse_what_runs_later(name: str, definition: Source, request: Request) -> 
                 raise LocalArrayAfterTheCheck(name).at(checked.line_of(reduction, stmt.line))
 
 
-def _numbers(kernel: Reducing, request: Request) -> list[str]:
+def _numbers(kernel: AxisSpec, request: Request) -> list[str]:
     """The numbers that texts may ask for, as parameters."""
     reduction, _ = reduction_pipeline.lower(kernel.definition, request)
     names = [param.name for param in reduction.params if isinstance(param, ScalarParam)]

@@ -1,95 +1,54 @@
-"""What a call of a reduction comes to in plain numbers, whether its arrays are on the host or on a device."""
+"""Reductions: what their calls come to, and how a CPU runs their phases."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fusec.arguments import layouts
 from fusec.arguments.layouts import Shape, View
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass
-from fusec.compiler import reduction_pipeline
+from fusec.base.kernel_abi import Kernel
+from fusec.base.records import replace
+from fusec.compiler import reduction_pipeline as pipeline
 from fusec.compiler.reduction_pipeline import MASK
-from fusec.errors.arguments import OutShapeMismatch, ShapesDoNotBroadcast, SizeUndecided
-from fusec.errors.reductions import AxisNotInteger, AxisTwice, NothingToReduce, RowsTooLong, axis_outside
+from fusec.dispatch.axes import normalised, walk_shape
+from fusec.dispatch.axis_spec import AxisKind, AxisSpec, Bound, Given, Launch
+from fusec.errors.arguments import OutShapeMismatch
+from fusec.errors.reductions import NothingToReduce, RowsTooLong
 from fusec.ir.loops import Query, Stmt
 from fusec.ir.reductions import REDUCED, TOTALS, chunk_of
 from fusec.ir.walk import expressions, operands, statements
 from fusec.kinds.reduction import Operand, Phase, Request, dense, phases
+from fusec.kinds.scan import MANY_THREADS, Machine
 
 if TYPE_CHECKING:
-    from fusec.dispatch.planned_reduction import Reducing
+    from fusec.runtime.cpu.engine import Executable
 
 # What NumPy's messages call the built-in rules that have no identity.
 UFUNCS = {"min": "minimum", "max": "maximum", "minmax": "minimum", "ptp": "maximum", "norm_low": "minimum"}
 
-Axis = object  # None, an integer, or a sequence of integers
+TOGETHER_AGAIN = 64  # columns that a thread takes side by side where results of chunks are combined, in the caches
+TOGETHER = 512  # the same where memory is read in long rows
 
 
-@dataclass(frozen=True)
-class Given:
-    """The arguments of a call.
-
-    inputs: by name, numbers left out. numbers: the names of those. outputs: None to allocate them. mask: the array of
-    where=.
-    """
-
-    inputs: Mapping[str, View]
-    numbers: frozenset[str]
-    outputs: tuple[View, ...] | None
-    mask: View | None
-    axis: Axis
-    keepdims: bool
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What is known of a call before anything is compiled.
-
-    types: of all parameters. shape: of the walk. shapes: of the outputs. kept: of the totals, without axes kept for
-    their place. count: elements of one total. phases: the kernels in order; none if nothing is to be run. partials:
-    (name as output, name as input, dtype) of arrays between them. raw: the arrays that the texts address. is_empty:
-    totals have no elements. read: outputs of totals that are read, so that those to allocate start as zeros.
-    """
-
-    types: Mapping[str, DType]
-    shape: Shape
-    shapes: tuple[Shape, ...]
-    kept: Shape
-    count: int
-    phases: tuple[Phase, ...]
-    partials: tuple[tuple[str, str, DType], ...]
-    raw: Mapping[str, View]
-    request: Request
-    is_empty: bool
-    read: frozenset[str]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The numbers that kernels may ask for: elements of a total, and totals."""
-        return {REDUCED: self.count, TOTALS: prod(self.kept)}
-
-
-def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = None) -> Bound:
+def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
     """Bind types and order the walk. Raises for shapes, axes and types that do not go together.
 
-    known: the types of all parameters, for calls that are only shown.
+    known: the types of all parameters, for calls that are only shown. machine: makes no difference to the order.
     """
+    del machine
     outputs = given.outputs or ()
     dtypes = [given.inputs[param.name].dtype if param.name in given.inputs else None for param in kernel.in_params]
     dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
     types = kernel.signature.bind(dtypes) if known is None else known
     along = {param.name for param in kernel.in_params if not param.raw} | {MASK}
     views = {**given.inputs, **({} if given.mask is None else {MASK: given.mask})}
-    shape = walk_shape(kernel, {name: each.shape for name, each in views.items() if name in along})
-    axes = normalised(kernel.name, given.axis, shape)
+    shape = walk_shape(kernel.name, {name: each.shape for name, each in views.items() if name in along})
+    axes = normalised(kernel.name, given.along.axis, shape)
     kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
-    result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if given.keepdims else kept
+    result = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape)) if given.along.keepdims else kept
     shapes = tuple(shape if param.name in kernel.elements else result for param in kernel.out_params)
     for param, each, wanted in zip(kernel.out_params, outputs, shapes, strict=False):
         if each.shape != wanted:
@@ -98,10 +57,10 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
     ndims = tuple((name, len(given.inputs[name].shape)) for name in addressed)
     uses, masked = kernel.uses_index, given.mask is not None
     request = Request(
-        reduction_pipeline.types_with_mask(types, masked), given.numbers,
+        pipeline.types_with_mask(types, masked), given.numbers,
         len(shape) if uses else 1, axes if uses else (0,), ndims, masked, kernel.fp,
     )  # fmt: skip
-    reduction, empty = reduction_pipeline.lower(kernel.definition, request)
+    reduction, empty = pipeline.lower(kernel.definition, request)
     parts = () if reduction.total is None else reduction.total.parts
     partials = tuple((f"_partial{at}", f"_given{at}", dtype) for at, (_, dtype) in enumerate(parts))
     is_empty, count = 0 in shape and 0 not in kept, prod(shape[axis] for axis in axes)
@@ -120,7 +79,8 @@ def bind(kernel: Reducing, given: Given, known: Mapping[str, DType] | None = Non
             raise RowsTooLong(kernel.name, chunk_of(reduction.lanes, found[0].is_last), count).at()
     # Outputs over elements may be read too, where a walk finds what an earlier one has stored.
     read = frozenset(each.name for each in reduction.arrays if each.written and each.read) - kernel.elements
-    return Bound(types, shape, shapes, kept, count, found, partials, raw, request, is_empty, read)
+    sizes = {REDUCED: count, TOTALS: prod(kept)}
+    return Bound(types, shape, shapes, found, raw, request, read, kept, count, sizes, is_empty)
 
 
 def asks_for_positions(finish: Sequence[Stmt]) -> bool:
@@ -129,7 +89,7 @@ def asks_for_positions(finish: Sequence[Stmt]) -> bool:
     return any(isinstance(each, Query) and each.what == "coordinate" for each in expressions(roots))
 
 
-def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:
+def _nothing(kernel: AxisSpec, shape: Shape) -> NothingToReduce:
     """The error for totals of no elements; NumPy's text names its ufunc."""
     rule = kernel.definition.texts.get("rule", "")
     if hasattr(kernel.definition, "identity"):  # a kernel that its user has defined
@@ -144,59 +104,8 @@ def _nothing(kernel: Reducing, shape: Shape) -> NothingToReduce:
     return NothingToReduce(name, shape)
 
 
-def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
-    """The axes as Python's own integers: None, one, or a tuple. Raises AxisNotInteger."""
-    if axis is None or type(axis) is int:
-        return axis
-    if isinstance(axis, (tuple, list)):
-        return tuple(_index(each, axis) for each in axis)
-    return _index(axis, axis)
-
-
-def _index(axis: object, whole: object) -> int:
-    if isinstance(axis, (bool, np.bool_)):
-        raise AxisNotInteger(repr(whole)).at()
-    try:
-        return operator.index(axis)  # type: ignore[arg-type]
-    except TypeError as reason:
-        raise AxisNotInteger(repr(whole)).at() from reason
-
-
-def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
-    """The axes to reduce, from the first on; raises with NumPy's texts."""
-    ndim = len(shape)
-    if axis is None:
-        return tuple(range(ndim))
-    found = []
-    plain = plain_axis(axis)
-    for number in plain if isinstance(plain, tuple) else (plain,):
-        assert number is not None, "None was all axes"
-        if not -ndim <= number < ndim:
-            raise axis_outside(name, number, shape).at()
-        found.append(number % ndim)
-    if len(set(found)) != len(found):
-        raise AxisTwice(repr(axis)).at()
-    return tuple(sorted(found))
-
-
-def walk_shape(kernel: Reducing, shapes: Mapping[str, Shape]) -> Shape:
-    """The shape that the inputs have together. Raises ShapesDoNotBroadcast."""
-    shape: Shape | None = None
-    for name, each in shapes.items():
-        joined = each if shape is None else layouts.common_shape(shape, each)
-        if isinstance(joined, int):
-            assert shape is not None
-            raise ShapesDoNotBroadcast(kernel.name, name, shape, each, joined).at()
-        shape = joined
-    if shape is None:
-        raise SizeUndecided(
-            kernel.name, "no argument that is not raw is an array", "pass an array for an input that is not raw"
-        ).at()
-    return shape
-
-
 def _operands(
-    kernel: Reducing,
+    kernel: AxisSpec,
     inputs: Mapping[str, View],
     types: Mapping[str, DType],
     shape: Shape,
@@ -230,3 +139,56 @@ def without_kept(view: View, axes: Sequence[int], ndim: int) -> View:
     return view._replace(
         shape=tuple(view.shape[axis] for axis in kept), strides=tuple(view.strides[axis] for axis in kept)
     )
+
+
+def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
+    """Phases that read, or store, more than the last cache holds go around the caches."""
+    return replace(bound, launches=tuple(_around_caches(kernel, bound, each) for each in bound.launches))
+
+
+def _around_caches(kernel: AxisSpec, bound: Bound, phase: Launch) -> Phase:
+    from fusec.runtime.cpu.machine import last_level_cache_bytes
+
+    assert isinstance(phase, Phase), "a phase of a reduction"
+    if phase.is_last:
+        pairs = zip(kernel.out_params, bound.shapes, strict=True)
+        moved = sum(
+            prod(shape) * bound.types[each.name].nbytes for each, shape in pairs if each.name in kernel.elements
+        )
+    else:
+        names = {name for name, _, _ in phase.operands} & bound.types.keys()
+        moved = prod(phase.extents) * sum(bound.types[name].nbytes for name in names)
+    streaming = moved > last_level_cache_bytes()
+    return replace(phase, layout=replace(phase.layout, streaming=True)) if streaming else phase
+
+
+def _grain(phase: Launch, threads: int) -> tuple[int, int]:
+    """Elements of a chunk, and columns that a thread takes side by side."""
+    del threads
+    assert isinstance(phase, Phase), "a phase of a reduction"
+    elements = max(1, phase.extent // phase.chunks)
+    if phase.is_last:
+        return elements, 1
+    return elements, TOGETHER if phase.role in ("whole", "first") else TOGETHER_AGAIN
+
+
+def _executable(kernel: AxisSpec, request: Request, phase: Launch) -> Executable:
+    assert isinstance(phase, Phase), "a phase of a reduction"
+    return pipeline.executable(kernel.definition, request, phase)
+
+
+def _generate(kernel: AxisSpec, request: Request, phase: Launch, target: str, number: int) -> Kernel:
+    assert isinstance(phase, Phase), "a phase of a reduction"
+    return pipeline.generate(kernel.definition, request, phase, target, number)
+
+
+REDUCTION = AxisKind(
+    name="reduction",
+    keeps_shape=False,
+    bind=bind,
+    machine=lambda _: MANY_THREADS,
+    fitted=_fitted,
+    grain=_grain,
+    executable=_executable,
+    generate=_generate,
+)

@@ -1,0 +1,65 @@
+"""The axes and the shapes of a call of a reduction or a scan. Raises with NumPy's texts where they do not fit."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+
+import numpy as np
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import Shape
+from fusec.dispatch.axis_spec import Axis
+from fusec.errors.arguments import ShapesDoNotBroadcast, SizeUndecided
+from fusec.errors.reductions import AxisNotInteger, AxisTwice, axis_outside
+
+
+def plain_axis(axis: Axis) -> int | tuple[int, ...] | None:
+    """The axes as Python's own integers: None, one, or a tuple. Raises AxisNotInteger."""
+    if axis is None or type(axis) is int:
+        return axis
+    if isinstance(axis, (tuple, list)):
+        return tuple(_index(each, axis) for each in axis)
+    return _index(axis, axis)
+
+
+def _index(axis: object, whole: object) -> int:
+    if isinstance(axis, (bool, np.bool_)):
+        raise AxisNotInteger(repr(whole)).at()
+    try:
+        return operator.index(axis)  # type: ignore[arg-type]
+    except TypeError as reason:
+        raise AxisNotInteger(repr(whole)).at() from reason
+
+
+def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
+    """The axes to reduce, from the first on; raises with NumPy's texts."""
+    ndim = len(shape)
+    if axis is None:
+        return tuple(range(ndim))
+    found = []
+    plain = plain_axis(axis)
+    for number in plain if isinstance(plain, tuple) else (plain,):
+        assert number is not None, "None was all axes"
+        if not -ndim <= number < ndim:
+            raise axis_outside(name, number, shape).at()
+        found.append(number % ndim)
+    if len(set(found)) != len(found):
+        raise AxisTwice(repr(axis)).at()
+    return tuple(sorted(found))
+
+
+def walk_shape(name: str, shapes: Mapping[str, Shape]) -> Shape:
+    """The shape that the inputs have together. Raises ShapesDoNotBroadcast."""
+    shape: Shape | None = None
+    for param, each in shapes.items():
+        joined = each if shape is None else layouts.common_shape(shape, each)
+        if isinstance(joined, int):
+            assert shape is not None
+            raise ShapesDoNotBroadcast(name, param, shape, each, joined).at()
+        shape = joined
+    if shape is None:
+        raise SizeUndecided(
+            name, "no argument that is not raw is an array", "pass an array for an input that is not raw"
+        ).at()
+    return shape

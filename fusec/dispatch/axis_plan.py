@@ -1,0 +1,31 @@
+"""What is decided once for a kind of call of a reduction or a scan with host arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusec.base.records import dataclass
+from fusec.dispatch.axis_spec import Bound, Launch
+from fusec.kinds.reduction import Arguments
+
+if TYPE_CHECKING:
+    from fusec.base.kernel_abi import Kernel
+    from fusec.runtime.cpu.engine import Executable
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel of a plan, with its arguments; of a composite, all kernels."""
+
+    launch: Launch
+    executable: Executable
+    arguments: Arguments
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A compiled kernel for one combination of dtypes, shapes, strides and axes."""
+
+    bound: Bound
+    steps: tuple[Step, ...]  # what runs, in order
+    kernels: tuple[Kernel, ...]  # of these, or of the chain that is the only step

@@ -1,0 +1,159 @@
+"""What a reduction or a scan is, and what a call of it comes to: data that every step of a call reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from fusec.arguments.layouts import Shape, View
+from fusec.arguments.signature import Signature, Takes
+from fusec.base.dtypes import DType
+from fusec.base.kernel_abi import Fp, Kernel, Layout
+from fusec.base.recent import Recent
+from fusec.base.records import dataclass
+from fusec.compiler.reduction_pipeline import Source
+from fusec.dispatch.checked import Checks
+from fusec.dispatch.planned import MAX_PLANS, Planned
+from fusec.kinds.reduction import Request
+from fusec.kinds.scan import Machine, Walk
+
+if TYPE_CHECKING:
+    from fusec.runtime.cpu.engine import Executable
+
+Axis = object  # None, an integer, or a sequence of integers
+
+
+@dataclass(frozen=True)
+class Along:
+    """Along which axes a call goes, and how."""
+
+    axis: Axis = None
+    keepdims: bool = False
+    where: object = True  # a bool array of the elements that take part, or True
+    reverse: bool = False
+
+
+class Launch(Protocol):
+    """One kernel of a call: a phase of a reduction, or a step of a scan."""
+
+    @property
+    def layout(self) -> Layout:
+        """What its code is specialised for."""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the axis is the innermost of the walk."""
+
+    @property
+    def extent(self) -> int:
+        """Elements along the axis."""
+
+    @property
+    def extents(self) -> Shape:
+        """The space of the kernel on a CPU."""
+
+    @property
+    def positions(self) -> int:
+        """How often the kernel's work is done on a CPU."""
+
+    @property
+    def threads(self) -> Shape:
+        """The space of the kernel on targets of many threads."""
+
+    @property
+    def kind(self) -> object:
+        """What kernels for many threads depend on: hashable, the same for many launches."""
+
+    @property
+    def key(self) -> str:
+        """A text that differs for different kinds."""
+
+    @property
+    def operands(self) -> tuple[tuple[str, Shape, int], ...]:
+        """Name, strides in bytes along the walk, and the offset in bytes where it starts."""
+
+    @property
+    def arrays(self) -> tuple[tuple[str, str], ...]:
+        """By the names of parameters, what else they are called among all launches of the call."""
+
+    @property
+    def made(self) -> tuple[tuple[str, Shape, DType], ...]:
+        """Arrays that this launch leaves for later ones, by what they are called among all launches."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The arguments of a call as memory."""
+
+    inputs: Mapping[str, View]  # numbers left out
+    numbers: frozenset[str]  # the names of those
+    outputs: tuple[View, ...] | None  # None to allocate them
+    mask: View | None  # the array of where=
+    along: Along
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known of a call before anything is compiled."""
+
+    types: Mapping[str, DType]  # of all parameters
+    shape: Shape  # of the walk
+    shapes: tuple[Shape, ...]  # of the outputs
+    launches: tuple[Launch, ...]  # in order; none if nothing is to be run
+    raw: Mapping[str, View]  # the arrays that the texts address
+    request: Request
+    read: frozenset[str]  # outputs that are read, so that those to allocate start as zeros
+    kept: Shape = ()  # of totals, without axes kept for their place
+    count: int = 0  # elements of one total
+    sizes: Mapping[str, int] = {}  # the numbers that kernels may ask for: elements of a total, and totals
+    is_empty: bool = False  # totals have no elements
+    walk: Walk | None = None  # of a scan, over all elements; None if there are none
+    chain: tuple[Launch, ...] = ()  # of a scan: what a CPU runs block by block in place of the launches
+
+
+@dataclass(frozen=True)
+class AxisKind:
+    """A row: what a kind of kernel along axes does at each step of a call."""
+
+    name: str
+    keeps_shape: bool  # results have the shape of the arguments, and their container; a call may go backwards
+    bind: Callable[[AxisSpec, Given, Machine, Mapping[str, DType] | None], Bound]
+    machine: Callable[[int], Machine]  # what keeps so many threads busy
+    fitted: Callable[[AxisSpec, Bound], Bound]  # the launches as a CPU compiles them: which go around its caches
+    # Elements that a position stands for, and positions that one of so many threads takes side by side.
+    grain: Callable[[Launch, int], tuple[int, int]]
+    executable: Callable[[AxisSpec, Request, Launch], Executable]
+    generate: Callable[[AxisSpec, Request, Launch, str, int], Kernel]  # the text of a target
+
+
+class AxisSpec:
+    """A definition and a signature of a kind of kernel that goes along axes."""
+
+    converts = True  # a number's own type makes no difference
+    checks: Checks = ""
+
+    def __init__(
+        self,
+        definition: Source,
+        signature: Signature,
+        kind: AxisKind,
+        *,
+        elements: frozenset[str] = frozenset(),
+        in_place: frozenset[tuple[str, str]] = frozenset(),
+        uses_index: bool = False,
+        fp: Fp = "strict",
+    ) -> None:
+        self.definition, self.signature, self.kind = definition, signature, kind
+        self.name = signature.name
+        self.in_params, self.out_params, self.params = signature.inputs, signature.outputs, signature.params
+        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.elements = elements  # outputs that have the shape of the arguments, not of the totals
+        self.in_place = in_place  # outputs and inputs that may be the same memory
+        self.uses_index = uses_index  # the definition may ask for positions
+        self.fp = fp
+        self.checkers: Recent[object, Planned | None] = Recent(MAX_PLANS)  # what looks at indices, by request
+
+    def takes(self, name: str) -> Takes:
+        """Whose numbers a call like this one may have for a parameter."""
+        del name
+        return "any"

@@ -1,0 +1,269 @@
+"""A call of a reduction or a scan with host arrays: its arguments, its plan, and its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import Shape, View
+from fusec.arguments.operands import (
+    Array,
+    dtype_of,
+    host_array,
+    is_number,
+    may_overlap,
+    output_array,
+    outputs_of,
+    shares_memory,
+    view_of,
+    without_memory,
+)
+from fusec.arguments.signature import Parameter
+from fusec.base import locks
+from fusec.base.locks import forks_wait
+from fusec.base.records import dataclass, replace
+from fusec.base.rounding_mode import usual
+from fusec.compiler import reduction_pipeline
+from fusec.compiler.reduction_pipeline import MASK
+from fusec.dispatch import composites
+from fusec.dispatch.axes import plain_axis
+from fusec.dispatch.axis_plan import Plan, Step
+from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
+from fusec.dispatch.reductions import asks_for_positions
+from fusec.errors.arguments import OutputOverlapsItself, OutputsOverlap, OutputTooLarge
+from fusec.errors.reductions import WhereNotBool
+from fusec.ir.loops import ScalarParam
+from fusec.ir.reductions import AXIS
+from fusec.ir.scans import COUNT, NUMBER
+from fusec.kinds.reduction import arrange
+
+
+@dataclass
+class Call:
+    """The arguments of one call, read and checked for kind."""
+
+    inputs: dict[str, Array]  # numbers left out
+    values: dict[str, object]  # the numbers
+    outputs: list[Array] | None  # as given
+    mask: Array | None  # the where= array
+    along: Along
+
+    def without_memory(self) -> Call:
+        """What may be remembered of it: how its arrays lie, but not the arrays."""
+        inputs = {name: without_memory(each) for name, each in self.inputs.items()}
+        outputs = None if self.outputs is None else list(map(without_memory, self.outputs))
+        return replace(self, inputs=inputs, outputs=outputs)
+
+    @property
+    def sources(self) -> dict[str, Array]:
+        """All arrays that are read."""
+        return self.inputs if self.mask is None else {**self.inputs, MASK: self.mask}
+
+    @property
+    def key(self) -> object:
+        """What the plan depends on."""
+        arrays = [*self.sources.values(), *(self.outputs or ())]
+        described = [(each.dtype, each.shape, each.strides, each.flags.aligned) for each in arrays]
+        marks = (tuple(self.inputs), self.mask is None, self.outputs is None, tuple(self.values))
+        return (tuple(described), marks, *key_of_axes(self.along))
+
+
+def key_of_axes(along: Along) -> tuple[object, ...]:
+    """What a plan depends on of the axes."""
+    axis = tuple(along.axis) if isinstance(along.axis, list) else along.axis
+    return type(axis), axis, along.keepdims, along.reverse  # True is no axis, but equals 1
+
+
+# A call as its arguments show it: its axes, then dtype, shape and strides of each array, the type of a number.
+Key = tuple[object, ...]
+
+
+def key_of(along: Along, args: Sequence[object]) -> Key:
+    """What calls without a given output must have in common to be repeated alike."""
+    kinds = [(each.dtype, each.shape, each.strides) if type(each) is np.ndarray else type(each) for each in args]
+    return along.axis, along.keepdims, along.reverse, *kinds
+
+
+def read(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) -> Call:
+    """Sort the arguments into arrays and numbers; raises for anything else."""
+    inputs: dict[str, Array] = {}
+    values: dict[str, object] = {}
+    for param, arg in zip(kernel.in_params, args, strict=False):
+        if is_number(arg):
+            values[param.name] = arg
+        else:
+            inputs[param.name] = host_array(arg, param.name, kernel.name)
+    given = args[kernel.nin :] if out is None else outputs_of(out)
+    outputs = None
+    if given:
+        named = zip(kernel.out_params, given, strict=True)
+        outputs = [output_array(each, param.name, kernel.name) for param, each in named]
+        _check_outputs(kernel, outputs)
+    where, mask = along.where, None
+    if where is not True and where is not None:
+        mask = np.asarray(where) if is_number(where) else host_array(where, "where", kernel.name)
+        if mask.dtype != np.bool_:
+            raise WhereNotBool(kernel.name, str(mask.dtype)).at()
+    axes = Along(plain_axis(along.axis), bool(along.keepdims), mask is None, bool(along.reverse))
+    return Call(inputs, values, outputs, mask, axes)
+
+
+def _check_outputs(kernel: AxisSpec, outputs: Sequence[Array]) -> None:
+    """No output may share memory with itself or with another."""
+    views = [
+        view_of(each, dtype_of(each, param.name, kernel.name))
+        for param, each in zip(kernel.out_params, outputs, strict=True)
+    ]
+    for at, (param, view) in enumerate(zip(kernel.out_params, views, strict=True)):
+        if layouts.has_internal_overlap(view):
+            raise OutputOverlapsItself(kernel.name, param.name).at()
+        for other in range(at):
+            if may_overlap(view, views[other]) and shares_memory(outputs[at], outputs[other]):
+                raise OutputsOverlap(kernel.name, kernel.out_params[other].name, param.name).at()
+
+
+def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
+    """Whether an output lies where inputs are read, or may be: results are then stored elsewhere first."""
+    return any(
+        np.may_share_memory(output, each) and not ((param.name, name) in kernel.in_place and _is_same(output, each))
+        for param, output in zip(kernel.out_params, call.outputs or (), strict=False)
+        for name, each in call.sources.items()
+    )
+
+
+def _is_same(left: Array, right: Array) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    places = [(each.__array_interface__["data"][0], each.shape, each.strides, each.itemsize) for each in (left, right)]
+    return places[0] == places[1]
+
+
+# --- plans ---------------------------------------------------------------------------------------------------------
+
+
+@forks_wait
+def make_plan(kernel: AxisSpec, call: Call) -> Plan:
+    """Bind types, order the walk, compile every launch."""
+    with locks.lock:
+        from fusec.runtime.cpu.machine import thread_count
+
+    def view(array: Array, param: str) -> View:
+        return view_of(array, dtype_of(array, param, kernel.name))
+
+    outputs = None
+    if call.outputs is not None:
+        named = zip(kernel.out_params, call.outputs, strict=True)
+        outputs = tuple(view(each, param.name) for param, each in named)
+    given = Given(
+        inputs={name: view(each, name) for name, each in call.inputs.items()},
+        numbers=frozenset(call.values),
+        outputs=outputs,
+        mask=None if call.mask is None else view(call.mask, MASK),
+        along=call.along,
+    )
+    bound = kernel.kind.bind(kernel, given, kernel.kind.machine(thread_count()), None)
+    fitted = kernel.kind.fitted(kernel, bound)
+    if fitted.chain:
+        compiled = _compiled(kernel, bound, fitted.chain)
+        if chained := composites.chain(kernel, bound, compiled):
+            return Plan(bound, (chained,), tuple(step.executable.kernel for step in compiled))
+        bound = replace(bound, chain=())
+    steps = _compiled(kernel, bound, fitted.launches)
+    return Plan(bound, steps, tuple(step.executable.kernel for step in steps))
+
+
+def _compiled(kernel: AxisSpec, bound: Bound, launches: Sequence[Launch]) -> tuple[Step, ...]:
+    """Kernels with what no call changes filled in."""
+    with locks.lock:
+        from fusec.runtime.cpu import engine
+        from fusec.runtime.cpu.machine import thread_count
+
+    found = []
+    for launch in launches:
+        executable = kernel.kind.executable(kernel, bound.request, launch)
+        executable = engine.with_grain(executable, *kernel.kind.grain(launch, thread_count()))
+        known = {AXIS: launch.extent, NUMBER: 0, COUNT: 0, **bound.sizes}
+        found.append(Step(launch, executable, arrange(executable.kernel, launch, launch.extents, bound.raw, known)))
+    return tuple(found)
+
+
+# --- running -------------------------------------------------------------------------------------------------------
+
+
+def execute(kernel: AxisSpec, plan: Plan, call: Call) -> Sequence[Array]:
+    """Run the plan of a call; the outputs, new ones if none were given."""
+    outputs = call.outputs or [
+        new_output(kernel, param, shape, plan.bound.types[param.name].numpy, zeroed=param.name in plan.bound.read)
+        for param, shape in zip(kernel.out_params, plan.bound.shapes, strict=True)
+    ]
+    if plan.bound.is_empty:
+        _store_empty(kernel, plan, call, outputs)
+    else:
+        _run_steps(kernel, plan, call, outputs)
+    return outputs
+
+
+def new_output(kernel: AxisSpec, param: Parameter, shape: Shape, dtype: np.dtype[Any], *, zeroed: bool) -> Array:
+    """An output in C order. Raises OutputTooLarge."""
+    with locks.lock:
+        from fusec.runtime.cpu import memory
+
+    try:
+        made: Array = memory.zeros(shape, dtype) if zeroed else memory.empty(shape, dtype)
+    except (MemoryError, OSError, ValueError) as problem:
+        raise OutputTooLarge(kernel.name, param.name, shape, prod(shape) * dtype.itemsize).at() from problem
+    return made
+
+
+def _run_steps(kernel: AxisSpec, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
+    """The launches in order; what one leaves, later ones read."""
+    with locks.lock:
+        from fusec.runtime.cpu import memory
+
+    arrays: dict[str, Array] = dict(call.sources)
+    arrays |= {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
+    for step in plan.steps:
+        for name, shape, dtype in step.launch.made:
+            arrays[name] = memory.empty(shape, dtype.numpy)
+        addresses = {name: arrays[known].__array_interface__["data"][0] for name, known in step.launch.arrays}
+        addresses |= {name: arrays[name].__array_interface__["data"][0] for name in plan.bound.raw}
+        slots = step.arguments.fill(addresses, call.values, kernel.name)
+        step.executable.run(slots.buffer_info()[0], step.launch.positions)
+
+
+def _store_empty(kernel: AxisSpec, plan: Plan, call: Call, outputs: Sequence[Array]) -> None:
+    """Totals of no elements."""
+    flat = [
+        each if param.name in kernel.elements or each.shape == plan.bound.kept else each.reshape(plan.bound.kept)
+        for param, each in zip(kernel.out_params, outputs, strict=True)
+    ]
+    held = flat if plan.bound.read else None
+    for value, each in zip(empty_totals(kernel, plan.bound, call.values, held), flat, strict=True):
+        each[...] = value
+
+
+@usual()
+def empty_totals(
+    kernel: AxisSpec, bound: Bound, values: Mapping[str, object], held: Sequence[Array] | None = None
+) -> list[Array]:
+    """The outputs for one total of no elements. values: of the inputs that are numbers.
+
+    held: what the outputs hold, without axes kept for their place; then the outputs for all totals.
+    """
+    from fusec.ir.interpret import interpret
+    from fusec.passes.expand import expand
+
+    _, empty = reduction_pipeline.lower(kernel.definition, bound.request)
+    shape = () if held is None else bound.kept
+    if asks_for_positions(empty.body):  # then axes are those of the walk, and totals differ
+        shape = tuple(1 if axis in bound.request.reduced else extent for axis, extent in enumerate(bound.shape))
+    arrays = {param.name: np.zeros(shape, bound.types[param.name].numpy) for param in kernel.out_params}
+    for array, each in zip(arrays.values(), held or (), strict=False):
+        array[...] = each.reshape(shape)
+    numbers = {**values, **bound.sizes}
+    scalars = {param.name: numbers[param.name] for param in empty.params if isinstance(param, ScalarParam)}
+    interpret(expand(empty), arrays, scalars, shape)
+    return [each.reshape(bound.kept) if each.shape else each for each in arrays.values()]

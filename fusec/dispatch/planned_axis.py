@@ -1,0 +1,264 @@
+"""A reduction or a scan as its users call it: a specification with a plan for every kind of call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import NoneType
+from typing import TYPE_CHECKING
+
+from fusec.arguments.containers import Door, adopted
+from fusec.arguments.operands import is_contained, outputs_of, wrapper_of
+from fusec.arguments.signature import Signature, join
+from fusec.base import locks
+from fusec.base.kernel_abi import Fp
+from fusec.base.recent import Recent
+from fusec.base.records import replace
+from fusec.base.rounding_mode import usual
+from fusec.compiler.reduction_pipeline import Source
+from fusec.dispatch import host_axis
+from fusec.dispatch.axis_paths import Paths, choice_of
+from fusec.dispatch.axis_plan import Plan
+from fusec.dispatch.axis_spec import Along, AxisKind, AxisSpec, Bound
+from fusec.dispatch.checked import CHECKED
+from fusec.dispatch.fast_path_host import MAX_ENTRIES, Chain
+from fusec.dispatch.host_axis import Call
+from fusec.dispatch.planned import MAX_PLANS, is_on_device
+from fusec.dispatch.reductions import REDUCTION
+from fusec.environment import debug
+from fusec.errors.arguments import OutGivenTwice, WrongNumberOfArguments, WrongNumberOfOutputs
+from fusec.kinds.reduction import Request
+
+if TYPE_CHECKING:
+    from fusec.base.kernel_abi import Kernel
+    from fusec.dispatch.device_axis import Call as DeviceCall
+    from fusec.dispatch.device_axis import Plan as DevicePlan
+
+
+class AxisKernel(AxisSpec):
+    """A kernel along axes, with a plan for every kind of call."""
+
+    def __init__(
+        self,
+        definition: Source,
+        signature: Signature,
+        kind: AxisKind = REDUCTION,
+        *,
+        elements: frozenset[str] = frozenset(),
+        in_place: frozenset[tuple[str, str]] = frozenset(),
+        uses_index: bool = False,
+        fp: Fp = "strict",
+    ) -> None:
+        super().__init__(
+            definition, signature, kind, elements=elements, in_place=in_place, uses_index=uses_index, fp=fp
+        )
+        self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
+        self._device_plans: Recent[object, DevicePlan] = Recent(MAX_PLANS)
+        self._settled: Recent[object, bool] = Recent(MAX_PLANS)  # keys of calls that get no entry any more
+        self.last: Bound | None = None  # what was called last, which source() shows
+        self.share(Paths())
+
+    def share(self, paths: Paths) -> None:
+        """Take fast paths, which other kernels may take too."""
+        self.paths, self.quick = paths, paths.quick
+
+    def check_counts(self, args: tuple[object, ...], out: object) -> None:
+        """Raise for a number of arguments or outputs that is not the kernel's."""
+        if len(args) not in (self.nin, self.nargs):
+            raise WrongNumberOfArguments(
+                self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)
+            ).at()
+        if out is not None:
+            if len(args) != self.nin:
+                raise OutGivenTwice(self.name).at()
+            count = len(outputs_of(out))
+            if count != self.nout:
+                raise WrongNumberOfOutputs(self.name, self.nout, count, join(self.out_params)).at()
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    def run(self, args: tuple[object, ...], out: object, along: Along, stream: object = None) -> tuple[object, ...]:
+        """Run a call; all outputs, those of the arguments' shape in their container."""
+        if not self.kind.keeps_shape or not any(map(is_contained, args)):
+            return self._run(args, out, along, stream)
+
+        def call(inputs: tuple[object, ...], outputs: tuple[object, ...]) -> tuple[object, ...]:
+            return self._run(inputs, outputs or None, along, stream)
+
+        door = Door(self.name, [param.name for param in self.in_params], self.nout, call, elementwise=False)
+        return adopted(door, args[: self.nin], args[self.nin :] or outputs_of(out))
+
+    def _run(self, args: tuple[object, ...], out: object, along: Along, stream: object) -> tuple[object, ...]:
+        """Run a call, on the device of its arrays if one of them is on one; all outputs."""
+        given = args[self.nin :] if out is None else outputs_of(out)
+        if is_on_device(args, out, along.where):
+            return self._run_on_device(args[: self.nin], given, along, stream)
+        call = host_axis.read(self, args, out, along)
+        if self.checks:
+            self._check(self.plan(call).bound, args, along, None)
+        asked = call.outputs
+        if asked is not None and host_axis.is_disturbed(self, call):
+            pairs = zip(self.out_params, asked, strict=True)
+            aside = [host_axis.new_output(self, param, each.shape, each.dtype, zeroed=False) for param, each in pairs]
+            call = replace(call, outputs=aside)  # the plan is one for their strides
+        plan = self.plan(call)
+        if asked is None:
+            wrap = wrapper_of(args)
+            return tuple(each if wrap is None else wrap(each) for each in host_axis.execute(self, plan, call))
+        if call.outputs is asked:
+            host_axis.execute(self, plan, call)
+            return given
+        for target, source in zip(call.outputs or (), asked if plan.bound.read else (), strict=False):
+            target[...] = source
+        for target, source in zip(asked, host_axis.execute(self, plan, call), strict=True):
+            target[...] = source
+        return given
+
+    def _run_on_device(
+        self, args: tuple[object, ...], given: tuple[object, ...], along: Along, stream: object
+    ) -> tuple[object, ...]:
+        """Enqueue a call on a stream of the arrays' device; does not wait. Raises the errors of targets, too."""
+        with locks.lock:
+            from fusec.dispatch import device_axis
+            from fusec.runtime import cuda
+
+        call = device_axis.read(self, args, given, along, stream)
+        if self.checks:
+            self._check(self.device_plan(call).bound, args, along, stream)
+        like = next(arg for arg in (*args, *given, along.where) if cuda.is_device_array(arg))
+        if call.outputs is not None and device_axis.is_disturbed(call):
+            made = [device_axis.new_output(like, each.shape, each, call) for each in call.outputs]
+            aside = replace(call, outputs=[cuda.describe(each, call.stream) for each in made])
+            plan = self.device_plan(aside)
+            for source, target in zip(given, made if plan.bound.read else (), strict=False):
+                device_axis.copy(source, target, call.stream)
+            device_axis.execute(self, plan, aside, like)
+            for source, target in zip(made, given, strict=True):
+                device_axis.copy(source, target, call.stream)
+            return given
+        plan = self.device_plan(call)
+        outputs = device_axis.execute(self, plan, call, like)
+        # Outputs that start as zeros and masks are left out by the fast path.
+        if stream is None and not plan.bound.read and call.mask is None and plan.steps.order:
+            self._remember(args, given, call, plan)
+        return given or tuple(cuda.deliver(like, each) for each in outputs)
+
+    def _remember(
+        self, args: tuple[object, ...], given: tuple[object, ...], call: DeviceCall, plan: DevicePlan
+    ) -> None:
+        """Take the fast path in later calls like this one on a device."""
+        from fusec.dispatch import fast_path_device_axis
+
+        following = self.following(choice_of(call.along, bool(given)))
+        note = partial(setattr, self, "last", plan.bound)
+        ready = partial(fast_path_device_axis.Ready, self, plan, call, note)
+        fast_path_device_axis.remember(self.paths, (*args, *given), call, ready, following)
+
+    def _check(self, bound: Bound, args: tuple[object, ...], along: Along, stream: object) -> None:
+        """Look at the indices of a call before it runs. Raises IndexOutside or CannotCheck."""
+        with locks.lock:
+            from fusec.dispatch import checked_axis
+
+        checked_axis.check(self, bound, args, along, stream)
+
+    # --- plans -------------------------------------------------------------------------------------------------------
+
+    def planned(self, args: tuple[object, ...], along: Along) -> tuple[Bound, list[Kernel]]:
+        """What a call comes to, and its kernels in order; nothing is run."""
+        if is_on_device(args, None, along.where):
+            with locks.lock:
+                from fusec.dispatch import device_axis
+
+            there = self.device_plan(device_axis.read(self, args, (), along, None))
+            return there.bound, [step.module.kernel for step in there.steps.order]
+        here = self.plan(host_axis.read(self, args, None, along))
+        return here.bound, list(here.kernels)
+
+    def device_plan(self, call: DeviceCall) -> DevicePlan:
+        """The same as `plan` for arrays on a device."""
+        found = self._device_plans.get(call.key)
+        if found is None:
+            from fusec.dispatch import device_axis
+
+            found = self._device_plans.keep(call.key, device_axis.make_plan(self, call))
+        self.last = found.bound
+        return found
+
+    def plan(self, call: Call) -> Plan:
+        """The plan of a call, made at the first call of its kind and remembered."""
+        key = call.key
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans.keep(key, host_axis.make_plan(self, call))
+        else:
+            self._hasten(found, call, key)
+        self.last = found.bound
+        return found
+
+    # --- fast paths --------------------------------------------------------------------------------------------------
+
+    def _looks_at_indices(self, request: Request) -> bool:
+        """Whether calls of a kind are checked, and have indices to look at as far as is known."""
+        return bool(self.checks) and (request not in self.checkers or self.checkers.get(request) is not None)
+
+    def _hasten(self, plan: Plan, call: Call, key: object) -> None:
+        """Take a fast path in calls like one that has come twice."""
+        if type(call.along.axis) not in (int, NoneType) or self._settled.get(key):
+            return
+        if self._looks_at_indices(plan.bound.request):
+            debug.show(2, f"{self.name} has no native entry: {CHECKED}")
+            self._settled.keep(key, True)
+            return
+        with locks.lock, usual():
+            from fusec.dispatch import fast_path_axis
+
+            choice = choice_of(call.along, call.outputs is not None)
+            put_before = partial(fast_path_axis.put_before, self, plan, call.without_memory())
+            if self._put_entry(choice, key, put_before):
+                return
+            several = fast_path_axis.repeat_of(self, plan, call)
+            if several is not None:
+                self.paths.several.keep(*several)
+                self.quick.setdefault(choice, self.following(choice))
+
+    def _put_entry(
+        self,
+        choice: tuple[object, bool, bool],
+        key: object,
+        put_before: Callable[[Callable[..., object]], Callable[..., object]],
+    ) -> bool:
+        """Put a native entry before what answers calls of a choice, if there may be one and there is room."""
+        chains = self.paths.chains
+        chain = chains.get(choice) or chains.setdefault(choice, Chain(self.following(choice), MAX_ENTRIES))
+        full, own = chain.is_full, (id(self), key)  # variants may share a chain
+        if own in chain or not chain.add(own, put_before, self.name):
+            if own in chain or not full:
+                self._settled.keep(key, True)
+            return False
+        if full:
+            self._settled.clear()  # one that had an entry may be among them
+        on_device = self.paths.repeated.get(choice)
+        if on_device is None:
+            self.quick[choice] = chain.front
+        else:
+            on_device.following = chain.front
+        return True
+
+    def following(self, choice: tuple[object, bool, bool]) -> Callable[..., object]:
+        """What answers calls of a choice where nothing faster does; outputs that are given follow the inputs."""
+        axis, flag, given = choice
+        along = Along(axis, reverse=flag) if self.kind.keeps_shape else Along(axis, keepdims=flag)
+        return partial(self._outputs, along, given)
+
+    def _outputs(self, along: Along, given: bool, *args: object) -> object:
+        if not given and self.paths.several:
+            several = self.paths.several.get(host_axis.key_of(along, args))
+            found = None if several is None else several.run(args)
+            if found is not None:
+                return found
+        return self.answer(args[: self.nin], args[self.nin :] if given else None, along)
+
+    def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, along: Along) -> object:
+        """The result of a call for which there is no fast path."""
+        results = self.run(args, out, along)
+        return results[0] if self.nout == 1 else results

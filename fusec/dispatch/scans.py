@@ -1,0 +1,164 @@
+"""Scans: what their calls come to, and how a CPU runs their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING
+
+from fusec.arguments import layouts
+from fusec.arguments.layouts import Shape
+from fusec.base.dtypes import BOOL, DType
+from fusec.base.kernel_abi import Kernel
+from fusec.base.records import replace
+from fusec.compiler import scan_pipeline as pipeline
+from fusec.compiler.scan_pipeline import ScanDefinition
+from fusec.dispatch.axes import normalised, walk_shape
+from fusec.dispatch.axis_spec import AxisKind, AxisSpec, Bound, Given, Launch
+from fusec.errors.arguments import OutShapeMismatch
+from fusec.errors.reductions import axis_outside
+from fusec.errors.scans import AxisNeeded, SegmentsNotBool
+from fusec.ir.reductions import addressed
+from fusec.kinds.reduction import Operand, Request, dense
+from fusec.kinds.scan import Machine, Step, chain_of, steps_of, walk_of
+
+if TYPE_CHECKING:
+    from fusec.runtime.cpu.engine import Executable
+
+ROWS_PER_THREAD = 4  # rows that let threads end together
+COLUMNS_PER_THREAD = 64  # columns that are worth a thread of their own
+TOGETHER = 1024  # columns that a thread takes side by side, at most about
+UNIT = 16  # columns that a vector takes, or a part of it
+LEAST_STRIPES = 1 << 18  # elements in columns that threads share
+LEAST_BLOCKS = 2  # of a chain
+LEAST = 1 << 16  # elements that one thread scans sooner than others wake up
+
+
+def machine_of(threads: int) -> Machine:
+    """What keeps so many threads busy; one is busy with whatever there is."""
+    if threads == 1:
+        return Machine(1, 1, LEAST)
+    rows, columns = threads * ROWS_PER_THREAD, threads * COLUMNS_PER_THREAD
+    return Machine(rows, columns, LEAST, chain=LEAST_BLOCKS, twice=threads > 2)
+
+
+def _side_by_side(step: Step, threads: int) -> int:
+    """How many columns a thread should take at a time: whole lines of bytes, so that all threads end together.
+
+    All of them where a cache holds everything: rows that do not begin their lines share some at the edges of stripes.
+    """
+    positions = step.positions
+    if positions * step.elements < LEAST_STRIPES:
+        return positions
+    rounds = -(-positions // (threads * TOGETHER))
+    return -(-positions // (rounds * threads * UNIT)) * UNIT
+
+
+def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
+    """Bind types and order the walk. Raises for shapes, axes and types that do not go together.
+
+    known: the types of all parameters, for calls that are only shown.
+    """
+    definition, inputs = _definition(kernel), given.inputs
+    outputs = given.outputs or ()
+    dtypes = [inputs[param.name].dtype if param.name in inputs else None for param in kernel.in_params]
+    dtypes += [each.dtype for each in outputs] or [None] * kernel.nout
+    types = kernel.signature.bind(dtypes) if known is None else known
+    if definition.segments and types[definition.segments] != BOOL:
+        raise SegmentsNotBool(kernel.name, definition.segments, str(types[definition.segments])).at()
+    raw = {param.name: inputs[param.name] for param in kernel.in_params if param.raw}
+    along = {name: each for name, each in inputs.items() if name not in raw}
+    shape = walk_shape(kernel.name, {name: each.shape for name, each in along.items()})
+    number = axis_of(kernel.name, given.along.axis, shape)
+    for param, each in zip(kernel.out_params, outputs, strict=False):
+        if each.shape != shape:
+            raise OutShapeMismatch(kernel.name, param.name, each.shape, shape).at()
+    ndims = tuple((name, len(each.shape)) for name, each in raw.items())
+    request = Request(tuple(types.items()), given.numbers, 1, (0,), ndims, False, kernel.fp)
+    scan = pipeline.lower(definition, request)
+    loaded = frozenset(each.name for each in scan.reduction.arrays if each.written and each.read)
+    found = Bound(types, shape, (shape,) * kernel.nout, (), raw, request, loaded, shape)
+    if 0 in shape:
+        return found
+    views = outputs or [dense(shape, types[param.name]) for param in kernel.out_params]
+    operands = [Operand(name, each, layouts.broadcast_strides(each, shape), False) for name, each in along.items()]
+    for param, each in zip(kernel.out_params, views, strict=True):
+        operands.append(Operand(param.name, each, layouts.broadcast_strides(each, shape), True))
+    walk = walk_of(shape, number, operands, backwards=given.along.reverse)
+    return planned(kernel, replace(found, walk=walk), machine)
+
+
+def _definition(kernel: AxisSpec) -> ScanDefinition:
+    assert isinstance(kernel.definition, ScanDefinition), "a scan"
+    return kernel.definition
+
+
+def planned(kernel: AxisSpec, bound: Bound, machine: Machine) -> Bound:
+    """The same with the kernels for a machine; there is something to scan."""
+    assert bound.walk is not None, "there are elements"
+    scan = pipeline.lower(_definition(kernel), bound.request)
+    read = frozenset(addressed(scan.stage.body, (scan.running.value,)))
+    totals = [dtype for _, dtype in scan.running.parts]
+    is_dear = pipeline.is_dear(scan)
+    steps = steps_of(bound.walk, list(bound.raw.items()), totals, read, machine, is_dear=is_dear)
+    nbytes = [view.dtype.nbytes for _, view, _, _ in bound.walk.operands]
+    return replace(bound, launches=steps, chain=chain_of(steps, totals, nbytes, machine))
+
+
+def axis_of(name: str, axis: object, shape: Shape) -> int:
+    """The axis to scan; raises with NumPy's texts."""
+    if axis is None or isinstance(axis, (tuple, list)) or not shape:
+        if axis is None and len(shape) == 1:
+            return 0
+        if not shape and not isinstance(axis, (tuple, list)) and axis is not None:
+            raise axis_outside(name, int(str(axis)), shape).at()
+        raise AxisNeeded(name, repr(axis), len(shape)).at()
+    (number,) = normalised(name, axis, shape)
+    return number
+
+
+def _fitted(kernel: AxisSpec, bound: Bound) -> Bound:
+    """The last step stores results around the caches if they exceed the last one."""
+    from fusec.runtime.cpu.machine import last_level_cache_bytes
+
+    nbytes = sum(prod(bound.shape) * bound.types[param.name].nbytes for param in kernel.out_params)
+    if nbytes <= last_level_cache_bytes() or not bound.launches:
+        return bound
+    chain = (*bound.chain[:-1], _around_caches(bound.chain[-1])) if bound.chain else ()
+    return replace(bound, launches=(*bound.launches[:-1], _around_caches(bound.launches[-1])), chain=chain)
+
+
+def _around_caches(launch: Launch) -> Step:
+    step = _step(launch)
+    return replace(step, form=replace(step.form, layout=replace(step.form.layout, streaming=True)))
+
+
+def _grain(launch: Launch, threads: int) -> tuple[int, int]:
+    """Elements of a position, and positions that a thread takes side by side."""
+    step = _step(launch)
+    return step.elements, 1 if step.is_last else _side_by_side(step, threads)
+
+
+def _step(launch: Launch) -> Step:
+    assert isinstance(launch, Step), "a step of a scan"
+    return launch
+
+
+def _executable(kernel: AxisSpec, request: Request, launch: Launch) -> Executable:
+    return pipeline.executable(_definition(kernel), request, _step(launch).form)
+
+
+def _generate(kernel: AxisSpec, request: Request, launch: Launch, target: str, number: int) -> Kernel:
+    return pipeline.generate(_definition(kernel), request, _step(launch).form, target, number)
+
+
+SCAN = AxisKind(
+    name="scan",
+    keeps_shape=True,
+    bind=bind,
+    machine=lambda threads: machine_of(threads),  # looked up at each call: tests put other machines there
+    fitted=_fitted,
+    grain=_grain,
+    executable=_executable,
+    generate=_generate,
+)
