@@ -26,7 +26,7 @@ MAX_READY = 256  # kinds of call remembered for a choice of axes
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ReadyLaunch:
     """One kernel: its words, those that are addresses of arguments or in memory between, and numbers.
 
     pointers: (slot, argument, offset in bytes), of `between` without the one in the middle; outputs follow the inputs.
@@ -91,11 +91,11 @@ class Ready:
         return allocate()
 
 
-def _launch(kernel: AxisSpec, step: Step) -> Launch:
+def _launch(kernel: AxisSpec, step: Step) -> ReadyLaunch:
     places = {param.name: number for number, param in enumerate(kernel.params)}
     between = dict(step.between)
     pointers = step.arguments.pointers
-    return Launch(
+    return ReadyLaunch(
         launcher=step.launcher,
         template=tuple(step.arguments.template),
         pointers=tuple((slot, places[name], offset) for slot, name, offset in pointers if name not in between),
