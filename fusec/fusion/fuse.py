@@ -16,7 +16,7 @@ from fusec.base.rounding_mode import usual
 from fusec.dispatch.planned import briefly
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
-from fusec.fusion import operators, pickling, reducing, routines, ufuncs
+from fusec.fusion import operators, parts, pickling, reducing, routines, ufuncs
 from fusec.fusion.arguments import Arguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.numbers import OtherNumberError
@@ -29,7 +29,7 @@ MAX_PLANS = 256  # kinds of calls remembered by one function
 MAX_ALIKE = 16  # plans for calls that differ only in what the function reads from outside
 P = ParamSpec("P")
 R = TypeVar("R")
-LOADED = (operators, reducing, routines, ufuncs)  # these fill the tables
+LOADED = (operators, parts, reducing, routines, ufuncs)  # these fill the tables
 
 
 class Fused(Public, Traced):

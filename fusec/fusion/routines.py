@@ -183,17 +183,6 @@ def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = T
     target._write(value)
 
 
-def _part(which: str) -> Callable[..., Any]:
-    def part(x: Any) -> Any:
-        if x.dtype.kind != "c":
-            return x if which == "real" else full_like(x, 0)
-        if x._read().is_weak:
-            return getattr(x._number("parts of a Python number"), which)
-        return scalar_function(which)(x)
-
-    return part
-
-
 # --- element by element ----------------------------------------------------------------------------------------------
 
 
@@ -470,7 +459,7 @@ FUNCTIONS.update(
         **{name: scalar_function(name) for name in ("sinc", "i0", "angle")},
         "reshape": _reshape, "ravel": _ravel, "broadcast_arrays": _broadcast_arrays, "split": _split,
         "copy": _copy_function, "astype": _astype_function, "copyto": _copyto,
-        "real": _part("real"), "imag": _part("imag"), "where": where, "clip": clip, "round": round_, "around": round_,
+        "where": where, "clip": clip, "round": round_, "around": round_,
         "fix": fix, "nan_to_num": nan_to_num, "diff": diff, "full_like": full_like, "zeros_like": _filled(0),
         "ones_like": _filled(1), "empty_like": _filled(0), "concatenate": concatenate, "concat": concatenate,
         "stack": stack, "roll": roll, "shape": lambda x: x.shape, "ndim": lambda x: x.ndim,

@@ -20,12 +20,13 @@ from fusec.fusion.arguments import Arguments, At, Constant, Nest, pattern_of
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.namespace import Namespace
 from fusec.fusion.numbers import Computed, OtherNumberError
+from fusec.fusion.parts import Part
 from fusec.fusion.plan import Builder, Fetch, KernelStep, MapKernel, viewed
 from fusec.fusion.reads import ARGUMENT, GIVEN, Found, Guards
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.trace import NeedsNumberError, Trace, defined
 from fusec.fusion.trace_values import Buffer, Value, geometry
-from fusec.fusion.tracer import Tracer
+from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
 
 RESULTS = "return arrays, numbers, constants, and tuples, lists and dictionaries of them"
@@ -292,6 +293,8 @@ class Run:
         return self.trace.fetched(leaf)[0] if which == "argument" or value.is_weak else None
 
     def _array(self, result: Tracer, needed: list[Buffer]) -> Result:
+        if isinstance(result, Part) and result._memory.buffer is None:  # nobody has seen the complex array
+            result = made(self.trace, result._read())
         memory, value = result._memory, result._memory.value
         weak: type | None = None
         if value is not None and not memory.is_argument and result._is_scalar:

@@ -136,6 +136,10 @@ class Tracer:
             if rest != value.shape:
                 value = viewed(self._trace, value, lambda array: np.reshape(array, rest))
             (value, _) = self._trace.ready([value, Value(value.scalar, self._seen)])
+        self._put(value)
+
+    def _put(self, value: Value) -> None:
+        """Store a value of the dtype, which broadcasts."""
         self._trace.write(self._memory, self._steps, self._seen, value)
 
     def _view(self, step: Step, is_scalar: bool = False) -> Tracer:
@@ -204,16 +208,21 @@ class Tracer:
 
     @real.setter
     def real(self, given: Any) -> None:
-        """Store all of a real array."""
-        if self.dtype.kind == "c":
-            raise NotFusable("storing real parts alone", "write x[...] = a + 1j * x.imag").at(here())
-        self[...] = given
+        """Store it."""
+        self.real[...] = given
 
     @property
     def imag(self) -> Tracer:
         """The imaginary part."""
         found: Tracer = FUNCTIONS["imag"](self)
         return found
+
+    @imag.setter
+    def imag(self, given: Any) -> None:
+        """Store it."""
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = given
 
     @property
     def flat(self) -> Any:

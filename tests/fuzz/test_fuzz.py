@@ -3,11 +3,14 @@
 import json
 import os
 
+import numpy as np
 import pytest
 
 from fusec import FusecError
 from fusec.runtime.cpu import processor
 from tests.fuzz.doors import BLOCK, DOORS, enter, environment
+from tests.fuzz.findings import FindingError
+from tests.fuzz.fuse_door import compare
 from tests.fuzz.runner import Runner, Task, tasks_of
 
 
@@ -19,7 +22,12 @@ def test_no_program_goes_wrong(door, count):
 
 
 def test_infinities_may_have_the_sign_of_a_zero_that_numpy_leaves_open():
-    DOORS["fuse"].check(710044944)
+    found, expected = [np.array([np.inf, 1])], [np.array([-np.inf, 1])]
+    compare(found, expected, [("number", np.minimum, 3, 0, False), ("binary", np.divide, 1, 2)], "")
+    with pytest.raises(FindingError, match="sign"):
+        compare([np.array([0.0])], [np.array([-0.0])], [], "")
+    with pytest.raises(FindingError, match="layout"):
+        compare([np.ones((2, 2))], [np.ones((2, 2)).T], [], "")
 
 
 def test_every_way_to_go_wrong_is_reported_with_its_seed(tmp_path, monkeypatch):

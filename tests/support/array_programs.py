@@ -49,6 +49,8 @@ FURTHER: tuple[tuple[Any, ...], ...] = (
     ("full", NUMBERS, PLACES),
     ("fill", NUMBERS, PLACES),
     ("copyto", PLACES, PLACES),
+    ("part", ("real", "imag"), PLACES),
+    ("ordered", (np.copy, np.add, np.astype, np.zeros_like), "CFAK", PLACES),
     ("method", ("ravel", "copy", "squeeze", "any", "round"), PLACES),
 )
 
@@ -149,6 +151,12 @@ def _further(what: str, rest: list[Any], at: Callable[[int], Any]) -> Any:
             at(a).fill(number)
         case "copyto", a, b if at(a).ndim:
             np.copyto(at(a), at(b))
+        case "part", name, a:
+            return getattr(at(a), name)
+        case "ordered", function, order, a:
+            if function is np.add:
+                return np.add(at(a), at(a), order=order)
+            return at(a).astype(np.complex64, order) if function is np.astype else function(at(a), order=order)
         case "method", name, a if at(a).ndim:
             return getattr(at(a), name)()
     return None

@@ -1,0 +1,100 @@
+"""Real and imaginary parts in fused functions: views of complex arrays, as NumPy has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusec
+
+
+def written_through(c: Any) -> Any:
+    c.real[...] = 0
+    c.imag[0, ::2] = [[7], [8]] if c.shape == (2, 4, 3) else 7
+    return c
+
+
+def seen_through(c: Any) -> Any:
+    real, last = c.real, np.imag(c)[..., -1]
+    c[:, 1] = 5 - 2j
+    return real + 1, last * 2, real
+
+
+def of_a_value(c: Any) -> Any:
+    d = c * 2
+    real, imag = d.real, d.imag
+    d[0] = 3j
+    imag += 1
+    return d, real, imag, real.T.sum(0)
+
+
+def set_by_name(c: Any) -> Any:
+    d = c + 0
+    d.real, c.imag = 1, c.real * 2
+    d.imag *= 3
+    d.real[0] += d.imag[1]
+    return d
+
+
+def swapped(c: Any) -> Any:
+    old = c.real + 0
+    c.real[...] = c.imag
+    c.imag[...] = old
+    return c.real.reshape(-1), c.real[0, 1, 0], np.flip(c.imag, 0), c.real.T
+
+
+def of_reals(x: Any) -> Any:
+    x.real[...] = x.real + 1
+    x.real = x * 2
+    return x.imag, x.real.dtype == x.dtype
+
+
+FUNCTIONS = [written_through, seen_through, of_a_value, set_by_name, swapped]
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("lay", [np.asarray, np.transpose, lambda c: c[:, ::-1, :2]], ids=["C", "F", "sliced"])
+def test_parts_are_views(function: Callable[..., Any], lay: Callable[..., Any], dtype: str) -> None:
+    def given() -> Any:
+        return lay((np.arange(24).reshape(2, 4, 3) * (1 + 2j)).astype(dtype))
+
+    fused, ours, theirs = fusec.fuse(function), given(), given()
+    for _ in range(2):
+        found, wanted = fused(ours), function(theirs)
+        for one, other in zip(*(each if isinstance(each, tuple) else (each,) for each in (found, wanted)), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_parts_of_reals() -> None:
+    ours, theirs = np.arange(3.0), np.arange(3.0)
+    found, wanted = fusec.fuse(of_reals)(ours), of_reals(theirs)
+    np.testing.assert_array_equal(found[0], wanted[0], strict=True)
+    np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(TypeError, match="does not have imaginary part to set"):
+        fusec.fuse(lambda x: setattr(x, "imag", 1))(ours)
+
+
+def test_parts_of_numbers() -> None:
+    def parts(x: Any, n: Any) -> Any:
+        return [each for number in (x.max(), x[0], n, np.float32(2) * x[1]) for each in (number.real, number.imag)]
+
+    fused = fusec.fuse(parts)
+    for x in (np.arange(3.0), np.arange(3), np.arange(3) * 1j, np.ones(3, bool)):
+        for n in (3, True, 1.5, 2j):
+            found, wanted = fused(x, n), parts(x, n)
+            assert found == wanted
+            assert list(map(type, found)) == list(map(type, wanted))
+
+
+def test_parts_that_are_returned_share_memory_with_the_argument_alone() -> None:
+    c = np.ones(3, complex)
+    real, new = fusec.fuse(lambda c: (c.real, (c + 1).imag))(c)
+    assert np.shares_memory(real, c)
+    assert new.flags.c_contiguous
+    real[1] = 7
+    assert c[1] == 7
