@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fusec.fusion.fuse import fuse
     from fusec.kernels.decorators import elementwise, kernel, stencil
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
+    from fusec.kernels.explain import explain
     from fusec.kernels.reduction_decorator import reduction
     from fusec.kernels.reduction_kernel import ReductionKernel
     from fusec.kernels.scan_kernel import ScanKernel
@@ -83,6 +84,7 @@ __all__ = [
     "block_index",
     "elementwise",
     "evaluate",
+    "explain",
     "fuse",
     "grid",
     "kernel",
@@ -113,6 +115,7 @@ HOMES = {
     "library.median": "median",
     "library.cumulative": "cummax cummin cumprod cumsum cumulative_prod cumulative_sum logcumsumexp",
     "kernels.scan_kernel": "ScanKernel",
+    "kernels.explain": "explain",
     "kernels.simulate": "simulate",
     "kernels.vectorize": "vectorize",
 }

@@ -9,7 +9,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
@@ -248,11 +250,37 @@ def forget_executables() -> None:
     _executables.clear()
 
 
+@dataclass(frozen=True)
+class Found:
+    """Machine code that a call has asked for."""
+
+    title: str  # of the kernel
+    how: str  # it came: "from memory", "from the disk cache" or "compiled"
+    milliseconds: float
+
+
+_watched: ContextVar[list[Found] | None] = ContextVar("_watched", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[list[Found]]:
+    """The machine code that is asked for meanwhile, in order."""
+    found: list[Found] = []
+    token = _watched.set(found)
+    try:
+        yield found
+    finally:
+        _watched.reset(token)
+
+
 def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
     """A line about a kernel that is ready, and one about what was decided for it."""
+    took = (time.perf_counter() - started) * 1e3
+    found = _watched.get()
+    if found is not None:
+        found.append(Found(kernel.title, how, took))
     if not debug.is_wanted(1):
         return
-    took = (time.perf_counter() - started) * 1e3
     mode = "" if kernel.fp == "strict" else f" fp={kernel.fp}"
     title = f"{kernel.title} {kernel.digest[:12]} {kernel.layout.key}{mode}"
     debug.show(1, f"{title} {how} in {took:.1f} ms, {len(machine_code)} bytes")

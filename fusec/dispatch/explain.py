@@ -33,6 +33,13 @@ class Explanation:
     lines: tuple[tuple[str, str], ...]
     bytes_moved: int
 
+    @property
+    def launches(self) -> int:
+        """How many kernels a call launches."""
+        said = dict(self.lines).get("kernels", "1")
+        numbered = {topic for topic, _ in self.lines if topic.startswith("kernel ")}
+        return len(numbered) or (int(said) if said.isdigit() else 0)
+
     def __str__(self) -> str:
         width = max(len(topic) for topic, _ in self.lines)
         return "\n".join([self.kernel, *(f"  {topic.ljust(width)}  {text}" for topic, text in self.lines)])

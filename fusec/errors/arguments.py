@@ -388,6 +388,14 @@ class CannotSimulate(UserError, code="F238", exception=FusecTypeError):
     cure: str
 
 
+class CannotExplain(UserError, code="F239", exception=FusecTypeError):
+    """Something that has no calls to report on."""
+
+    message = "{what} cannot be explained"
+    hint = "pass a kernel of any kind or a decorated function, and the arguments of its call"
+    what: str
+
+
 class NotWhole(UserError, code="F730", exception=FusecTypeError):
     """A key, a counter or an end of a range of random numbers that is no whole number."""
 

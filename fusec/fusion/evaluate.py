@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_OPTIMIZED
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from fusec.fusion.expression_kernels import (
     dtype_of_array,
     picking,
 )
+
+if TYPE_CHECKING:
+    from fusec.dispatch.explain import Explanation
 
 Names = Mapping[str, object]
 Signature = Sequence[tuple[str, object]]
@@ -199,11 +202,23 @@ class NumExpr(Public):
     @briefly
     def source(self, target: str = DEFAULT_TARGET) -> str:
         """The kernel's text for a target, as ElementwiseKernel.source. Raises BadOption for texts with reductions."""
-        part, types = self._expression.only, dict(self.signature)
-        if not isinstance(part, Elements):
-            raise BadOption("source() is for one kernel; this text has reductions", "show its parts one by one").at()
+        part, types = self._part("source()"), dict(self.signature)
         arrays = tuple(np.empty(1, types[name].numpy) for name in part.inputs)
         return part.variant(arrays).source(target, {name: dtype.name for name, dtype in self.signature})
+
+    @briefly
+    def explain(self, *args: Any) -> Explanation:
+        """What fusec makes of a call with these arguments. Raises BadOption for texts with reductions."""
+        part, given = self._part("explain()"), self._given(args, "safe")
+        inputs = tuple(given[name] for name in part.inputs)
+        return part.variant(inputs).explained(inputs)
+
+    def _part(self, what: str) -> Elements:
+        """The only kernel. Raises BadOption if there are several."""
+        part = self._expression.only
+        if not isinstance(part, Elements):
+            raise BadOption(f"{what} is for one kernel; this text has reductions", "show its parts one by one").at()
+        return part
 
     def __repr__(self) -> str:
         return f"<fusec.NumExpr {self._expression.text!r}, ({', '.join(self.input_names)})>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain, repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
 from fusec.kernels.decorators import elementwise
+
+if TYPE_CHECKING:
+    from fusec.dispatch.explain import Explanation
 
 
 class vectorize(Public):  # noqa: N801 - NumPy's name
@@ -61,6 +64,11 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
         if isinstance(found, tuple):
             return tuple(self._as(kind, each) for each, kind in zip(found, self.otypes, strict=True))
         return self._as(self.otypes[0], found)
+
+    @briefly
+    def explain(self, *args: Any, **named: Any) -> Explanation:
+        """What fusec makes of a call with these arguments; nothing is run."""
+        return self._function.explain(*args, **named)
 
     def _as(self, kind: np.dtype[Any], found: Any) -> object:
         """A result as another dtype, in its container."""

@@ -1,10 +1,14 @@
 """What users see of the package and of kernels: names, and nothing that fusec keeps for itself."""
 
+import re
+
 import numpy as np
 import pytest
 
 import fusec
+from fusec import FusecTypeError
 from fusec.base.public import VERBS
+from fusec.kernels.explain import explain
 
 
 @fusec.elementwise
@@ -71,3 +75,44 @@ def test_dir_of_a_module_shows_public_names(module: object) -> None:
         of = getattr(getattr(module, name), "__module__", None)
         assert name == "random" or of.startswith("fusec"), name
     assert not shown(module) & {"HOMES", "TYPE_CHECKING", "locks", "usual", "np", "log", "base", "errors"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_explain_reports_calls_of_every_kind(kind: str) -> None:
+    report = explain(KINDS[kind], np.ones(15))
+    topics = [topic for topic, _ in report.lines]
+    assert report.launches == 1
+    assert dict(report.lines)["kernels"] == "1"
+    assert {"bytes moved", "machine code"} <= set(topics)
+    again = dict(explain(KINDS[kind], np.ones(15)).lines)
+    assert again["machine code"] == "in memory, of an earlier call of this kind"
+
+
+def test_explain_says_where_code_came_from_and_how_long_it_took() -> None:
+    def report() -> dict[str, str]:
+        kernel = fusec.ElementwiseKernel("T x", "T y", "y = 3 * x - 41", "fresh")
+        return dict(explain(kernel, np.ones(4)).lines)
+
+    assert re.fullmatch(r"fresh (compiled|from the disk cache) in [\d.]+ ms", report()["machine code"])
+    assert re.fullmatch(r"fresh from memory in [\d.]+ ms", report()["machine code"])
+
+
+def test_explain_says_which_path_a_call_takes_and_why() -> None:
+    kernel = KINDS["ElementwiseKernel"]
+    assert "then a native entry" in dict(explain(kernel, np.ones(4)).lines)["path"]
+    assert dict(explain(kernel, np.ones(0)).lines)["path"] == "Python: no elements"
+    checked = fusec.elementwise(twice, bounds="check")
+    assert dict(explain(checked, np.ones(4)).lines)["path"].startswith("Python: the kernel looks for mistakes")
+
+
+@pytest.mark.parametrize("kind", ["ReductionKernel", "reduction", "fuse"])
+def test_explain_counts_the_kernels_that_combine_totals(kind: str) -> None:
+    kernel = fusec.fuse(lambda x: (2 * x).sum()) if kind == "fuse" else KINDS[kind]
+    report = explain(kernel, np.ones(1 << 20))
+    assert (report.launches, dict(report.lines)["kernels"]) == (2, "2")
+
+
+@pytest.mark.parametrize("thing", [3, len, fusec.sum, fusec.ElementwiseKernel])
+def test_explain_refuses_what_is_no_kernel(thing: object) -> None:
+    with pytest.raises(FusecTypeError, match="F239"):
+        explain(thing, np.ones(3))

@@ -1,0 +1,52 @@
+"""The report of a call, for kernels of every kind: `explain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fusec.base.records import replace
+from fusec.compiler import pipeline
+from fusec.dispatch.explain import Explanation
+from fusec.dispatch.planned import briefly
+from fusec.errors.arguments import CannotExplain
+
+REFUSED = "no native entry"  # the topic of reports that say why
+NATIVE = "Python until a kind of call has come twice, then a native entry"
+
+
+@briefly
+def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
+    """What fusec makes of a call, as a report that prints: types, axes merged, kernels launched, bytes moved.
+
+    kernel: one of any kind, a decorated or a fused function. args, options: those of the call; arrays of any shape and
+    dtype, axis= where the kernel takes it. Nothing is run, but code is made and kept, as a call would: the report says
+    where it came from (memory, the disk cache, the compiler) and in how many milliseconds, how many kernels the call
+    launches, and whether calls of this kind get a native entry, or why they stay in Python.
+    Raises FusecTypeError for what is no kernel, and what the call itself would raise.
+
+    >>> from fusec import *
+    >>> saxpy = ElementwiseKernel("T a, T x, T y", "T z", "z = a * x + y", "saxpy")
+    >>> report = explain(saxpy, 2.0, np.ones((4, 5)), np.ones(5))
+    >>> report.launches, report.bytes_moved
+    (1, 360)
+    """
+    made = getattr(kernel, "explain", None)
+    if made is None or isinstance(kernel, type):
+        raise CannotExplain(getattr(kernel, "__name__", type(kernel).__name__)).at()
+    with pipeline.watched() as found:
+        report: Explanation = made(*args, **options)
+    topics = dict(report.lines)
+    lines = [line for line in report.lines if line[0] != REFUSED]
+    if "kernels" not in topics:
+        lines.insert(0, ("kernels", str(report.launches)))
+    if getattr(kernel, "checks", ""):
+        lines.append(("path", f"Python: the kernel looks for mistakes in calls ({kernel.checks})"))
+    elif "iteration space" in topics:
+        lines.append(("path", f"Python: {topics[REFUSED]}" if REFUSED in topics else NATIVE))
+    lines += [("machine code", f"{each.title} {each.how} in {each.milliseconds:.1f} ms") for each in found]
+    if not found and report.launches:
+        lines.append(("machine code", "in memory, of an earlier call of this kind"))
+    return replace(report, lines=tuple(lines))
+
+
+__all__ = ["explain"]
