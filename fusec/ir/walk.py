@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from operator import is_
 
 from fusec.base.records import replace
-from fusec.ir.expr import Expr
+from fusec.ir.expr import Apply, Expr
 from fusec.ir.loops import (
     Assign,
     Atomic,
@@ -18,10 +19,13 @@ from fusec.ir.loops import (
     DeclareArray,
     Function,
     If,
+    Load,
     Local,
     LocalArray,
     Program,
+    Query,
     Return,
+    ScalarParam,
     SetField,
     Shuffle,
     Stmt,
@@ -30,6 +34,8 @@ from fusec.ir.loops import (
 )
 
 Body = tuple[Stmt, ...]
+
+ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})  # ops that evaluate all but the first operand if wanted
 
 
 def operands(stmt: Stmt) -> tuple[Expr, ...]:
@@ -106,23 +112,63 @@ def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
         new = tuple([change(expr) for expr in old])
         old_nested = blocks(stmt)
         new_nested = tuple([map_expressions(block, change) for block in old_nested])
-        same = new == old and all(map(_is, new_nested, old_nested))
-        changed = changed or not same
-        result.append(stmt if same else rebuild(stmt, new, new_nested))
+        unchanged = new == old and same(new_nested, old_nested)
+        changed = changed or not unchanged
+        result.append(stmt if unchanged else rebuild(stmt, new, new_nested))
     return tuple(result) if changed else body
 
 
-def _is(left: object, right: object) -> bool:
-    return left is right
+def map_statements(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
+    """The statements with each replaced by what `change` makes of it, nested ones first; the same object if none is."""
+    result: list[Stmt] = []
+    for stmt in body:
+        result.extend(change(map_blocks(stmt, lambda block: map_statements(block, change))))
+    return body if same(result, body) else tuple(result)
+
+
+def map_blocks(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+    """The statement with every nested list replaced by `change` of it; the same object if none is."""
+    old = blocks(stmt)
+    if not old:
+        return stmt
+    new = tuple([change(block) for block in old])
+    return stmt if same(new, old) else rebuild(stmt, operands(stmt), new)
+
+
+def same(new: Sequence[object], old: Sequence[object]) -> bool:
+    """Whether two sequences hold the very same objects."""
+    return len(new) == len(old) and all(map(is_, new, old))
 
 
 def with_bodies(program: Program, change: Callable[[Body], Body]) -> Program:
     """The program with the body of the kernel and of every function replaced by `change` of it."""
     functions = tuple(with_body(function, change(function.body)) for function in program.functions)
     body = change(program.body)
-    if body is program.body and all(map(_is, functions, program.functions)):
+    if body is program.body and same(functions, program.functions):
         return program
     return replace(program, body=body, functions=functions)
+
+
+def with_scopes(
+    program: Program,
+    change: Callable[[Body, frozenset[str], frozenset[str]], Body],
+    but: Callable[[Function], bool] | None = None,
+) -> Program:
+    """As `with_bodies`, for changes that need names; functions of which `but` holds stay.
+
+    change: from a body, what it knows as numbers by name, and the names that mean something outside it.
+    """
+    outside = frozenset([each.name for each in (*program.params, *program.functions)])
+    scalars = frozenset(param.name for param in program.params if isinstance(param, ScalarParam))
+    functions = []
+    for function in program.functions:
+        names = frozenset([name for name, _ in function.params])
+        body = function.body if but and but(function) else change(function.body, names, outside | names)
+        functions.append(with_body(function, body))
+    body = change(program.body, scalars, outside)
+    if body is program.body and same(functions, program.functions):
+        return program
+    return replace(program, body=body, functions=tuple(functions))
 
 
 def with_body(function: Function, body: Body) -> Function:
@@ -145,8 +191,23 @@ def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
             yield from statements(block)
 
 
-def expressions(roots: Iterable[Expr], seen: set[Expr] | None = None) -> Iterator[Expr]:
-    """Every distinct expression below the roots, each before its operands; `seen` ones are left out and added."""
+def roots_of(*bodies: Iterable[Stmt]) -> list[Expr]:
+    """The expressions that statements evaluate themselves, nested ones included, in textual order."""
+    return [root for body in bodies for stmt in statements(body) for root in operands(stmt)]
+
+
+def bodies_of(program: Program) -> tuple[Body, ...]:
+    """The statements of the kernel and of every function."""
+    return (program.body, *(function.body for function in program.functions))
+
+
+def expressions(
+    roots: Iterable[Expr], seen: set[Expr] | None = None, below: Callable[[Expr], Iterable[Expr]] | None = None
+) -> Iterator[Expr]:
+    """Every distinct expression below the roots, each before its operands; `seen` ones are left out and added.
+
+    below: which operands to go on with, if not all.
+    """
     seen = set() if seen is None else seen
     stack = list(roots)
     while stack:
@@ -154,12 +215,88 @@ def expressions(roots: Iterable[Expr], seen: set[Expr] | None = None) -> Iterato
         if expr not in seen:
             seen.add(expr)
             yield expr
-            stack.extend(expr.children)
+            stack.extend(expr.children if below is None else below(expr))
 
 
-def rewriter(change: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """A function that applies `change` to every node of an expression, operands first, and remembers the results."""
-    known: dict[Expr, Expr] = {}
+def certain(expr: Expr) -> tuple[Expr, ...]:
+    """The operands that are evaluated whatever the first one is."""
+    return expr.children[:1] if isinstance(expr, Apply) and expr.op in ON_DEMAND else expr.children
+
+
+def inner_first(roots: Iterable[Expr], known: Container[Expr] = ()) -> Iterator[Expr]:
+    """Every distinct expression below the roots after its operands, left ones first; `known` ones are left out."""
+    seen: set[Expr] = set()
+    stack = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        expr, is_done = stack.pop()
+        if is_done:
+            yield expr
+        elif expr not in seen and expr not in known:
+            seen.add(expr)
+            children = expr.children
+            if children:
+                stack.append((expr, True))
+                stack.extend([(child, False) for child in reversed(children)])
+            else:
+                yield expr
+
+
+def uses_of(roots: Iterable[Expr]) -> dict[Expr, int]:
+    """How often each expression occurs as a root or operand."""
+    roots = list(roots)
+    uses = dict.fromkeys(expressions(roots), 0)
+    for expr in roots:
+        uses[expr] += 1
+    for expr in list(uses):
+        for child in expr.children:
+            uses[child] += 1
+    return uses
+
+
+def is_harmless(expr: Expr, known: dict[Expr, bool]) -> bool:
+    """No load, call or query in it: it may be evaluated where it was not before. known: what was found before."""
+    found = known.get(expr)
+    if found is None:
+        found = not isinstance(expr, Load | Call | Query) and all(is_harmless(each, known) for each in expr.children)
+        known[expr] = found
+    return found
+
+
+def locals_of(roots: Iterable[Expr]) -> set[str]:
+    """The locals that expressions read."""
+    return {expr.name for expr in expressions(roots) if isinstance(expr, Local)}
+
+
+def declared_names(body: Body) -> set[str]:
+    """The names of all locals and local arrays of a function."""
+    return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
+
+
+def changed_by(stmt: Stmt) -> str:
+    """The local that a statement gives another value than the one of its declaration, or ""."""
+    match stmt:
+        case Assign(name) | SetField(name) | Shuffle(name) | Atomic(result=name) | CallStatement(result=name):
+            return name
+        case _:
+            return ""
+
+
+def changed_names(body: Iterable[Stmt]) -> set[str]:
+    """Locals that get another value after their declaration."""
+    return set(map(changed_by, statements(body))) - {""}
+
+
+def fixed_names(body: Body, params: Iterable[str] = ()) -> set[str]:
+    """Parameters and locals that have one value."""
+    return {*params, *declared_names(body)} - changed_names(body)
+
+
+def rewriter(change: Callable[[Expr], Expr], known: dict[Expr, Expr] | None = None) -> Callable[[Expr], Expr]:
+    """A function that applies `change` to every node of an expression, operands first, and remembers the results.
+
+    known: results to begin with.
+    """
+    known = {} if known is None else known
 
     def rewrite(expr: Expr) -> Expr:
         found = known.get(expr)
@@ -178,7 +315,7 @@ def rewriter(change: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
 
 def renamed(body: Body, suffix: str) -> tuple[Body, Callable[[Expr], Expr]]:
     """The statements with every local that they declare renamed, and the same change for further expressions."""
-    declared = {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
+    declared = declared_names(body)
     if not declared:
         return body, lambda expr: expr
 
@@ -191,22 +328,14 @@ def renamed(body: Body, suffix: str) -> tuple[Body, Callable[[Expr], Expr]]:
             case _:
                 return expr
 
-    rewrite = rewriter(change)
-    return _with_names(map_expressions(body, rewrite), declared, suffix), rewrite
-
-
-def _with_names(body: Body, declared: set[str], suffix: str) -> Body:
-    """The statements with other names for what they declare and assign."""
-    result: list[Stmt] = []
-    for stmt in body:
-        nested = tuple(_with_names(block, declared, suffix) for block in blocks(stmt))
-        changed = rebuild(stmt, operands(stmt), nested)
-        match changed:
+    def named(stmt: Stmt) -> tuple[Stmt]:
+        match stmt:
             case Declare(name) | DeclareArray(name) | Assign(name) | SetField(name) if name in declared:
-                changed = replace(changed, name=name + suffix)
+                return (replace(stmt, name=name + suffix),)
             case Atomic(result=name) | CallStatement(result=name) | Shuffle(name) if name in declared:
-                changed = replace(changed, result=name + suffix)
+                return (replace(stmt, result=name + suffix),)
             case _:
-                pass
-        result.append(changed)
-    return tuple(result)
+                return (stmt,)
+
+    rewrite = rewriter(change)
+    return map_statements(map_expressions(body, rewrite), named), rewrite

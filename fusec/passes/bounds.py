@@ -42,9 +42,9 @@ from fusec.ir.losses import Loss, bits_of, losses
 from fusec.ir.uniform import uniformity
 from fusec.ir.walk import (
     Body,
-    blocks,
-    expressions,
+    changed_names,
     map_expressions,
+    map_statements,
     operands,
     rebuild,
     renamed,
@@ -379,7 +379,7 @@ def _clamped(body: Body, program: Program, name: str) -> Body:
     """A function's body without assertions, its local arrays indexed inside."""
     del name
     lengths = {stmt.name: stmt.length for stmt in statements(body) if isinstance(stmt, DeclareArray)}
-    body = _without_assertions(body)
+    body = map_statements(body, _unless_assertion)
 
     def change(expr: Expr) -> Expr:
         match expr:
@@ -393,27 +393,9 @@ def _clamped(body: Body, program: Program, name: str) -> Body:
     return map_expressions(body, rewriter(change))
 
 
-def _without_assertions(body: Body) -> Body:
-    if not any(each.function == ASSERT for each in expressions(map_all(body)) if isinstance(each, Call)):
-        return body
-    kept: list[Stmt] = []
-    for stmt in body:
-        match stmt:
-            case CallStatement(Call(function)) if function == ASSERT:
-                continue
-            case If(condition, then, orelse):
-                nested = (_without_assertions(then), _without_assertions(orelse))
-                kept.append(rebuild(stmt, (condition,), nested))
-            case While(condition, inner, step):
-                kept.append(rebuild(stmt, (condition,), (_without_assertions(inner), _without_assertions(step))))
-            case _:
-                kept.append(stmt)
-    return tuple(kept)
-
-
-def map_all(body: Body) -> list[Expr]:
-    """All expressions that statements evaluate themselves, nested ones included."""
-    return [root for stmt in statements(body) for root in operands(stmt)]
+def _unless_assertion(stmt: Stmt) -> tuple[Stmt, ...]:
+    is_assertion = isinstance(stmt, CallStatement) and stmt.call.function == ASSERT
+    return () if is_assertion else (stmt,)
 
 
 # --- functions that are looked through ----------------------------------------------------------------------------
@@ -441,18 +423,16 @@ def replay(function: Function, args: tuple[Expr, ...], suffix: str) -> Body:
 
 def _leaving(body: Body, flag: str, names: Iterator[int]) -> Body:
     """The statements with returns as ways out of the loop around them all."""
-    found: list[Stmt] = []
-    for stmt in body:
-        match stmt:
-            case Return(value):
-                if value is not None:
-                    found.append(Declare(f"fusec_result_{next(names)}", type_of(value), value, line=stmt.line))
-                found += [Assign(flag, TRUE, line=stmt.line), Break(line=stmt.line)]
-            case If() | While():
-                nested = tuple(_leaving(each, flag, names) for each in blocks(stmt))
-                found.append(rebuild(stmt, operands(stmt), nested))
-                if isinstance(stmt, While) and any(isinstance(each, Return) for each in statements((stmt,))):
-                    found.append(If(Local(flag, BOOL), (Break(line=stmt.line),), line=stmt.line))
-            case _:
-                found.append(stmt)
-    return tuple(found)
+
+    def leave(stmt: Stmt) -> Iterator[Stmt]:
+        if isinstance(stmt, Return):
+            if stmt.value is not None:
+                yield Declare(f"fusec_result_{next(names)}", type_of(stmt.value), stmt.value, line=stmt.line)
+            yield Assign(flag, TRUE, line=stmt.line)
+            yield Break(line=stmt.line)
+            return
+        yield stmt
+        if isinstance(stmt, While) and flag in changed_names((stmt,)):
+            yield If(Local(flag, BOOL), (Break(line=stmt.line),), line=stmt.line)
+
+    return map_statements(body, leave)

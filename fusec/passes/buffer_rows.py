@@ -8,7 +8,7 @@ from fusec.base.records import replace
 from fusec.ir.expr import Expr
 from fusec.ir.loops import Element, Load, Stmt, Store
 from fusec.ir.reductions import Reduction, Stage, addressed
-from fusec.ir.walk import expressions, map_expressions, operands, rewriter, statements
+from fusec.ir.walk import expressions, map_expressions, rewriter, roots_of
 from fusec.passes.lower_graph_reductions import is_stored
 
 
@@ -62,8 +62,7 @@ def _values(stage: Stage) -> tuple[Expr, ...]:
 
 
 def _is_read(stage: Stage, name: str) -> bool:
-    roots = [*_values(stage), *(root for stmt in statements(stage.body) for root in operands(stmt))]
     return any(
         isinstance(each, Load) and isinstance(each.pointer, Element) and each.pointer.param == name
-        for each in expressions(roots)
+        for each in expressions([*_values(stage), *roots_of(stage.body)])
     )

@@ -6,20 +6,16 @@ and with it all below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass, replace
-from fusec.ir.expr import Apply, Const, Expr, type_of
+from fusec.base.records import dataclass
+from fusec.ir.expr import Const, Expr, type_of
 from fusec.ir.loops import (
-    Call,
     CallStatement,
     Declare,
-    DeclareArray,
     Element,
     Field,
-    Load,
     Local,
     LocalArray,
     Program,
@@ -27,11 +23,21 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
-from fusec.ir.walk import Body, blocks, operands, rebuild, statements, with_body
+from fusec.ir.walk import (
+    Body,
+    blocks,
+    certain,
+    declared_names,
+    expressions,
+    inner_first,
+    is_harmless,
+    operands,
+    rebuild,
+    same,
+    with_scopes,
+)
 
 DEPTH = 64  # an expression nested deeper than this is cut by a name
-
-ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})
 
 
 def name_shared(program: Program) -> Program:
@@ -41,25 +47,7 @@ def name_shared(program: Program) -> Program:
     Ensures: loads and calls happen under the same conditions as before; a loop's condition, evaluated every round,
     keeps its values unnamed; names do not clash with any in the program.
     """
-    reserved = {param.name for param in program.params} | {function.name for function in program.functions}
-    functions = tuple(
-        with_body(function, _share(function.body, reserved | {name for name, _ in function.params}))
-        for function in program.functions
-    )
-    body = _share(program.body, reserved)
-    unchanged = all(new is old for new, old in zip(functions, program.functions, strict=True))
-    if body is program.body and unchanged:
-        return program
-    return replace(program, body=body, functions=functions)
-
-
-def _share(body: Body, reserved: set[str]) -> Body:
-    return _Sharer(reserved | declared_names(body)).block(body)
-
-
-def declared_names(body: Body) -> set[str]:
-    """The names of all locals and local arrays of a function."""
-    return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
+    return with_scopes(program, lambda body, _, taken: _Sharer({*taken, *declared_names(body)}).block(body))
 
 
 @dataclass
@@ -71,15 +59,7 @@ class _Use:
     @cached_property
     def certain(self) -> set[Expr]:
         """The nodes that the statement evaluates whatever the conditions in it."""
-        seen: set[Expr] = set()
-        stack = list(self.roots)
-        while stack:
-            expr = stack.pop()
-            if expr not in seen:
-                seen.add(expr)
-                guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
-                stack.extend(expr.children[:1] if guards else expr.children)
-        return seen
+        return set(expressions(self.roots, below=certain))
 
 
 class _Sharer:
@@ -109,12 +89,12 @@ class _Sharer:
         new = roots
         if not isinstance(stmt, While) and not all(map(_is_leaf, roots)):
             new = self.operands(roots, stmt, before)
-        same = new == roots and all(left is right for left, right in zip(nested, blocks(stmt), strict=True))
-        return before, stmt if same else rebuild(stmt, new, nested)
+        unchanged = new == roots and same(nested, blocks(stmt))
+        return before, stmt if unchanged else rebuild(stmt, new, nested)
 
     def operands(self, roots: tuple[Expr, ...], stmt: Stmt, before: list[Stmt]) -> tuple[Expr, ...]:
         """The operands over names; the declarations are appended to `before`, inner values first."""
-        order = _inner_first(roots)
+        order = list(inner_first(roots))
         if len(order) < DEPTH and not _any_reused(order, roots):
             return roots
         use = _Use(roots)
@@ -162,15 +142,7 @@ class _Sharer:
         """
         if _is_leaf(expr) or not isinstance(type_of(expr), DType):
             return False
-        return self.is_harmless(expr) or expr in use.certain
-
-    def is_harmless(self, expr: Expr) -> bool:
-        """No load, call or query in it: it may be evaluated where it was not before."""
-        known = self.harmless.get(expr)
-        if known is None:
-            known = not isinstance(expr, Load | Call | Query) and all(map(self.is_harmless, expr.children))
-            self.harmless[expr] = known
-        return known
+        return is_harmless(expr, self.harmless) or expr in use.certain
 
     def fresh(self) -> str:
         """A name that nothing in the function has."""
@@ -193,23 +165,6 @@ def _is_leaf(expr: Expr) -> bool:
             return isinstance(value, Local)
         case _:
             return False
-
-
-def _inner_first(roots: Iterable[Expr]) -> list[Expr]:
-    """Every distinct node once, operands before users."""
-    order: list[Expr] = []
-    seen: set[Expr] = set()
-
-    def visit(expr: Expr) -> None:
-        if expr not in seen:
-            seen.add(expr)
-            for child in expr.children:
-                visit(child)
-            order.append(expr)
-
-    for root in roots:
-        visit(root)
-    return order
 
 
 def _any_reused(order: list[Expr], roots: tuple[Expr, ...]) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from fusec.base.dtypes import COMPUTE_FLOATS
 from fusec.ir.expr import Apply, Const, Expr, apply
 from fusec.ir.loops import Program
-from fusec.ir.walk import Body, expressions, map_expressions, operands, statements, with_bodies
+from fusec.ir.walk import Body, expressions, map_expressions, roots_of, with_bodies
 from fusec.passes.fold import fold_expression
 from fusec.passes.simplify import simplify_expression
 
@@ -31,8 +31,7 @@ def contract(program: Program) -> Program:
 
 
 def _contract_body(body: Body) -> Body:
-    roots = [root for stmt in statements(body) for root in operands(stmt)]
-    taken = _taken(_users(roots))
+    taken = _taken(_users(roots_of(body)))
     if not taken:
         return body
     known: dict[Expr, Expr] = {}

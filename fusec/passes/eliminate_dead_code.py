@@ -23,7 +23,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, statements, with_bodies
+from fusec.ir.walk import Body, expressions, map_statements, operands, statements, with_bodies
 
 
 def prune_dead(program: Program) -> Program:
@@ -57,7 +57,8 @@ def _calls_of(body: Body) -> set[str]:
 
 
 def _prune_body(body: Body) -> Body:
-    return _without(body, _live_names(body))
+    live = _live_names(body)
+    return map_statements(body, lambda stmt: _kept(stmt, live))
 
 
 def _live_names(body: Body) -> set[str]:
@@ -97,29 +98,17 @@ def _names(roots: tuple[Expr, ...]) -> set[str]:
     return {expr.name for expr in expressions(roots) if isinstance(expr, Local | LocalArray)}
 
 
-def _without(body: Body, live: set[str]) -> Body:
-    """The statements that change something live, or more than a local."""
-    result: list[Stmt] = []
-    for stmt in body:
-        target = _target(stmt)
-        if target and target not in live:
-            continue
-        kept = _trimmed(stmt, live)
-        if not (isinstance(kept, If) and not kept.then and not kept.orelse):
-            result.append(kept)
-    same = len(result) == len(body) and all(new is old for new, old in zip(result, body, strict=True))
-    return body if same else tuple(result)
-
-
-def _trimmed(stmt: Stmt, live: set[str]) -> Stmt:
-    """The statement over pruned blocks, without a result that nobody reads."""
+def _kept(stmt: Stmt, live: set[str]) -> tuple[Stmt, ...]:
+    """The statement, if it changes something live or more than a local, without a result that nobody reads."""
+    target = _target(stmt)
+    if target and target not in live:
+        return ()
     match stmt:
+        case If(then=(), orelse=()):
+            return ()
         case Atomic(op, pointer, values, result) if result and result not in live:
-            return Atomic(op, pointer, values, line=stmt.line)
+            return (Atomic(op, pointer, values, line=stmt.line),)
         case CallStatement(call, result) if result and result not in live:
-            return CallStatement(call, line=stmt.line)
-    old = blocks(stmt)
-    new = tuple(_without(block, live) for block in old)
-    if all(left is right for left, right in zip(new, old, strict=True)):
-        return stmt
-    return rebuild(stmt, operands(stmt), new)
+            return (CallStatement(call, line=stmt.line),)
+        case _:
+            return (stmt,)

@@ -13,22 +13,17 @@ from fusec.base.rounding_mode import usual
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.expr import Apply, Const, Expr, Lookup
 from fusec.ir.loops import (
-    Assign,
-    Atomic,
     Break,
-    CallStatement,
     Continue,
     Declare,
     If,
     Local,
     Program,
     Return,
-    SetField,
-    Shuffle,
     Stmt,
     While,
 )
-from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements, with_bodies
+from fusec.ir.walk import Body, blocks, changed_names, map_blocks, operands, rebuild, rewriter, same, with_bodies
 
 KEEPS_BITS = frozenset({"bitcast", "where", "negative", "absolute", "complex", "real", "imag"})
 
@@ -81,7 +76,7 @@ def _fold_body(body: Body) -> Body:
     A local that is never assigned keeps the value of its declaration, which precedes every use; so what is known when
     an expression is met stays true.
     """
-    assigned = assigned_names(body)
+    assigned = changed_names(body)
     fixed: dict[str, Const] = {}
 
     def change(expr: Expr) -> Expr:
@@ -101,20 +96,9 @@ def _fold_body(body: Body) -> Body:
                     fixed[stmt.name] = value
             if result and isinstance(result[-1], Break | Continue | Return):
                 break
-        unchanged = len(result) == len(block) and all(left is right for left, right in zip(result, block, strict=True))
-        return block if unchanged else tuple(result)
+        return block if same(result, block) else tuple(result)
 
     return fold_block(body)
-
-
-def assigned_names(body: Body) -> set[str]:
-    """Locals that get a new value after their declaration."""
-    names: set[str] = set()
-    for stmt in statements(body):
-        match stmt:
-            case Assign(name) | SetField(name) | Atomic(_, _, _, name) | CallStatement(_, name) | Shuffle(name):
-                names.add(name)
-    return names
 
 
 def _choose(stmt: Stmt, fold_block: Callable[[Body], Body]) -> Body:
@@ -122,17 +106,10 @@ def _choose(stmt: Stmt, fold_block: Callable[[Body], Body]) -> Body:
     match stmt:
         case If(Const() as condition, then, orelse):
             return fold_block(then if condition.bits else orelse)
-        case If(condition, then, orelse):
-            kept, other = fold_block(then), fold_block(orelse)
-            if not kept and not other:
-                return ()
-            same = kept is then and other is orelse
-            return (stmt if same else If(condition, kept, other, line=stmt.line),)
+        case If():
+            new = map_blocks(stmt, fold_block)
+            return (new,) if any(blocks(new)) else ()
         case While(Const(bits), _, _, True) if not bits:
             return ()
-        case While(condition, inner, step, test_first):
-            kept, other = fold_block(inner), fold_block(step)
-            same = kept is inner and other is step
-            return (stmt if same else While(condition, kept, other, test_first, line=stmt.line),)
         case _:
-            return (stmt,)
+            return (map_blocks(stmt, fold_block),)

@@ -8,7 +8,7 @@ from fusec.base.dtypes import DType
 from fusec.ir.expr import Const, Expr, Pointer, scalar_type
 from fusec.ir.graph import Graph, Input
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, Program, ScalarParam, Stmt, Store
-from fusec.ir.walk import expressions
+from fusec.ir.walk import uses_of
 
 DEPTH = 100  # a value nested deeper than this gets a name, so that no expression grows without bound
 
@@ -30,7 +30,7 @@ class _Lowerer:
         self.graph = graph
         self.scalars = scalars
         self.taken = {value.name for value in graph.inputs} | {name for name, _ in graph.outputs}
-        self.users = self._count_users()
+        self.users = uses_of([value for _, value in graph.outputs])
         self.body: list[Stmt] = []
         self.known: dict[Expr, tuple[Expr, int]] = {}
         self.number = 0
@@ -58,17 +58,6 @@ class _Lowerer:
             if name not in names
         ]
         return (*inputs, *outputs)
-
-    def _count_users(self) -> dict[Expr, int]:
-        """How many values and outputs use each value."""
-        roots = [value for _, value in self.graph.outputs]
-        users = dict.fromkeys(expressions(roots), 0)
-        for root in roots:
-            users[root] += 1
-        for expr in list(users):
-            for child in expr.children:
-                users[child] += 1
-        return users
 
     def value(self, expr: Expr) -> tuple[Expr, int]:
         """The value over locals, and its depth; what it needs is declared before."""

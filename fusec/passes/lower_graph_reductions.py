@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import usual
-from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, apply, scalar_type
+from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
     ArrayParam,
@@ -25,6 +23,7 @@ from fusec.ir.loops import (
     Store,
 )
 from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, addressed
+from fusec.ir.walk import expressions, rewriter
 
 DEAR = 1  # functions in a value from which on it is stored rather than computed again
 
@@ -63,17 +62,9 @@ def is_stored(body: tuple[Stmt, ...], name: str) -> bool:
     return any(isinstance(place, Element) and place.param == name for place in places)
 
 
-def reduces(root: Expr) -> Iterable[Reduce]:
+def reduces(root: Expr) -> list[Reduce]:
     """The reductions in a value, each once."""
-    seen: set[Expr] = set()
-    pending = [root]
-    while pending:
-        expr = pending.pop()
-        if expr not in seen:
-            seen.add(expr)
-            pending += expr.children
-            if isinstance(expr, Reduce):
-                yield expr
+    return [expr for expr in expressions([root]) if isinstance(expr, Reduce)]
 
 
 class _Staging:
@@ -195,43 +186,22 @@ class _Staging:
 
     def _lowered(self, root: Expr) -> Expr:
         """A value over locals."""
-        known: dict[Expr, Expr] = {}
 
-        def lower(expr: Expr) -> Expr:
-            if expr not in known:
-                known[expr] = self._leaf(expr) or expr.rebuild(tuple(map(lower, expr.children)))
-            return known[expr]
+        def leaf(expr: Expr) -> Expr:
+            match expr:
+                case Input(name, dtype):
+                    return Local(name, dtype)
+                case Count():
+                    return Local(REDUCED, INT64)
+                case _:
+                    return expr
 
-        return lower(root)
-
-    def _leaf(self, expr: Expr) -> Expr | None:
-        if expr in self.names:
-            return self.names[expr]
-        match expr:
-            case Input(name, dtype):
-                return Local(name, dtype)
-            case Count():
-                return Local(REDUCED, INT64)
-            case Const():
-                return expr
-            case _:
-                return None
+        return rewriter(leaf, dict(self.names))(root)
 
     def _loads(self, values: list[Expr]) -> tuple[Stmt, ...]:
         """The elements of inputs that values read, as far as no local stands for what reads them."""
-        wanted: dict[Input, None] = {}
-        seen: set[Expr] = set()
-        pending = list(values)
-        while pending:
-            expr = pending.pop()
-            if expr in seen or expr in self.names:
-                continue
-            seen.add(expr)
-            if isinstance(expr, Input) and expr.name not in self.scalars:
-                wanted[expr] = None
-            if not isinstance(expr, Reduce):
-                pending += expr.children
-        ordered = [each for each in self.graph.inputs if each in wanted]
+        wanted = set(expressions(values, set(self.names), _outside))
+        ordered = [each for each in self.graph.inputs if each in wanted and each.name not in self.scalars]
         return tuple(Declare(each.name, each.type, _load(each.name, each.type)) for each in ordered)
 
     # --- values that are stored between stages -------------------------------------------------------------------
@@ -242,7 +212,7 @@ class _Staging:
             for each in (each for level in self.levels for each in level):
                 value = each.value
                 later = [output, *(other.value for level in self.levels[self.depth(each) :] for other in level)]
-                is_needed = any(value in _parts(root, inside=False) for root in later)
+                is_needed = any(value in expressions([root], below=_outside) for root in later)
                 if _calls(value) >= DEAR and is_needed and scalar_type(output) == scalar_type(value):
                     self.stored.setdefault(value, name)
                     break
@@ -276,7 +246,7 @@ class _Staging:
         outputs = [
             ArrayParam(name, scalar_type(value), written=True, read=name in held) for name, value in self.graph.outputs
         ]
-        counted = any(isinstance(part, Count) for _, value in self.graph.outputs for part in _parts(value))
+        counted = any(isinstance(part, Count) for _, value in self.graph.outputs for part in expressions([value]))
         return (*inputs, *outputs, *((ScalarParam(REDUCED, INT64),) if counted else ()))
 
 
@@ -293,19 +263,11 @@ def _store(name: str, value: Expr) -> Store:
     return Store(Element(name, Pointer(scalar_type(value), "global")), value)
 
 
-def _parts(root: Expr, *, inside: bool = True) -> set[Expr]:
-    """Everything below a value, itself included; or but for what stands inside of its reductions."""
-    seen: set[Expr] = set()
-    pending = [root]
-    while pending:
-        expr = pending.pop()
-        if expr not in seen:
-            seen.add(expr)
-            if inside or not isinstance(expr, Reduce):
-                pending += expr.children
-    return seen
+def _outside(expr: Expr) -> tuple[Expr, ...]:
+    """Operands, but for what stands inside of a reduction."""
+    return () if isinstance(expr, Reduce) else expr.children
 
 
 def _calls(root: Expr) -> int:
     """How many functions a value calls that are defined by `fusec.math`."""
-    return sum(isinstance(part, Apply) and not TABLE[part.op].primitive for part in _parts(root))
+    return sum(isinstance(part, Apply) and not TABLE[part.op].primitive for part in expressions([root]))

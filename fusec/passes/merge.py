@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusec.ir.loops import Assign, Atomic, CallStatement, Declare, Local, Program, SetField, Shuffle, Stmt
-from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, statements, with_bodies
+from fusec.ir.loops import Assign, Declare, Program, Stmt
+from fusec.ir.walk import Body, changed_names, locals_of, map_blocks, operands, roots_of, with_bodies
 
 
 def merge_declarations(program: Program) -> Program:
@@ -23,7 +23,7 @@ def _merge(body: Body) -> Body:
     pending: dict[str, int] = {}  # locals that nothing has mentioned since their declaration: where in `result` it is
     changed = False
     for stmt in body:
-        new = _merge_nested(stmt)
+        new = map_blocks(stmt, _merge)
         if pending:
             mentioned = _mentioned(new)
             first = _first_value(new, result, pending)
@@ -39,18 +39,10 @@ def _merge(body: Body) -> Body:
     return tuple(stmt for stmt in result if stmt is not None) if changed else body
 
 
-def _merge_nested(stmt: Stmt) -> Stmt:
-    old = blocks(stmt)
-    new = tuple(map(_merge, old))
-    if all(left is right for left, right in zip(new, old, strict=True)):
-        return stmt
-    return rebuild(stmt, operands(stmt), new)
-
-
 def _first_value(stmt: Stmt, result: list[Stmt | None], pending: dict[str, int]) -> Declare | None:
     """The declaration that an assignment and the pending declaration of its local become."""
     match stmt:
-        case Assign(name, value) if name in pending and name not in _read(stmt):
+        case Assign(name, value) if name in pending and name not in locals_of(operands(stmt)):
             declared = result[pending[name]]
             assert isinstance(declared, Declare), f"{name} is pending without a declaration"
             return Declare(name, declared.type, value, line=stmt.line)
@@ -58,18 +50,6 @@ def _first_value(stmt: Stmt, result: list[Stmt | None], pending: dict[str, int])
             return None
 
 
-def _read(stmt: Stmt) -> set[str]:
-    return {expr.name for expr in expressions(operands(stmt)) if isinstance(expr, Local)}
-
-
 def _mentioned(stmt: Stmt) -> set[str]:
     """The locals that a statement, or one nested in it, reads or sets."""
-    names: set[str] = set()
-    for inner in statements((stmt,)):
-        names |= _read(inner)
-        match inner:
-            case Assign(name) | SetField(name) | Atomic(result=name) | CallStatement(result=name) | Shuffle(name):
-                names.add(name)
-            case _:
-                pass
-    return names
+    return locals_of(roots_of((stmt,))) | changed_names((stmt,))

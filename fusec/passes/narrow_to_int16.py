@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from fusec.base.dtypes import BOOL, INT16, INT32, UINT16, DType
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
-from fusec.ir.loops import Declare, If, Local, Program, Stmt, While
-from fusec.ir.walk import Body, blocks, map_expressions, operands, rebuild, rewriter, statements, with_bodies
+from fusec.ir.loops import Declare, Local, Program, Stmt
+from fusec.ir.walk import Body, blocks, fixed_names, map_statements, operands, rebuild, rewriter, with_bodies
 from fusec.passes.simplify import simplify_expression
-from fusec.passes.value_numbering import changed_by
 
 Range = tuple[int, int]
 
@@ -28,7 +27,7 @@ def fit_integers(program: Program) -> Program:
     Requires: a verified, simplified program whose operations are not expanded yet.
     Ensures: the same bits.
     """
-    return with_bodies(program, lambda body: _Fitter(body).block(body))
+    return with_bodies(program, lambda body: map_statements(body, _Fitter(body).statement))
 
 
 class _Fitter:
@@ -38,32 +37,24 @@ class _Fitter:
     """
 
     def __init__(self, body: Body) -> None:
-        changed = {name for stmt in statements(body) for name in changed_by(stmt)}
-        self.fixed = {stmt.name for stmt in statements(body) if isinstance(stmt, Declare)} - changed
+        self.fixed = fixed_names(body)
         self.ranges: dict[Expr, Range] = {}
         self.names: dict[str, Local] = {}
         self.rewrite = rewriter(self.node)
 
-    def block(self, body: Body) -> Body:
-        """The statements in order; the same object if nothing fits."""
-        result = tuple(map(self.statement, body))
-        return body if all(new is old for new, old in zip(result, body, strict=True)) else result
-
-    def statement(self, stmt: Stmt) -> Stmt:
+    def statement(self, stmt: Stmt) -> tuple[Stmt]:
         """One statement on fewer bits; a declaration of what never changes declares fewer bits."""
-        if isinstance(stmt, If | While):
-            roots, nested = tuple(map(self.rewrite, operands(stmt))), tuple(map(self.block, blocks(stmt)))
-            pairs = zip((*roots, *nested), (*operands(stmt), *blocks(stmt)), strict=True)
-            return stmt if all(new is old for new, old in pairs) else rebuild(stmt, roots, nested)
-        (new,) = map_expressions((stmt,), self.rewrite)
+        roots = operands(stmt)
+        found = tuple(map(self.rewrite, roots))
+        new = stmt if found == roots else rebuild(stmt, found, blocks(stmt))
         match new:
             case Declare(name, DType() as kind, Apply("convert", (inner,))) if name in self.fixed:
                 source = scalar_type(inner)
                 if kind.is_integer and source in SMALL and source.bits < kind.bits and inner in self.ranges:
                     self.names[name] = Local(name, source)
                     self.ranges[self.names[name]] = self.ranges[inner]
-                    return Declare(name, source, inner, line=stmt.line)
-        return new
+                    return (Declare(name, source, inner, line=stmt.line),)
+        return (new,)
 
     def node(self, expr: Expr) -> Expr:
         """One node whose operands fit already: those that do are conversions of something of few bits."""

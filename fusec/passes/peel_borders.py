@@ -30,8 +30,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.walk import Body, expressions, map_expressions, operands, rewriter, statements
-from fusec.passes.common_subexpressions import declared_names
+from fusec.ir.walk import Body, bodies_of, expressions, fixed_names, map_expressions, operands, rewriter, statements
 from fusec.passes.eliminate_dead_code import prune_dead
 from fusec.passes.merge import merge_declarations
 
@@ -85,9 +84,8 @@ def _only_stores_results(program: Program) -> bool:
     outputs = {param.name for param in program.params if isinstance(param, ArrayParam) and param.written}
     if any(isinstance(param, ArrayParam) and param.raw and param.written for param in program.params):
         return False
-    bodies = (program.body, *(function.body for function in program.functions))
     seen: set[Expr] = set()
-    for stmt in (each for body in bodies for each in statements(body)):
+    for stmt in (each for body in bodies_of(program) for each in statements(body)):
         match stmt:
             case Store(pointer):
                 if not isinstance(pointer, Element):
@@ -137,8 +135,7 @@ def _plain(body: Body, reach: tuple[int, int], axis: int) -> Body:
 
     reach: how many elements before and after are known to exist along the axis.
     """
-    changing = {stmt.name for stmt in statements(body) if isinstance(stmt, Assign | SetField)}
-    fixed = declared_names(body) - changing
+    fixed = fixed_names(body)
     known: dict[str, Expr] = {}
 
     def change(expr: Expr) -> Expr:

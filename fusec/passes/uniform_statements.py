@@ -6,14 +6,12 @@ A statement is done once for the block if it must be: control around barriers, a
 from __future__ import annotations
 
 from fusec.base.records import dataclass
-from fusec.ir.expr import Expr
 from fusec.ir.loops import (
     Barrier,
     Break,
     Continue,
     Declare,
     If,
-    Local,
     Program,
     Return,
     ScalarParam,
@@ -21,20 +19,14 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.uniform import uniformity
-from fusec.ir.walk import Body, blocks, expressions, operands, statements
-from fusec.passes.value_numbering import changed_by
+from fusec.ir.walk import Body, blocks, changed_by, changed_names, fixed_names, locals_of, operands, statements
 
 
 def set_by(stmt: Stmt) -> str:
     """The local that a statement itself declares or changes, or ""."""
     if isinstance(stmt, Declare):
         return stmt.name
-    return next(iter(changed_by(stmt)), "")
-
-
-def locals_of(value: Expr) -> set[str]:
-    """The locals that an expression reads."""
-    return {each.name for each in expressions((value,)) if isinstance(each, Local)}
+    return changed_by(stmt)
 
 
 @dataclass
@@ -47,10 +39,9 @@ class Together:
         self.known = uniformity(self.program)
         assert not self.known.partings, f"all threads come to the barriers of {self.program.name}"
         body = self.program.body
-        changed = {name for stmt in statements(body) for name in changed_by(stmt)}
         self.params = {param.name for param in self.program.params if isinstance(param, ScalarParam)}
-        assert not changed & self.params, "parameters keep their values"
-        self.fixed = {stmt.name for stmt in statements(body) if isinstance(stmt, Declare)} - changed
+        assert not changed_names(body) & self.params, "parameters keep their values"
+        self.fixed = fixed_names(body)
         self.names: set[str] = set()
         self._needed: dict[int, bool] = {}
         self._settle(body)
@@ -67,8 +58,7 @@ class Together:
     def _demand(self, body: Body) -> None:
         for stmt in body:
             if self.is_one(stmt) and not isinstance(stmt, Barrier):
-                for root in operands(stmt):
-                    self.names |= locals_of(root) - self.params
+                self.names |= locals_of(operands(stmt)) - self.params
             if isinstance(stmt, If | While) and self.is_one(stmt):
                 for nested in blocks(stmt):
                     self._demand(nested)
@@ -78,7 +68,7 @@ class Together:
         for stmt in body:
             match stmt:
                 case Declare(name, _, value) if name in self.fixed and name not in self.known.varying:
-                    if value is not None and locals_of(value) <= self.names | self.params:
+                    if value is not None and locals_of((value,)) <= self.names | self.params:
                         self.names.add(name)
                 case If() | While() if self.is_one(stmt):
                     for nested in blocks(stmt):

@@ -8,8 +8,7 @@ from fusec.base.dtypes import INT64
 from fusec.ir.axes import distances_of
 from fusec.ir.expr import Apply, Const, Expr, const
 from fusec.ir.loops import At, Declare, Element, Load, Local, Moved, Program, Query, Store
-from fusec.ir.walk import Body, expressions, map_expressions, operands, renamed, rewriter
-from fusec.passes.common_subexpressions import ON_DEMAND, declared_names
+from fusec.ir.walk import Body, certain, declared_names, expressions, map_expressions, operands, renamed, rewriter
 
 
 def stack_rows(program: Program, axis: int, rows: int) -> Program | None:
@@ -66,7 +65,7 @@ def _with_loads_shared(body: Body, taken: set[str]) -> Body:
 
     for stmt in body:
         assert isinstance(stmt, Declare | Store), "a body without branches"
-        for expr in _certain(operands(stmt)):
+        for expr in reversed(list(expressions(operands(stmt), below=certain))):
             if _is_neighbour(expr) and expr not in known:
                 assert isinstance(expr, Load), "a neighbour is loaded"
                 name = f"near{len(known)}"
@@ -78,16 +77,3 @@ def _with_loads_shared(body: Body, taken: set[str]) -> Body:
         assert isinstance(new, Declare | Store), "the same kind of statement"
         result.append(new)
     return tuple(result)
-
-
-def _certain(roots: tuple[Expr, ...]) -> list[Expr]:
-    """The expressions that are evaluated whatever the conditions among them, operands first."""
-    found: dict[Expr, None] = {}
-    pending = list(roots)
-    while pending:
-        expr = pending.pop()
-        if expr not in found:
-            found[expr] = None
-            guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
-            pending.extend(expr.children[:1] if guards else expr.children)
-    return list(reversed(found))

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from fusec.base.dtypes import DType
-from fusec.base.records import replace
 from fusec.ir.expr import Apply, Const, Expr, Lookup, type_of
 from fusec.ir.loops import (
-    Assign,
-    Atomic,
     Call,
     CallStatement,
     Declare,
     Field,
-    Function,
     Local,
     Make,
     Program,
     Query,
-    ScalarParam,
-    SetField,
-    Shuffle,
     Stmt,
     While,
 )
-from fusec.ir.walk import Body, blocks, is_elementary, operands, rebuild, statements, with_body
-from fusec.passes.common_subexpressions import ON_DEMAND, declared_names
+from fusec.ir.walk import (
+    Body,
+    blocks,
+    certain,
+    declared_names,
+    expressions,
+    fixed_names,
+    is_elementary,
+    operands,
+    rebuild,
+    with_scopes,
+)
 
 WORTH = 4  # operations below which computing again reads better than another name and costs no more
 WEIGHTS = {"divide": 4, "sqrt": 4, "quotient": 8, "modulo": 8, "convert": 0, "bitcast": 0}
@@ -37,21 +40,9 @@ def reuse_values(program: Program) -> Program:
     Only values that depend on nothing but constants, the position and locals that never change.
     Requires: a verified program. Ensures: every value is what it was; nothing is computed where it was not before.
     """
-    scalars = frozenset(param.name for param in program.params if isinstance(param, ScalarParam))
-    reserved = {param.name for param in program.params} | {function.name for function in program.functions}
-    functions = tuple(_of_function(function, reserved) for function in program.functions)
-    body = _Reuser(program.body, scalars, reserved).rewritten()
-    unchanged = all(new is old for new, old in zip(functions, program.functions, strict=True))
-    if body is program.body and unchanged:
-        return program
-    return replace(program, body=body, functions=functions)
-
-
-def _of_function(function: Function, reserved: set[str]) -> Function:
-    if is_elementary(function):  # these name what they share themselves
-        return function
-    names = {name for name, _ in function.params}
-    return with_body(function, _Reuser(function.body, frozenset(names), reserved | names).rewritten())
+    return with_scopes(
+        program, lambda body, params, taken: _Reuser(body, params, taken).rewritten(), but=is_elementary
+    )  # elementary functions name what they share themselves
 
 
 class _Reuser:
@@ -61,11 +52,10 @@ class _Reuser:
     by number in the order of the walk. again: the values to name.
     """
 
-    def __init__(self, body: Body, params: frozenset[str], reserved: set[str]) -> None:
+    def __init__(self, body: Body, params: frozenset[str], reserved: frozenset[str]) -> None:
         self.body = body
-        changing = {name for stmt in statements(body) for name in changed_by(stmt)}
-        self.fixed = (params | declared_names(body)) - changing
-        self.taken = reserved | declared_names(body)
+        self.fixed = fixed_names(body, params)
+        self.taken = {*reserved, *declared_names(body)}
         self.first: dict[Expr, int] = {}
         self.again: set[Expr] = set()
         self.costs: dict[Expr, int] = {}
@@ -96,30 +86,23 @@ class _Reuser:
         return number
 
     def match(self, root: Expr, known: dict[Expr, int], number: int) -> None:
+        """Note what an earlier statement computes, but for what is within that."""
         stack, seen = [root], set()
         while stack:
             expr = stack.pop()
-            if expr in seen:
-                continue
-            seen.add(expr)
-            at = known.get(expr)
-            if at is not None and at != number:
+            at = known.get(expr, number)
+            if at != number:
                 self.again.add(expr)
                 self.first[expr] = at
-            else:
+            elif expr not in seen:
+                seen.add(expr)
                 stack.extend(expr.children)
 
     def register(self, root: Expr, known: dict[Expr, int], number: int) -> None:
-        stack, seen = [root], set()
-        while stack:
-            expr = stack.pop()
-            if expr in seen:
-                continue
-            seen.add(expr)
+        """Note what a statement is certain to compute."""
+        for expr in expressions([root], below=certain):
             if expr not in known and self.cost(expr) >= WORTH and isinstance(type_of(expr), DType):
                 known[expr] = number
-            guards = isinstance(expr, Apply) and expr.op in ON_DEMAND
-            stack.extend(expr.children[:1] if guards else expr.children)
 
     def cost(self, expr: Expr) -> int:
         """Operations of a value that never changes; a large negative number for any other."""
@@ -202,14 +185,3 @@ class _Reuser:
 def values_of(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions whose values names can stand for: of a call for its effect, the arguments alone."""
     return stmt.call.children if isinstance(stmt, CallStatement) else operands(stmt)
-
-
-def changed_by(stmt: Stmt) -> tuple[str, ...]:
-    """Locals that a statement gives another value than the one of their declaration."""
-    match stmt:
-        case Assign(name) | SetField(name) | Shuffle(name):
-            return (name,)
-        case Atomic(result=name) | CallStatement(result=name):
-            return (name,) if name else ()
-        case _:
-            return ()
