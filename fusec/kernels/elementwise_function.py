@@ -408,12 +408,12 @@ class Elementwise(Public, ShortWays):
         """The dtypes that annotations fix."""
         if not self._declared:
             from fusec.frontends.python.annotations import dtype_of
-            from fusec.frontends.python.context import Unit
+            from fusec.frontends.python.kernel_context import KernelContext
 
             captured = self.captured()
-            unit = Unit(PythonDefinition(self.name, captured.functions, self.outputs))
+            context = KernelContext(PythonDefinition(self.name, captured.functions, self.outputs))
             key = captured.functions[-1].key
-            self._declared = {param.name: dtype_of(param.annotation, unit, key) for param in self.tree.params}
+            self._declared = {param.name: dtype_of(param.annotation, context, key) for param in self.tree.params}
         return self._declared
 
     # --- looking inside ------------------------------------------------------------------------------------------

@@ -291,13 +291,13 @@ class Reduction(Public):
         """The dtypes that annotations of the map fix."""
         if not self._declared and "map" in self.trees:
             from fusec.frontends.python.annotations import dtype_of
-            from fusec.frontends.python.context import Unit
             from fusec.frontends.python.definition import PythonDefinition
+            from fusec.frontends.python.kernel_context import KernelContext
 
             functions, keys = self.captured()
-            unit = Unit(PythonDefinition(self.name, functions, ()))
+            context = KernelContext(PythonDefinition(self.name, functions, ()))
             params = self.trees["map"].params
-            self._declared = {each.name: dtype_of(each.annotation, unit, keys["map"]) for each in params}
+            self._declared = {each.name: dtype_of(each.annotation, context, keys["map"]) for each in params}
         return self._declared
 
     # --- looking inside ------------------------------------------------------------------------------------------

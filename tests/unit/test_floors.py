@@ -40,8 +40,8 @@ KNOWN_CIRCLES = (  # to be cut: nothing may join them
 )
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Loops Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
-    Grid Group If Kernel Loop Names Nest Node Pair Parameter Part Parts Plan Processor Ready Reduction Region
+    Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
+    Group If Loop Names Nest Node Pair Parameter Part Parts Plan Processor Ready Reduction Region
     Repeated Return Row Run Site Source Space Split Statements Stencil Step Store Token Total Type Uses Value
     Variable Variant Walk While _Reader _Walk
     """.split()
@@ -75,9 +75,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.frontends.c.lint": "review",
     "fusec.frontends.c.lower": "parse",
     "fusec.frontends.c.reductions": "__init__ lower parse",
-    "fusec.frontends.python.loops": "loop",
-    "fusec.frontends.python.reduction": "_combining",
-    "fusec.frontends.python.statements": "_round loop",
     "fusec.fusion.pickling": "from_parts",
     "fusec.fusion.running": "__init__",
     "fusec.fusion.ufuncs": "_into",

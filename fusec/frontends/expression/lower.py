@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from fusec.base.dtypes import FLOAT32, INT32, DType, compute_type
 from fusec.base.rounding_mode import usual
@@ -14,20 +15,18 @@ from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS,
 from fusec.frontends.expression.parse import MAX_NESTING
 from fusec.frontends.python import arithmetic
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.context import Unit
-from fusec.frontends.python.expressions import Expressions
-from fusec.frontends.python.functions import Site, part
-from fusec.frontends.python.lower import Inferred
-from fusec.frontends.python.types import BY_NAME, PY_INT, carrier, is_complex, is_integer, promote, storage
-from fusec.frontends.python.values import Scalar, Uses, Value, converted, rounded
-from fusec.frontends.python.variables import Binding
-from fusec.ir.expr import Expr, Pointer, apply, const
+from fusec.frontends.python.expressions import Operate, PythonExpressions, conversion
+from fusec.frontends.python.function_context import Binding, FunctionContext
+from fusec.frontends.python.functions import Site
+from fusec.frontends.python.kernel_context import KernelContext
+from fusec.frontends.python.parameters import Inferred, Parameters, loads
+from fusec.frontends.python.types import PY_INT, carrier, is_complex, is_integer, promote, storage
+from fusec.frontends.python.values import Scalar, converted, rounded
+from fusec.ir.expr import Expr, Pointer, apply, const, scalar_type
 from fusec.ir.loops import (
     ArrayParam,
-    Declare,
     Element,
     Function,
-    Load,
     Local,
     Param,
     Program,
@@ -37,62 +36,43 @@ from fusec.ir.loops import (
     Store,
 )
 from fusec.ir.reductions import Accumulator, Reduction, Stage
-from fusec.ir.walk import expressions, operands, statements
 
 MAX_PRODUCT = 4  # the greatest power of a float that becomes products: each rounds once more
 MAX_EXACT = 64  # of an integer, where products lose nothing
 
 
-class Frame(Expressions):
-    """An expression being lowered: names are arguments, and nothing else is known but functions."""
+def _operator(expands: bool) -> Operate:
+    """What a binary operator means. expands: powers of small integers become products."""
 
-    expands = True
+    def operate(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+        return _power(left, right, expands, span) if op == "**" else arithmetic.binary(op, left, right, span)
 
-    def lookup(self, name: str, span: Span) -> Value:
-        """The value of an argument."""
-        del span
-        return self.variables[name].value
+    return operate
 
-    def _binary(self, node: s.Binary) -> Scalar:
-        chain: list[s.Binary] = []
-        left: s.Expression = node
-        while isinstance(left, s.Binary):
-            chain.append(left)
-            left = left.left
-        found = self.scalar(left)
-        for each in reversed(chain):
-            found = self._operated(each.op, found, self.scalar(each.right), each.place)
-            if found.literal is None and found.uses is None:
-                found = Scalar(found.type, self.bounded(found.expr))
-        return found
 
-    def _operated(self, op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
-        if op == "**" and isinstance(right.literal, int):
-            return self._power(left, right, right.literal, span)
-        return arithmetic.binary(op, left, right, span)
+def _power(base: Scalar, right: Scalar, expands: bool, span: Span) -> Scalar:
+    """A power of a number; those of small known integers are products."""
+    exponent = right.literal
+    if not isinstance(exponent, int):
+        return arithmetic.binary("**", base, right, span)
+    whole = is_integer(base.type) or storage(base.type).kind == "bool"
+    if whole and exponent < 0:
+        raise NegativePower().at(span)
+    most = MAX_EXACT if is_integer(base.type) else MAX_PRODUCT
+    if isinstance(base.literal, int) or not expands or not 3 <= exponent <= most:
+        return arithmetic.binary("**", base, right, span)
+    kind = promote(base.type, right.type)
+    assert kind is not None, "an integer goes with every number"
+    return Scalar(kind, _product(base.read(), exponent))
 
-    def _power(self, base: Scalar, right: Scalar, exponent: int, span: Span) -> Scalar:
-        """A power of a known integer; small ones are products."""
-        whole = is_integer(base.type) or storage(base.type).kind == "bool"
-        if whole and exponent < 0:
-            raise NegativePower().at(span)
-        most = MAX_EXACT if is_integer(base.type) else MAX_PRODUCT
-        if isinstance(base.literal, int) or not self.expands or not 3 <= exponent <= most:
-            return arithmetic.binary("**", base, right, span)
-        kind = promote(base.type, right.type)
-        assert kind is not None, "an integer goes with every number"
-        value = base.read()
-        return Scalar(kind, _product(value, exponent))
 
-    def _attribute(self, node: s.Attribute) -> Value:
-        return part(node.name, self.scalar(node.value))
-
-    def _call(self, node: s.Call) -> Value:
-        assert isinstance(node.callee, s.Name), "the parser has seen to it"
-        name = node.callee.name
-        if name in KNOWN:
-            return KNOWN[name].call(Site(name, node.span), [self.scalar(arg) for arg in node.args])
-        return self._conversion(CONVERSIONS[name], node)
+def _called(context: FunctionContext, node: s.Call) -> Scalar:
+    """A call of a function that expressions know."""
+    assert isinstance(node.callee, s.Name), "the parser has seen to it"
+    name = node.callee.name
+    if name in KNOWN:
+        return KNOWN[name].call(Site(name, node.span), [context.scalar(arg) for arg in node.args])
+    return conversion(context, CONVERSIONS[name], node)
 
 
 def _product(value: Expr, exponent: int) -> Expr:
@@ -113,27 +93,22 @@ def _product(value: Expr, exponent: int) -> Expr:
 
 @usual()
 def infer(definition: ExpressionDefinition, types: Mapping[str, DType]) -> Inferred:
-    """The type of the result for arguments of these dtypes; a number that meets one dtype alone takes that dtype."""
-    _, value, uses = _lowered(definition, types)
-    numbers, single = {}, set()
-    for name, kind in definition.numbers:
-        met = uses[name].dtypes
-        target = next(iter(met)) if len(met) == 1 else None
-        numbers[name] = BY_NAME[kind].dtype if target is None else target
-        single |= {name} if kind == "int" and target is not None and target.is_float else set()
+    """The type of the result for arguments of these dtypes."""
+    parameters = Parameters(definition, types)
+    _, value = _lowered(definition, parameters)
     result = storage(value.type)
     if value.type == PY_INT and isinstance(value.literal, int) and -(1 << 31) <= value.literal < 1 << 31:
         result = INT32  # as numexpr has it for numbers in the text
-    return Inferred((result,), numbers, frozenset(single))
+    return parameters.inferred((result,), False)
 
 
 def lower(definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str]) -> Program:
     """The program of a part that combines nothing."""
-    frame, value, _ = _lowered(definition, types)
+    context, value = _lowered(definition, Parameters(definition, types))
     (out,) = definition.outputs
     wanted = types[out]
     stored = converted(value.read(), wanted) if wanted != storage(value.type) else rounded(value)
-    body = (*frame.blocks[0], Store(Element(out, Pointer(wanted, "global")), stored))
+    body = (*context.blocks[0], Store(Element(out, Pointer(wanted, "global")), stored))
     params, loads = _params(definition, types, scalars, body)
     return Program(
         definition.name,
@@ -144,49 +119,35 @@ def lower(definition: ExpressionDefinition, types: Mapping[str, DType], scalars:
     )
 
 
-def _lowered(definition: ExpressionDefinition, types: Mapping[str, DType]) -> tuple[Frame, Scalar, Mapping[str, Uses]]:
+def _lowered(definition: ExpressionDefinition, parameters: Parameters) -> tuple[FunctionContext, Scalar]:
     """The value of one element, before elements are combined."""
     found = definition.tree()
-    unit = Unit(definition)
-    tree = s.Function(found.tree.span, definition.name, (), None, (), "")
-    frame = Frame(unit, KEY, tree, frozenset(), {*found.inputs, *definition.outputs})
-    frame.expands = definition.expands
-    uses = {name: Uses() for name, _ in definition.numbers}
+    span = found.tree.span
+    tree = s.Function(span, definition.name, (), None, (), "")
+    context = FunctionContext(KernelContext(definition), KEY, tree, {*found.inputs, *definition.outputs})
+    PythonExpressions(context, _operator(definition.expands), partial(_called, context))
     for name in found.inputs:
-        frame.variables[name] = Binding(_argument(name, types, dict(definition.numbers), uses), found.tree.span)
+        context.variables[name] = Binding(parameters.value(name, span), span)
     try:
-        value = frame.scalar(found.tree)
+        value = context.scalar(found.tree)
     except RecursionError:
-        raise ExpressionTooLarge(MAX_NESTING, "expressions one in another").at(found.tree.span) from None
+        raise ExpressionTooLarge(MAX_NESTING, "expressions one in another").at(span) from None
     if value.literal is not None:
-        value.read(found.tree.span)
+        value.read(span)
     if found.op:
-        value = REDUCTIONS[found.op].operand(found.op, value, found.tree.span)
-    return frame, value, uses
-
-
-def _argument(name: str, types: Mapping[str, DType], numbers: Mapping[str, str], uses: Mapping[str, Uses]) -> Scalar:
-    if name in numbers:
-        kind = BY_NAME[numbers[name]]
-        return Scalar(kind, Local(name, types.get(name, kind.dtype)), uses=uses[name])
-    dtype = types[name]
-    return Scalar(dtype, converted(Local(name, dtype), carrier(dtype)))
+        value = REDUCTIONS[found.op].operand(found.op, value, span)
+    return context, value
 
 
 def _params(
     definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str], body: tuple[Stmt, ...]
-) -> tuple[list[Param], list[Stmt]]:
+) -> tuple[list[Param], tuple[Stmt, ...]]:
     """The inputs, and the loads of those that the statements read."""
-    roots = [root for each in statements(body) for root in operands(each)]
-    read = {each.name for each in expressions(roots) if isinstance(each, Local)}
-    params: list[Param] = []
-    loads: list[Stmt] = []
-    for name in definition.tree().inputs:
-        dtype = types[name]
-        params.append(ScalarParam(name, dtype) if name in scalars else ArrayParam(name, dtype))
-        if name in read and name not in scalars:
-            loads.append(Declare(name, dtype, Load(Element(name, Pointer(dtype, "global", True)), dtype)))
-    return params, loads
+    inputs = {name: types[name] for name in definition.tree().inputs}
+    params: list[Param] = [
+        ScalarParam(name, dtype) if name in scalars else ArrayParam(name, dtype) for name, dtype in inputs.items()
+    ]
+    return params, loads({name: dtype for name, dtype in inputs.items() if name not in scalars}, body)
 
 
 def _file(definition: ExpressionDefinition) -> SourceFile:
@@ -202,15 +163,15 @@ def lower_total(
     """The reduction of a part, and the program for totals of no elements, without statements if there are none."""
     found = definition.tree()
     how = REDUCTIONS[found.op]
-    frame, value, _ = _lowered(definition, types)
+    context, value = _lowered(definition, Parameters(definition, types))
     (out,) = definition.outputs
     names = {*found.inputs, out}
     part_name, total_name, combine = (_apart(each, names) for each in ("part", "total", "combine"))
     kind = carrier(value.type)
     mapped = value.read()
-    held = (*frame.blocks[0], Return(mapped))
+    held = (*context.blocks[0], Return(mapped))
     params, loads = _params(definition, types, scalars, held)
-    stage = Stage((*loads, *frame.blocks[0]), Accumulator(part_name, kind, mapped, combine))
+    stage = Stage((*loads, *context.blocks[0]), Accumulator(part_name, kind, mapped, combine))
     total = Accumulator(total_name, kind, Local(part_name, kind), combine)
     function = _combination(how, combine, kind, found.tree.span)
     wanted = types[out]
@@ -232,8 +193,6 @@ def _apart(name: str, taken: set[str]) -> str:
 
 
 def _stored(out: str, value: Expr, wanted: DType) -> Store:
-    from fusec.ir.expr import scalar_type
-
     held = scalar_type(value)
     if compute_type(wanted) == held == FLOAT32 and wanted != held:
         return Store(Element(out, Pointer(wanted, "global")), apply("convert", value, target=wanted))

@@ -15,7 +15,7 @@ from fusec.base.records import dataclass
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import PartsDiffer
-from fusec.frontends.python.context import Other, value_of
+from fusec.frontends.python.kernel_context import Other, value_of
 from fusec.frontends.python.types import Kind, PythonType, promote, storage
 from fusec.frontends.python.values import Absent, Items, Scalar, adapt
 

@@ -7,8 +7,8 @@ from fusec.base.dtypes import BY_NAME, DType
 from fusec.errors.python import BadAnnotation
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import unquoted
-from fusec.frontends.python.context import Unit
-from fusec.frontends.python.expressions import dotted_name
+from fusec.frontends.python.kernel_context import KernelContext
+from fusec.frontends.python.name_usage import dotted_name
 from fusec.frontends.python.types import PythonType, storage
 from fusec.frontends.python.values import Absent, Type
 
@@ -16,7 +16,7 @@ PYTHON = {"float": "float64", "int": "int64", "bool": "bool", "complex": "comple
 ANY = frozenset("ndarray Array ArrayLike NDArray object Any array tuple Number".split())
 
 
-def dtype_of(node: s.Expression | None, unit: Unit, key: str) -> DType | None:
+def dtype_of(node: s.Expression | None, kernel: KernelContext, key: str) -> DType | None:
     """The dtype that an annotation fixes, None if it leaves it open. Raises BadAnnotation.
 
     float, int, bool and complex are NumPy's dtypes of those names; names of array classes say nothing about a dtype.
@@ -31,7 +31,7 @@ def dtype_of(node: s.Expression | None, unit: Unit, key: str) -> DType | None:
             return None
         raise BadAnnotation(node.span.text, "write a dtype, e.g. float32, np.float32 or 'float32'").at(node.span)
     name = text.rpartition(".")[2]
-    captured = None if name in PYTHON and "." not in text else unit.captured(key, text)
+    captured = None if name in PYTHON and "." not in text else kernel.captured(key, text)
     match captured:
         case Type(kind=kind):
             return storage(kind) if isinstance(kind, PythonType) else kind

@@ -7,9 +7,9 @@ from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
 from fusec.errors.python import BadTarget, NotInSubset
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.calls import Calls
+from fusec.frontends.python.dtype_calls import cast
+from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.names import ATOMICS, EFFECTS
-from fusec.frontends.python.sequences import sequence_of
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
 from fusec.frontends.python.values import (
     Absent,
@@ -36,207 +36,213 @@ STATEMENT = "write it as a statement of its own: old = fusec.{}(...)"
 Indexed = Array | Flat | LocalStore
 
 
-class Arrays(Calls):
-    """Lowers what is done with arrays."""
+# --- what is known of them ---
 
-    def _call(self, node: s.Call) -> Value:
-        if isinstance(node.callee, s.Name) and node.callee.name == "len" and len(node.args) == 1:
-            owner = self.value(node.args[0])
-            if isinstance(owner, (Array, LocalStore)):
-                return self._shape(owner).items[0]
-            found = sequence_of(owner, node.span)
-            if found is not None:
-                return literal(found.length)
-        return super()._call(node)
 
-    # --- what is known of them ---
+def fact_of(array: Indexed, node: s.Attribute) -> Value:
+    """``x.shape``, ``x.size``, ``x.ndim``, ``x.dtype`` and ``x.flat``. Raises UnknownMember."""
+    match array, node.name:
+        case (Array() | LocalStore(), "shape"):
+            return shape_of(array)
+        case (Array(name=name), "size"):
+            return Scalar(PY_INT, Query(name, "size", None, INT64))
+        case (LocalStore(), "size"):
+            return literal(_count(array.shape))
+        case (Array(ndim=ndim), "ndim"):
+            return literal(ndim)
+        case (LocalStore(shape=shape), "ndim"):
+            return literal(len(shape))
+        case (Array(dtype=dtype) | LocalStore(dtype=dtype), "dtype"):
+            return Type(dtype)
+        case (Array(), "flat"):
+            return Flat(array)
+    cure = "arrays have .shape, .size, .ndim, .dtype and .flat here"
+    raise UnknownMember(show(array), node.name, cure).at(node.span)
 
-    def fact_of(self, array: Indexed, node: s.Attribute) -> Value:
-        """``x.shape``, ``x.size``, ``x.ndim``, ``x.dtype`` and ``x.flat``. Raises UnknownMember."""
-        match array, node.name:
-            case (Array() | LocalStore(), "shape"):
-                return self._shape(array)
-            case (Array(name=name), "size"):
-                return Scalar(PY_INT, Query(name, "size", None, INT64))
-            case (LocalStore(), "size"):
-                return literal(_count(array.shape))
-            case (Array(ndim=ndim), "ndim"):
-                return literal(ndim)
-            case (LocalStore(shape=shape), "ndim"):
-                return literal(len(shape))
-            case (Array(dtype=dtype) | LocalStore(dtype=dtype), "dtype"):
-                return Type(dtype)
-            case (Array(), "flat"):
-                return Flat(array)
-        cure = "arrays have .shape, .size, .ndim, .dtype and .flat here"
-        raise UnknownMember(show(array), node.name, cure).at(node.span)
 
-    def _shape(self, array: Array | LocalStore) -> Items:
-        if isinstance(array, LocalStore):
-            return Items(tuple(map(literal, array.shape)))
-        extents = [Query(array.name, "shape", const(axis, INT64), INT64) for axis in range(array.ndim)]
-        return Items(tuple(Scalar(PY_INT, extent) for extent in extents))
+def shape_of(array: Array | LocalStore) -> Items:
+    """``x.shape``."""
+    if isinstance(array, LocalStore):
+        return Items(tuple(map(literal, array.shape)))
+    extents = [Query(array.name, "shape", const(axis, INT64), INT64) for axis in range(array.ndim)]
+    return Items(tuple(Scalar(PY_INT, extent) for extent in extents))
 
-    # --- elements ---
 
-    def item_of(self, array: Indexed, node: s.Index) -> Scalar:
-        """``x[i, j]``. Raises BadIndex."""
-        dtype = array.array.dtype if isinstance(array, Flat) else array.dtype
-        place = self.place(array, node.index, node.span)
-        return Scalar(dtype, converted(Load(place, dtype), carrier(dtype)))
+# --- elements ---
 
-    def place(self, array: Indexed, node: s.Expression, span: Span) -> Expr:
-        """The address of an element. node: the index as written."""
-        parts = node.items if isinstance(node, s.Tuple) else (node,)
-        values = [self._index_part(part) for part in parts]
-        flat = [each for found in values for each in (found.items if isinstance(found, Items) else (found,))]
-        match array:
-            case Flat(array=inner):
-                extents: list[Expr] = [Query(inner.name, "size", None, INT64)]
-            case Array(name=name, ndim=ndim):
-                extents = [Query(name, "shape", const(axis, INT64), INT64) for axis in range(ndim)]
-            case LocalStore(shape=shape):
-                extents = [const(extent, INT64) for extent in shape]
-        if len(flat) != len(extents):
-            axes = f"{len(extents)} axes" if len(extents) != 1 else "one axis"
-            cure = f"write {len(extents)} of them: a kernel reads one element at a time"
-            raise BadIndex(f"{len(flat)} indices into an array of {axes}", cure).at(span)
-        index = [
-            self._counted(value, parts[at] if len(parts) == len(flat) else None, extent, node.span)
-            for at, (value, extent) in enumerate(zip(flat, extents, strict=True))
-        ]
-        if isinstance(array, LocalStore):
-            return _local_place(array, index, node.span)
-        inner = array.array if isinstance(array, Flat) else array
-        return At(inner.name, tuple(index) or (const(0, INT64),), Pointer(inner.dtype, "global", not inner.written))
 
-    def _index_part(self, node: s.Expression) -> Value:
-        found = self.value(node)
-        return found if isinstance(found, Items) else self.scalar(node)
+def item_of(context: FunctionContext, array: Indexed, node: s.Index) -> Scalar:
+    """``x[i, j]``. Raises BadIndex."""
+    dtype = array.array.dtype if isinstance(array, Flat) else array.dtype
+    place = address_of(context, array, node.index, node.span)
+    return Scalar(dtype, converted(Load(place, dtype), carrier(dtype)))
 
-    def _counted(self, value: Value, node: s.Expression | None, extent: Expr, span: Span) -> Expr:
-        """An index as int64; one written as a negative number counts from the end."""
-        if not isinstance(value, Scalar) or is_bool(value.type) or not is_integer(value.type):
-            raise BadIndex(f"{show(value)} as an index", "indices are integers: convert with int(x)").at(span)
-        place = self.cast(value, INT64, span).read()
-        written = isinstance(node, s.Prefix) and node.op == "-" and isinstance(node.operand, s.Number)
-        return apply("add", extent, place) if written else place
 
-    def is_array(self, node: s.Expression) -> bool:
-        """Whether an expression stands for an array whose elements may be assigned to."""
-        return isinstance(self.value(node), (Array, Flat, LocalStore))
+def address_of(context: FunctionContext, array: Indexed, node: s.Expression, span: Span) -> Expr:
+    """The address of an element. node: the index as written."""
+    parts = node.items if isinstance(node, s.Tuple) else (node,)
+    values = [_index_part(context, part) for part in parts]
+    flat = [each for found in values for each in (found.items if isinstance(found, Items) else (found,))]
+    match array:
+        case Flat(array=inner):
+            extents: list[Expr] = [Query(inner.name, "size", None, INT64)]
+        case Array(name=name, ndim=ndim):
+            extents = [Query(name, "shape", const(axis, INT64), INT64) for axis in range(ndim)]
+        case LocalStore(shape=shape):
+            extents = [const(extent, INT64) for extent in shape]
+    if len(flat) != len(extents):
+        axes = f"{len(extents)} axes" if len(extents) != 1 else "one axis"
+        cure = f"write {len(extents)} of them: a kernel reads one element at a time"
+        raise BadIndex(f"{len(flat)} indices into an array of {axes}", cure).at(span)
+    index = [
+        _counted(value, parts[at] if len(parts) == len(flat) else None, extent, node.span)
+        for at, (value, extent) in enumerate(zip(flat, extents, strict=True))
+    ]
+    if isinstance(array, LocalStore):
+        return _local_place(array, index, node.span)
+    inner = array.array if isinstance(array, Flat) else array
+    return At(inner.name, tuple(index) or (const(0, INT64),), Pointer(inner.dtype, "global", not inner.written))
 
-    def store_item(self, target: s.Index, value: Value) -> None:
-        """``x[i, j] = value``. Raises BadTarget for an array that is only read."""
-        array = self.value(target.value)
-        if not isinstance(array, (Array, Flat, LocalStore)):
-            cure = "return the value; a kernel computes one element and writes no array"
-            raise BadTarget("an element", cure).at(target.span)
-        inner = array.array if isinstance(array, Flat) else array
-        self._check_written(inner, target.span)
-        if not isinstance(value, Scalar):
-            raise BadTarget(f"an element {show(value)}", "elements are numbers").at(target.span)
-        place = self.place(array, target.index, target.span)
-        self.emit(Store(place, self._as_stored(value, inner.dtype, target.span), line=self.line))
 
-    def _as_stored(self, value: Scalar, dtype: DType, span: Span) -> Expr:
-        """The value as the array holds it. Raises CannotConvert or NumberTooLarge."""
-        if value.type == dtype:
-            return rounded(value)
-        return rounded(adapt(value, dtype, span) if value.literal is not None else self.cast(value, dtype, span))
+def _index_part(context: FunctionContext, node: s.Expression) -> Value:
+    found = context.value(node)
+    return found if isinstance(found, Items) else context.scalar(node)
 
-    def _check_written(self, array: Array | LocalStore, span: Span) -> None:
-        if isinstance(array, Array) and not array.written:
-            cure = f"write to '{array.name}' by that name, so that calls know it is changed"
-            raise BadTarget(f"'{array.name}' under another name", cure).at(span)
 
-    # --- functions of kernels alone ---
+def _counted(value: Value, node: s.Expression | None, extent: Expr, span: Span) -> Expr:
+    """An index as int64; one written as a negative number counts from the end."""
+    if not isinstance(value, Scalar) or is_bool(value.type) or not is_integer(value.type):
+        raise BadIndex(f"{show(value)} as an index", "indices are integers: convert with int(x)").at(span)
+    place = cast(value, INT64, span).read()
+    written = isinstance(node, s.Prefix) and node.op == "-" and isinstance(node.operand, s.Number)
+    return apply("add", extent, place) if written else place
 
-    def intrinsic(self, callee: Intrinsic, node: s.Call) -> Value:
-        """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
-        if callee.name == "local":
-            return self._local(node)
-        if callee.name == "grid":
-            cure = "the one loop over it, for i in fusec.grid(n), stands outermost in a function of fusec.kernel"
-            raise NotInSubset("fusec.grid here is", cure).at(node.span)
-        raise NotInSubset("an atomic update inside an expression is", STATEMENT.format(callee.name)).at(node.span)
 
-    def effect(self, node: s.Expression, wanted: bool) -> Value | None:
-        """The value of a call that changes memory, if that is what the expression is."""
-        name = self.effect_named(node)
-        if name not in ATOMICS:
-            return None
-        assert isinstance(node, s.Call), "an update is called"
-        return self._atomic(name, node, wanted)
+def is_array(context: FunctionContext, node: s.Expression) -> bool:
+    """Whether an expression stands for an array whose elements may be assigned to."""
+    return isinstance(context.value(node), (Array, Flat, LocalStore))
 
-    def effect_named(self, node: s.Expression) -> str:
-        """Which function of kernels alone an expression calls that changes something; "" for none."""
-        if not isinstance(node, s.Call) or not isinstance(node.callee, (s.Name, s.Attribute)):
-            return ""
-        name = node.callee.name
-        known = self.unit.captured(self.key, name) if isinstance(node.callee, s.Name) else None
-        if name not in EFFECTS and not isinstance(known, Intrinsic):
-            return ""
-        callee = self.value(node.callee)
-        return callee.name if isinstance(callee, Intrinsic) and callee.name in EFFECTS else ""
 
-    def _atomic(self, name: str, node: s.Call, wanted: bool) -> Value:
-        """``fusec.atomic_add(x, i, value)``; the old value if it is wanted."""
-        op = ATOMICS[name]
-        count = 4 if op == "compare_exchange" else 3
-        if node.keywords or len(node.args) != count:
-            shown = "x, index, expected, value" if count == 4 else "x, index, value"
-            raise ArgumentCount(f"fusec.{name}", str(count), len(node.args), f"write {name}({shown})").at(node.span)
-        array = self.value(node.args[0])
-        is_shared = isinstance(array, LocalStore) and array.space == "shared"
-        if not isinstance(array, (Array, Flat)) and not is_shared:
-            cure = "pass an array of the call first, or a shared one"
-            raise BadArgument(f"fusec.{name}", show(array), cure).at(node.args[0].span)
-        assert isinstance(array, (Array, Flat, LocalStore)), "so it was checked"
-        inner = array.array if isinstance(array, Flat) else array
-        self._check_written(inner, node.args[0].span)
-        dtype = inner.dtype
-        if dtype.is_complex or dtype == BOOL or (op in ("and", "or", "xor") and not dtype.is_integer):
-            cure = "bitwise ones take integers, the others integers and floats"
-            raise BadArgument(f"fusec.{name}", f"{dtype} elements", cure).at(node.span)
-        if is_shared and dtype.bits < 32:  # GPUs exchange whole words, which such elements share with others
-            cure = "those of shared arrays have 32 or 64 bits, np.int32 or np.float32 for example"
-            raise BadArgument(f"fusec.{name}", f"{dtype} elements of a shared array", cure).at(node.span)
-        place = self.place(array, node.args[1], node.args[1].span)
-        values = tuple(self._as_stored(self.scalar(arg), dtype, arg.span) for arg in node.args[2:])
-        if not wanted:
-            self.emit(Atomic(op, place, values, line=self.line))
-            return Absent()
-        old = self.declare("old", dtype)
-        self.emit(Atomic(op, place, values, old.name, line=self.line))
-        return Scalar(dtype, converted(Local(old.name, dtype), carrier(dtype)))
+def store_item(context: FunctionContext, target: s.Index, value: Value) -> None:
+    """``x[i, j] = value``. Raises BadTarget for an array that is only read."""
+    array = context.value(target.value)
+    if not isinstance(array, (Array, Flat, LocalStore)):
+        cure = "return the value; a kernel computes one element and writes no array"
+        raise BadTarget("an element", cure).at(target.span)
+    inner = array.array if isinstance(array, Flat) else array
+    _check_written(inner, target.span)
+    if not isinstance(value, Scalar):
+        raise BadTarget(f"an element {show(value)}", "elements are numbers").at(target.span)
+    place = address_of(context, array, target.index, target.span)
+    context.emit(Store(place, _as_stored(value, inner.dtype, target.span), line=context.line))
 
-    def _local(self, node: s.Call) -> LocalStore:
-        """``fusec.local(shape, dtype)``: zeros, anew whenever control gets here."""
-        dtype, shape, count = self.array_said("local", node)
-        if count > MAX_LOCAL:
-            cure = f"a local array has at most {MAX_LOCAL} elements; pass an array for more"
-            raise BadArgument("fusec.local", f"{count} elements", cure).at(node.args[0].span)
-        name = self.fresh("local")
-        self.emit(DeclareArray(name, dtype, count, line=self.line))
-        return LocalStore(name, dtype, shape)
 
-    def array_said(self, function: str, node: s.Call) -> tuple[DType, tuple[int, ...], int]:
-        """The dtype, shape and number of elements that ``fusec.local(...)`` and its like say."""
-        args = [*node.args, *(each.value for each in node.keywords if each.name == "dtype")]
-        if len(args) != 2 or len(node.args) + len(node.keywords) != 2:
-            cure = f"write fusec.{function}(8, np.float32)"
-            raise ArgumentCount(f"fusec.{function}", "2", len(args), cure).at(node.span)
-        size, dtype = self.value(args[0]), self.value(args[1])
-        items = size.items if isinstance(size, Items) else (size,)
-        extents = [each.literal for each in items if isinstance(each, Scalar) and isinstance(each.literal, int)]
-        if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
-            cure = "its shape is a number of at least 1, or a tuple of them, known when the kernel is compiled"
-            raise BadArgument(f"fusec.{function}", "this shape", cure).at(args[0].span)
-        if not isinstance(dtype, Type):
-            cure = "the second is a dtype, e.g. np.float32"
-            raise BadArgument(f"fusec.{function}", show(dtype), cure).at(args[1].span)
-        return storage(dtype.kind), tuple(extents), _count(tuple(extents))
+def _as_stored(value: Scalar, dtype: DType, span: Span) -> Expr:
+    """The value as the array holds it. Raises CannotConvert or NumberTooLarge."""
+    if value.type == dtype:
+        return rounded(value)
+    return rounded(adapt(value, dtype, span) if value.literal is not None else cast(value, dtype, span))
+
+
+def _check_written(array: Array | LocalStore, span: Span) -> None:
+    if isinstance(array, Array) and not array.written:
+        cure = f"write to '{array.name}' by that name, so that calls know it is changed"
+        raise BadTarget(f"'{array.name}' under another name", cure).at(span)
+
+
+# --- functions of kernels alone ---
+
+
+def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.Call) -> Value:
+    """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
+    if callee.name == "local":
+        return _local(context, node)
+    if callee.name == "grid":
+        cure = "the one loop over it, for i in fusec.grid(n), stands outermost in a function of fusec.kernel"
+        raise NotInSubset("fusec.grid here is", cure).at(node.span)
+    raise NotInSubset("an atomic update inside an expression is", STATEMENT.format(callee.name)).at(node.span)
+
+
+def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value | None:
+    """The value of a call that changes memory, if that is what the expression is."""
+    name = effect_named(context, node)
+    if name not in ATOMICS:
+        return None
+    assert isinstance(node, s.Call), "an update is called"
+    return _atomic(context, name, node, wanted)
+
+
+def effect_named(context: FunctionContext, node: s.Expression) -> str:
+    """Which function of kernels alone an expression calls that changes something; "" for none."""
+    if not isinstance(node, s.Call) or not isinstance(node.callee, (s.Name, s.Attribute)):
+        return ""
+    name = node.callee.name
+    known = context.captured(name) if isinstance(node.callee, s.Name) else None
+    if name not in EFFECTS and not isinstance(known, Intrinsic):
+        return ""
+    callee = context.value(node.callee)
+    return callee.name if isinstance(callee, Intrinsic) and callee.name in EFFECTS else ""
+
+
+def _atomic(context: FunctionContext, name: str, node: s.Call, wanted: bool) -> Value:
+    """``fusec.atomic_add(x, i, value)``; the old value if it is wanted."""
+    op = ATOMICS[name]
+    count = 4 if op == "compare_exchange" else 3
+    if node.keywords or len(node.args) != count:
+        shown = "x, index, expected, value" if count == 4 else "x, index, value"
+        raise ArgumentCount(f"fusec.{name}", str(count), len(node.args), f"write {name}({shown})").at(node.span)
+    array = context.value(node.args[0])
+    is_shared = isinstance(array, LocalStore) and array.space == "shared"
+    if not isinstance(array, (Array, Flat)) and not is_shared:
+        cure = "pass an array of the call first, or a shared one"
+        raise BadArgument(f"fusec.{name}", show(array), cure).at(node.args[0].span)
+    assert isinstance(array, (Array, Flat, LocalStore)), "so it was checked"
+    inner = array.array if isinstance(array, Flat) else array
+    _check_written(inner, node.args[0].span)
+    dtype = inner.dtype
+    if dtype.is_complex or dtype == BOOL or (op in ("and", "or", "xor") and not dtype.is_integer):
+        cure = "bitwise ones take integers, the others integers and floats"
+        raise BadArgument(f"fusec.{name}", f"{dtype} elements", cure).at(node.span)
+    if is_shared and dtype.bits < 32:  # GPUs exchange whole words, which such elements share with others
+        cure = "those of shared arrays have 32 or 64 bits, np.int32 or np.float32 for example"
+        raise BadArgument(f"fusec.{name}", f"{dtype} elements of a shared array", cure).at(node.span)
+    place = address_of(context, array, node.args[1], node.args[1].span)
+    values = tuple(_as_stored(context.scalar(arg), dtype, arg.span) for arg in node.args[2:])
+    if not wanted:
+        context.emit(Atomic(op, place, values, line=context.line))
+        return Absent()
+    old = context.declare("old", dtype)
+    context.emit(Atomic(op, place, values, old.name, line=context.line))
+    return Scalar(dtype, converted(Local(old.name, dtype), carrier(dtype)))
+
+
+def _local(context: FunctionContext, node: s.Call) -> LocalStore:
+    """``fusec.local(shape, dtype)``: zeros, anew whenever control gets here."""
+    dtype, shape, count = array_said(context, "local", node)
+    if count > MAX_LOCAL:
+        cure = f"a local array has at most {MAX_LOCAL} elements; pass an array for more"
+        raise BadArgument("fusec.local", f"{count} elements", cure).at(node.args[0].span)
+    name = context.fresh("local")
+    context.emit(DeclareArray(name, dtype, count, line=context.line))
+    return LocalStore(name, dtype, shape)
+
+
+def array_said(context: FunctionContext, function: str, node: s.Call) -> tuple[DType, tuple[int, ...], int]:
+    """The dtype, shape and number of elements that ``fusec.local(...)`` and its like say."""
+    args = [*node.args, *(each.value for each in node.keywords if each.name == "dtype")]
+    if len(args) != 2 or len(node.args) + len(node.keywords) != 2:
+        cure = f"write fusec.{function}(8, np.float32)"
+        raise ArgumentCount(f"fusec.{function}", "2", len(args), cure).at(node.span)
+    size, dtype = context.value(args[0]), context.value(args[1])
+    items = size.items if isinstance(size, Items) else (size,)
+    extents = [each.literal for each in items if isinstance(each, Scalar) and isinstance(each.literal, int)]
+    if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
+        cure = "its shape is a number of at least 1, or a tuple of them, known when the kernel is compiled"
+        raise BadArgument(f"fusec.{function}", "this shape", cure).at(args[0].span)
+    if not isinstance(dtype, Type):
+        cure = "the second is a dtype, e.g. np.float32"
+        raise BadArgument(f"fusec.{function}", show(dtype), cure).at(args[1].span)
+    return storage(dtype.kind), tuple(extents), _count(tuple(extents))
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -7,8 +7,9 @@ from fusec.base.source import SourceFile, Span
 from fusec.errors.blocks import BarrierDiverges, BlockAxes, SharedTooLarge
 from fusec.errors.language import ArgumentCount
 from fusec.errors.python import NotInSubset
+from fusec.frontends.python import arrays
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.arrays import Arrays
+from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Absent, Intrinsic, Items, LocalStore, Scalar, Value
 from fusec.ir.expr import Expr, apply, const
@@ -22,74 +23,72 @@ WITHOUT = "say how many positions a block has: @fusec.kernel(block=256)"
 INSIDE = "write it in the loop over the grid, in the kernel itself"
 
 
-class Blocks(Arrays):
-    """Lowers what is said of blocks. in_grid: the loop over the grid has begun, in which alone there are any."""
+def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.Call) -> Value:
+    """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
+    if callee.name == "barrier":
+        raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(node.span)
+    if callee.name == "shared":
+        _check(context, callee.name, node)
+        return _shared_array(context, node)
+    if callee.name in INDICES:
+        _check(context, callee.name, node)
+        _without_arguments(callee.name, node)
+        return _where(context, INDICES[callee.name])
+    return arrays.intrinsic(context, callee, node)
 
-    in_grid = False
 
-    def intrinsic(self, callee: Intrinsic, node: s.Call) -> Value:
-        """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
-        if callee.name == "barrier":
-            raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(
-                node.span
-            )
-        if callee.name == "shared":
-            self._check(callee.name, node)
-            return self._shared_array(node)
-        if callee.name in INDICES:
-            self._check(callee.name, node)
-            self._without_arguments(callee.name, node)
-            return self._where(INDICES[callee.name])
-        return super().intrinsic(callee, node)
+def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value | None:
+    """The value of a call that changes memory, if that is what the expression is; a barrier has none."""
+    if not wanted and arrays.effect_named(context, node) == "barrier":
+        assert isinstance(node, s.Call), "a barrier is called"
+        _check(context, "barrier", node)
+        _without_arguments("barrier", node)
+        context.emit(Barrier(line=context.line))
+        return Absent()
+    return arrays.effect(context, node, wanted)
 
-    def effect(self, node: s.Expression, wanted: bool) -> Value | None:
-        """The value of a call that changes memory, if that is what the expression is; a barrier has none."""
-        if not wanted and self.effect_named(node) == "barrier":
-            assert isinstance(node, s.Call), "a barrier is called"
-            self._check("barrier", node)
-            self._without_arguments("barrier", node)
-            self.emit(Barrier(line=self.line))
-            return Absent()
-        return super().effect(node, wanted)
 
-    def position(self, axis: int) -> Expr:
-        """The position along an axis of the grid."""
-        found: Expr = Query("", "coordinate", const(axis, INT64), INT64)
-        block = self.unit.definition.block
-        if block:
-            first = apply("multiply", found, const(block[axis], INT64))
-            found = apply("add", first, Query("", "thread", const(axis, INT64), INT64))
-        return found
+def position(block: tuple[int, ...], axis: int) -> Expr:
+    """The position along an axis of the grid."""
+    found: Expr = Query("", "coordinate", const(axis, INT64), INT64)
+    if block:
+        first = apply("multiply", found, const(block[axis], INT64))
+        found = apply("add", first, Query("", "thread", const(axis, INT64), INT64))
+    return found
 
-    def check_axes(self, axes: int, span: Span) -> None:
-        """Raise BlockAxes unless the block has those of the grid."""
-        block = self.unit.definition.block
-        if block and len(block) != axes:
-            raise BlockAxes(_axes(axes), block_text(block), _axes(len(block))).at(span)
 
-    def _check(self, name: str, node: s.Call) -> None:
-        if not self.unit.definition.block:
-            raise NotInSubset(f"fusec.{name} in a kernel without blocks is", WITHOUT).at(node.span)
-        if not self.in_grid:
-            raise NotInSubset(f"fusec.{name} here is", INSIDE).at(node.span)
+def check_axes(block: tuple[int, ...], axes: int, span: Span) -> None:
+    """Raise BlockAxes unless the block has those of the grid."""
+    if block and len(block) != axes:
+        raise BlockAxes(_axes(axes), block_text(block), _axes(len(block))).at(span)
 
-    def _without_arguments(self, name: str, node: s.Call) -> None:
-        if node.args or node.keywords:
-            given = len(node.args) + len(node.keywords)
-            raise ArgumentCount(f"fusec.{name}", "no", given, f"write fusec.{name}()").at(node.span)
 
-    def _where(self, what: Quantity) -> Value:
-        """A number, or a tuple for a block of several axes."""
-        axes = range(len(self.unit.definition.block))
-        found = tuple(Scalar(PY_INT, Query("", what, const(axis, INT64), INT64)) for axis in axes)
-        return found[0] if len(found) == 1 else Items(found)
+def _check(context: FunctionContext, name: str, node: s.Call) -> None:
+    if not context.kernel.definition.block:
+        raise NotInSubset(f"fusec.{name} in a kernel without blocks is", WITHOUT).at(node.span)
+    if not context.in_grid:
+        raise NotInSubset(f"fusec.{name} here is", INSIDE).at(node.span)
 
-    def _shared_array(self, node: s.Call) -> LocalStore:
-        """``fusec.shared(shape, dtype)``: one array for the whole block, which holds anything at first."""
-        dtype, shape, count = self.array_said("shared", node)
-        name = self.fresh("tile")
-        self.emit(DeclareArray(name, dtype, count, space="shared", line=self.line))
-        return LocalStore(name, dtype, shape, "shared")
+
+def _without_arguments(name: str, node: s.Call) -> None:
+    if node.args or node.keywords:
+        given = len(node.args) + len(node.keywords)
+        raise ArgumentCount(f"fusec.{name}", "no", given, f"write fusec.{name}()").at(node.span)
+
+
+def _where(context: FunctionContext, what: Quantity) -> Value:
+    """A number, or a tuple for a block of several axes."""
+    axes = range(len(context.kernel.definition.block))
+    found = tuple(Scalar(PY_INT, Query("", what, const(axis, INT64), INT64)) for axis in axes)
+    return found[0] if len(found) == 1 else Items(found)
+
+
+def _shared_array(context: FunctionContext, node: s.Call) -> LocalStore:
+    """``fusec.shared(shape, dtype)``: one array for the whole block, which holds anything at first."""
+    dtype, shape, count = arrays.array_said(context, "shared", node)
+    name = context.fresh("tile")
+    context.emit(DeclareArray(name, dtype, count, space="shared", line=context.line))
+    return LocalStore(name, dtype, shape, "shared")
 
 
 def check_program(program: Program) -> None:

@@ -12,8 +12,10 @@ from fusec.errors.python import NotInSubset
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
-from fusec.frontends.python.context import MAX_FUNCTIONS, Instance, Other, value_of
-from fusec.frontends.python.expressions import Expressions
+from fusec.frontends.python.dtype_calls import cast
+from fusec.frontends.python.function_context import Binding, FunctionContext
+from fusec.frontends.python.kernel_context import MAX_FUNCTIONS, Instance, Other, value_of
+from fusec.frontends.python.names import lookup
 from fusec.frontends.python.types import PY_INT, Kind, carrier
 from fusec.frontends.python.values import (
     Array,
@@ -28,145 +30,151 @@ from fusec.frontends.python.values import (
     Value,
     show,
 )
-from fusec.frontends.python.variables import Binding
 from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
 
 
-class Calls(Expressions):
-    """Lowers calls of user functions."""
+def user_call(context: FunctionContext, callee: UserFunction, node: s.Call) -> Value:
+    """A call: literals are built into the instance, other numbers are its arguments."""
+    if callee.key in context.kernel.active:
+        raise Recursion(callee.name).at(node.span)
+    return _instance_call(context, callee, _arguments(context, callee, node), node)
 
-    returned: list[tuple[tuple[Scalar, ...], bool, Span]]
 
-    def user_call(self, callee: UserFunction, node: s.Call) -> Value:
-        """A call: literals are built into the instance, other numbers are its arguments."""
-        if callee.key in self.unit.active:
-            raise Recursion(callee.name).at(node.span)
-        return self._instance_call(callee, self._arguments(callee, node), node)
+def closure_call(context: FunctionContext, callee: Closure, node: s.Call) -> Value:
+    """A call of a function inside this one; what it takes from around it are arguments that nobody sees."""
+    tree = callee.tree
+    given = _matched(context, callee.name, tree.params, dict(callee.defaults), node)
+    held = dict(_enclosed(context, callee, node.span, ()).held or ())
+    value = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], s.Return) else None
+    if value is None:
+        held = {name: _passed(context, each, name, tree, node) for name, each in held.items()}
+        return _instance_call(context, callee, held | given, node)
+    outer = context.variables, context.local_names
+    context.variables = {name: Binding(each, node.span) for name, each in (held | given).items()}
+    context.local_names = frozenset()
+    try:
+        with context.kernel.nested("calls", node.span):
+            found = context.value(value)
+    finally:
+        context.variables, context.local_names = outer
+    dtype = dtype_of(tree.returns, context.kernel, callee.key)
+    return cast(found, dtype, node.span) if dtype is not None and isinstance(found, Scalar) else found
 
-    def closure_call(self, callee: Closure, node: s.Call) -> Value:
-        """A call of a function inside this one; what it takes from around it are arguments that nobody sees."""
-        tree = callee.tree
-        given = self._matched(callee.name, tree.params, dict(callee.defaults), node)
-        held = dict(self._enclosed(callee, node.span, ()).held or ())
-        value = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], s.Return) else None
-        if value is None:
-            held = {name: self._passed(each, name, tree, node) for name, each in held.items()}
-            return self._instance_call(callee, held | given, node)
-        outer = self.variables, self.local_names
-        self.variables = {name: Binding(each, node.span) for name, each in (held | given).items()}
-        self.local_names = frozenset()
-        try:
-            with self.unit.nested("calls", node.span):
-                found = self.value(value)
-        finally:
-            self.variables, self.local_names = outer
-        dtype = dtype_of(tree.returns, self.unit, callee.key)
-        return self.cast(found, dtype, node.span) if dtype is not None and isinstance(found, Scalar) else found
 
-    def _enclosed(self, callee: Closure, span: Span, around: tuple[str, ...]) -> Closure:
-        """The function with what its names stand for now. Raises Recursion."""
-        if callee.name in around:
-            raise Recursion(callee.name).at(span)
-        if callee.held is not None:
-            return callee
-        held: list[tuple[str, Value]] = []
-        for name in dict.fromkeys(each.partition(".")[0] for each in name_usage.free(callee.tree)):
-            if name not in self.variables and name not in self.local_names:
-                continue
-            value = self.lookup(name, span)
-            if isinstance(value, Closure):
-                value = self._enclosed(value, span, (*around, callee.name))
-            held.append((name, value))
-        return replace(callee, held=tuple(held))
+def _enclosed(context: FunctionContext, callee: Closure, span: Span, around: tuple[str, ...]) -> Closure:
+    """The function with what its names stand for now. Raises Recursion."""
+    if callee.name in around:
+        raise Recursion(callee.name).at(span)
+    if callee.held is not None:
+        return callee
+    held: list[tuple[str, Value]] = []
+    for name in dict.fromkeys(each.partition(".")[0] for each in name_usage.free(callee.tree)):
+        if name not in context.variables and name not in context.local_names:
+            continue
+        value = lookup(context, name, span)
+        if isinstance(value, Closure):
+            value = _enclosed(context, value, span, (*around, callee.name))
+        held.append((name, value))
+    return replace(callee, held=tuple(held))
 
-    def _passed(self, value: Value, name: str, tree: s.Function, node: s.Call) -> Value:
-        """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
-        if isinstance(value, Neighbours) and name not in name_usage.indexed(tree.body):
-            return self.element(value, (), node.span)
-        if isinstance(value, (Neighbours, Array, Flat, LocalStore)):
-            what = f"'{name}', {show(value)}, in an inner function of several statements is"
-            raise NotInSubset(what, "write a function of one return, or pass the elements").at(node.span)
-        return value
 
-    def _instance_call(self, callee: UserFunction | Closure, given: dict[str, Value], node: s.Call) -> Value:
-        """The results of an instance."""
-        place = callee.tree.span.start if isinstance(callee, Closure) else 0
-        key = (callee.key, place, tuple(_signature(value) for value in given.values()))
-        instance = self.unit.instances.get(key)
-        if instance is None:
-            with self.unit.nested("calls", node.span):
-                instance = self._instance(callee, given, node.span)
-            self.unit.instances[key] = instance
-        args = tuple(arg for value in given.values() for arg in flat(value))
-        function = instance.function
-        assert function.result is not None, "functions return something"
-        call = Call(function.name, args, function.result)
-        if not isinstance(function.result, Struct):
-            found: Value = Scalar(instance.result[0], self.bounded(call))
-            return Items((found,)) if instance.is_tuple else found
-        whole = self.declare(f"{callee.name}_result", function.result, call, mutable=False)
-        parts = zip(function.result.fields, instance.result, strict=True)
-        return Items(tuple(Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
+def _passed(context: FunctionContext, value: Value, name: str, tree: s.Function, node: s.Call) -> Value:
+    """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
+    if isinstance(value, Neighbours) and name not in name_usage.indexed(tree.body):
+        return context.neighbourhood.element(value, (), node.span)
+    if isinstance(value, (Neighbours, Array, Flat, LocalStore)):
+        what = f"'{name}', {show(value)}, in an inner function of several statements is"
+        raise NotInSubset(what, "write a function of one return, or pass the elements").at(node.span)
+    return value
 
-    def _arguments(self, callee: UserFunction, node: s.Call) -> dict[str, Value]:
-        """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
-        captured = self.unit.texts[callee.key].defaults
-        defaults = {name: value_of(each, name) for name, each in captured}
-        return self._matched(callee.name, self.unit.tree(callee.key).params, defaults, node)
 
-    def _matched(
-        self, function: str, params: tuple[s.Parameter, ...], defaults: Mapping[str, Value | Other], node: s.Call
-    ) -> dict[str, Value]:
-        """Parameter name -> value. Raises ArgumentCount or NotInSubset."""
-        if len(node.args) > len(params):
+def _instance_call(
+    context: FunctionContext, callee: UserFunction | Closure, given: dict[str, Value], node: s.Call
+) -> Value:
+    """The results of an instance."""
+    place = callee.tree.span.start if isinstance(callee, Closure) else 0
+    key = (callee.key, place, tuple(_signature(value) for value in given.values()))
+    instance = context.kernel.instances.get(key)
+    if instance is None:
+        with context.kernel.nested("calls", node.span):
+            instance = _instance(context, callee, given, node.span)
+        context.kernel.instances[key] = instance
+    args = tuple(arg for value in given.values() for arg in flat(value))
+    function = instance.function
+    assert function.result is not None, "functions return something"
+    call = Call(function.name, args, function.result)
+    if not isinstance(function.result, Struct):
+        found: Value = Scalar(instance.result[0], context.bounded(call))
+        return Items((found,)) if instance.is_tuple else found
+    whole = context.declare(f"{callee.name}_result", function.result, call, mutable=False)
+    parts = zip(function.result.fields, instance.result, strict=True)
+    return Items(tuple(Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
+
+
+def _arguments(context: FunctionContext, callee: UserFunction, node: s.Call) -> dict[str, Value]:
+    """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
+    captured = context.kernel.texts[callee.key].defaults
+    defaults = {name: value_of(each, name) for name, each in captured}
+    return _matched(context, callee.name, context.kernel.tree(callee.key).params, defaults, node)
+
+
+def _matched(
+    context: FunctionContext,
+    function: str,
+    params: tuple[s.Parameter, ...],
+    defaults: Mapping[str, Value | Other],
+    node: s.Call,
+) -> dict[str, Value]:
+    """Parameter name -> value. Raises ArgumentCount or NotInSubset."""
+    if len(node.args) > len(params):
+        shown = ", ".join(param.name for param in params)
+        cure = f"its parameters are: {shown}"
+        raise ArgumentCount(function, str(len(params)), len(node.args), cure).at(node.span)
+    given: dict[str, Value] = {
+        param.name: _argument(context, arg) for param, arg in zip(params, node.args, strict=False)
+    }
+    for each in node.keywords:
+        if each.name not in (param.name for param in params):
             shown = ", ".join(param.name for param in params)
             cure = f"its parameters are: {shown}"
-            raise ArgumentCount(function, str(len(params)), len(node.args), cure).at(node.span)
-        given: dict[str, Value] = {
-            param.name: self._argument(arg) for param, arg in zip(params, node.args, strict=False)
-        }
-        for each in node.keywords:
-            if each.name not in (param.name for param in params):
-                shown = ", ".join(param.name for param in params)
-                cure = f"its parameters are: {shown}"
-                raise NotInSubset(f"the argument '{each.name}=' of '{function}' is", cure).at(each.span)
-            if each.name in given:
-                cure = "give it once, by position or by name"
-                raise NotInSubset(f"giving '{each.name}' twice is", cure).at(each.span)
-            given[each.name] = self._argument(each.value)
-        for param in params:
-            if param.name in given:
-                continue
-            default = defaults.get(param.name)
-            if default is None or isinstance(default, Other):
-                cure = f"'{param.name}' is missing"
-                raise ArgumentCount(function, str(len(params)), len(given), cure).at(node.span)
-            given[param.name] = default
-        return {param.name: given[param.name] for param in params}
+            raise NotInSubset(f"the argument '{each.name}=' of '{function}' is", cure).at(each.span)
+        if each.name in given:
+            cure = "give it once, by position or by name"
+            raise NotInSubset(f"giving '{each.name}' twice is", cure).at(each.span)
+        given[each.name] = _argument(context, each.value)
+    for param in params:
+        if param.name in given:
+            continue
+        default = defaults.get(param.name)
+        if default is None or isinstance(default, Other):
+            cure = f"'{param.name}' is missing"
+            raise ArgumentCount(function, str(len(params)), len(given), cure).at(node.span)
+        given[param.name] = default
+    return {param.name: given[param.name] for param in params}
 
-    def _argument(self, node: s.Expression) -> Value:
-        """The value of an argument; of an array its current element."""
-        value = self.value(node)
-        if isinstance(value, (Array, Flat, LocalStore)):
-            what = f"passing {show(value)} to a function is"
-            raise NotInSubset(what, "pass the elements that it needs").at(node.span)
-        if isinstance(value, Closure):
-            return self._enclosed(value, node.span, ())
-        return self.element(value, (), node.span) if isinstance(value, Neighbours) else value
 
-    def _instance(self, callee: UserFunction | Closure, given: dict[str, Value], span: Span) -> Instance:
-        if len(self.unit.instances) >= MAX_FUNCTIONS:
-            raise TooLarge(MAX_FUNCTIONS, "instances of functions").at(span)
-        self.unit.active.append(callee.key)
-        try:
-            return self.instantiate(callee, given)
-        finally:
-            self.unit.active.pop()
+def _argument(context: FunctionContext, node: s.Expression) -> Value:
+    """The value of an argument; of an array its current element."""
+    value = context.value(node)
+    if isinstance(value, (Array, Flat, LocalStore)):
+        what = f"passing {show(value)} to a function is"
+        raise NotInSubset(what, "pass the elements that it needs").at(node.span)
+    if isinstance(value, Closure):
+        return _enclosed(context, value, node.span, ())
+    return context.neighbourhood.element(value, (), node.span) if isinstance(value, Neighbours) else value
 
-    def instantiate(self, callee: UserFunction | Closure, given: dict[str, Value]) -> Instance:
-        """Lower a function for certain arguments; the layer above knows how."""
-        raise NotImplementedError
+
+def _instance(
+    context: FunctionContext, callee: UserFunction | Closure, given: dict[str, Value], span: Span
+) -> Instance:
+    if len(context.kernel.instances) >= MAX_FUNCTIONS:
+        raise TooLarge(MAX_FUNCTIONS, "instances of functions").at(span)
+    context.kernel.active.append(callee.key)
+    try:
+        return context.instantiate(context.kernel, callee, given)
+    finally:
+        context.kernel.active.pop()
 
 
 def parameter_values(given: dict[str, Value]) -> tuple[dict[str, Value], list[tuple[str, Scalar]]]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
-from fusec.errors.language import ArgumentCount, CannotConvert, NotAValue, UnknownMember
+from fusec.errors.language import ArgumentCount, NotAValue, UnknownMember
 from fusec.errors.python import NotInSubset
-from fusec.frontends.python import arithmetic, sequences
+from fusec.frontends.python import arithmetic, arrays, blocks, calls, sequences
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.compound import TUPLES, Compound, compound
-from fusec.frontends.python.context import Other
-from fusec.frontends.python.dtype_calls import dtype_named, has_dtype_argument, in_dtype
-from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part, python_int
-from fusec.frontends.python.names import Names
+from fusec.frontends.python.dtype_calls import cast, dtype_named, has_dtype_argument, in_dtype
+from fusec.frontends.python.function_context import FunctionContext
+from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part
+from fusec.frontends.python.kernel_context import Other
+from fusec.frontends.python.name_usage import dotted_name
+from fusec.frontends.python.names import attribute_of, lookup, unusable
 from fusec.frontends.python.types import (
     PY_BOOL,
     PY_COMPLEX,
@@ -43,63 +47,46 @@ from fusec.frontends.python.values import (
     Type,
     UserFunction,
     Value,
-    adapt,
     converted,
     literal,
     placed,
-    rounded,
     show,
 )
 from fusec.ir.expr import Expr, apply
 
+Operate = Callable[[str, Scalar, Scalar, Span], Scalar]
+Call = Callable[[s.Call], Value]
 METHODS = {"conjugate": "conj", "conj": "conj", "item": "item", "astype": "astype", "is_integer": "is_integer"}
 
 
-class Expressions(Names):
-    """Lowers expressions."""
+class PythonExpressions:
+    """Lowers the expressions of a function."""
 
-    def scalar(self, node: s.Expression) -> Scalar:
-        """A value that must be a number. Raises NotAValue for anything else."""
-        return self._number(self.value(node), node)
-
-    def _number(self, found: Value, node: s.Expression) -> Scalar:
-        if isinstance(found, Neighbours):
-            return self.element(found, (), node.span)
-        if isinstance(found, (Array, Flat, LocalStore, Table)):
-            raise NotAValue(show(found), "index it: a kernel computes with numbers").at(node.span)
-        if not isinstance(found, Scalar):
-            raise NotAValue(show(found), _number_from(found)).at(node.span)
-        return found
-
-    def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
-        """An element of an array or a neighbour of it; stencils define it."""
-        raise NotImplementedError
-
-    def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
-        """The offsets that an index says; stencils define it."""
-        raise NotImplementedError
-
-    def test(self, node: s.Expression) -> Expr:
-        """An expression as a condition."""
-        return arithmetic.condition(self.scalar(node))
+    def __init__(
+        self, context: FunctionContext, operate: Operate = arithmetic.binary, call: Call | None = None
+    ) -> None:
+        self.context = context
+        self.operate = operate  # what a binary operator means
+        self.call = call or self._call  # what a call means
+        context.value = self.value
 
     def value(self, node: s.Expression) -> Value:
         """The value of any expression."""
         if isinstance(node, s.Binary):
             return self._binary(node)
-        with self.unit.nested("expressions", node.span):
+        with self.context.kernel.nested("expressions", node.span):
             try:
                 found = self._value(node)
             except FusecError as problem:
                 raise placed(problem, node.span) from None
         if isinstance(found, Scalar) and found.literal is None and found.uses is None:
-            return Scalar(found.type, self.bounded(found.expr))
+            return Scalar(found.type, self.context.bounded(found.expr))
         return found
 
     def _value(self, node: s.Expression) -> Value:
         match node:
             case s.Name(name=name):
-                return self.lookup(name, node.span)
+                return lookup(self.context, name, node.span)
             case s.Number(value=number):
                 return literal(number)
             case s.Constant(value=value):
@@ -111,16 +98,16 @@ class Expressions(Names):
             case s.Tuple(items=items):
                 return Items(tuple(self.value(item) for item in items))
             case s.Prefix(op=op, operand=operand):
-                return arithmetic.prefix(op, self.scalar(operand), node.span)
+                return arithmetic.prefix(op, self.context.scalar(operand), node.span)
             case s.Compare():
                 return self._compare(node)
             case s.Junction():
                 return self._junction(node)
             case s.Choose(condition=condition, then=then, orelse=orelse):
-                test = self.test(condition)
+                test = self.context.test(condition)
                 return self._chosen(test, (self.value(then), then), (self.value(orelse), orelse), node.span)
             case s.Call():
-                return self._call(node)
+                return self.call(node)
             case s.Index():
                 return self._index(node)
             case s.Attribute():
@@ -136,7 +123,7 @@ class Expressions(Names):
         if isinstance(first, Items) and isinstance(second, Items) and len(first.items) == len(second.items):
             pairs = zip(first.items, second.items, strict=True)
             return Items(tuple(self._chosen(test, (a, node), (b, other), span) for a, b in pairs))
-        return arithmetic.choose(test, self._number(first, node), self._number(second, other), span)
+        return arithmetic.choose(test, self.context.number(first, node), self.context.number(second, other), span)
 
     def _binary(self, node: s.Binary) -> Scalar:
         """A chain of operators; a long flat one is no nesting."""
@@ -145,23 +132,23 @@ class Expressions(Names):
         while isinstance(left, s.Binary):
             chain.append(left)
             left = left.left
-        found = self.scalar(left)
+        found = self.context.scalar(left)
         for each in reversed(chain):
-            with self.unit.nested("expressions", each.place):
-                right = self.scalar(each.right)
-            found = arithmetic.binary(each.op, found, right, each.place)
-            if found.literal is None:
-                found = Scalar(found.type, self.bounded(found.expr))
+            with self.context.kernel.nested("expressions", each.place):
+                right = self.context.scalar(each.right)
+            found = self.operate(each.op, found, right, each.place)
+            if found.literal is None and found.uses is None:
+                found = Scalar(found.type, self.context.bounded(found.expr))
         return found
 
     def _compare(self, node: s.Compare) -> Scalar:
         first = self.value(node.first)
         if isinstance(first, Type):
             return self._same_type(first.kind, node)
-        left = self._number(first, node.first)
+        left = self.context.number(first, node.first)
         found: Scalar | None = None
         for op, operand in node.rest:
-            right = self.scalar(operand)
+            right = self.context.scalar(operand)
             answer = arithmetic.binary(op, left, right, operand.span)
             found = answer if found is None else self._both(found, answer)
             left = right
@@ -182,7 +169,7 @@ class Expressions(Names):
 
     def _junction(self, node: s.Junction) -> Scalar:
         """``and`` and ``or``, whose value is that of one of the operands."""
-        left, right = self.scalar(node.left), self.scalar(node.right)
+        left, right = self.context.scalar(node.left), self.context.scalar(node.right)
         test = arithmetic.condition(left)
         if left.literal is not None:
             return right if bool(left.literal) == (node.op == "and") else left
@@ -195,24 +182,24 @@ class Expressions(Names):
 
     def _attribute(self, node: s.Attribute) -> Value:
         dotted = dotted_name(node)
-        if dotted is not None and dotted.partition(".")[0] not in self.variables:
-            found = self.unit.captured(self.key, dotted)
+        if dotted is not None and dotted.partition(".")[0] not in self.context.variables:
+            found = self.context.captured(dotted)
             if isinstance(found, Other):
-                raise self.unusable(dotted, found, node.span)
+                raise unusable(dotted, found, node.span)
             if found is not None:
                 return found
         owner = self.value(node.value)
         if isinstance(owner, Neighbours):
-            owner = self.element(owner, (), node.value.span)
+            owner = self.context.neighbourhood.element(owner, (), node.value.span)
         if isinstance(owner, (Array, Flat, LocalStore)):
-            return self.fact_of(owner, node)
+            return arrays.fact_of(owner, node)
         if isinstance(owner, Table):
             known = sequences.fact(owner, node.name)
             if known is not None:
                 return known
         match owner, node.name:
             case Module(), _:
-                return self.attribute_of(owner, node)
+                return attribute_of(owner, node)
             case Scalar(), "real" | "imag":
                 return part(node.name, owner)
             case Scalar(type=kind) | Table(kind=kind), "dtype":
@@ -229,15 +216,17 @@ class Expressions(Names):
     def _index(self, node: s.Index) -> Value:
         owner = self.value(node.value)
         if isinstance(owner, Neighbours):
-            return self.element(owner, self.offsets_of(node.index), node.index.span)
+            return self.context.neighbourhood.element(
+                owner, self.context.neighbourhood.offsets_of(node.index), node.index.span
+            )
         if isinstance(owner, (Array, Flat, LocalStore)):
-            return self.item_of(owner, node)
+            return arrays.item_of(self.context, owner, node)
         if not isinstance(owner, (Items, Table)):
             cure = "a kernel computes one element, so that a name is one number; for neighbours there is fusec.stencil"
             raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)
         parts = node.index.items if isinstance(node.index, s.Tuple) else (node.index,)
         found = [(each, part) for part in parts for each in self._indices(self.value(part))]
-        return sequences.item(owner, [self._number(each, part) for each, part in found], node.index.span)
+        return sequences.item(owner, [self.context.number(each, part) for each, part in found], node.index.span)
 
     def _indices(self, found: Value) -> tuple[Value, ...]:
         return found.items if isinstance(found, Items) else (found,)
@@ -245,41 +234,28 @@ class Expressions(Names):
     # --- calls ---
 
     def _call(self, node: s.Call) -> Value:
+        if isinstance(node.callee, s.Name) and node.callee.name == "len" and len(node.args) == 1:
+            owner = self.value(node.args[0])
+            if isinstance(owner, (Array, LocalStore)):
+                return arrays.shape_of(owner).items[0]
+            found = sequences.sequence_of(owner, node.span)
+            if found is not None:
+                return literal(found.length)
         callee = self.value(node.callee)
         match callee:
             case Builtin():
                 return self._builtin(callee, node)
             case Type(kind=kind):
-                return self._conversion(kind, node)
+                return conversion(self.context, kind, node)
             case Method():
                 return self._method(callee, node)
             case UserFunction():
-                return self.user_call(callee, node)
+                return calls.user_call(self.context, callee, node)
             case Closure():
-                return self.closure_call(callee, node)
+                return calls.closure_call(self.context, callee, node)
             case Intrinsic():
-                return self.intrinsic(callee, node)
+                return blocks.intrinsic(self.context, callee, node)
         raise NotAValue(f"calling {show(callee)}", "only functions are called").at(node.callee.span)
-
-    def user_call(self, callee: UserFunction, node: s.Call) -> Value:
-        """A call of a function of the user's; the layer above defines it."""
-        raise NotImplementedError
-
-    def closure_call(self, callee: Closure, node: s.Call) -> Value:
-        """A call of a function inside this one; the layer above defines it."""
-        raise NotImplementedError
-
-    def intrinsic(self, callee: Intrinsic, node: s.Call) -> Value:
-        """A call of a function that only kernels have; the layer above defines it."""
-        raise NotImplementedError
-
-    def fact_of(self, array: Array | Flat | LocalStore, node: s.Attribute) -> Value:
-        """An attribute of an array; the layer above defines it."""
-        raise NotImplementedError
-
-    def item_of(self, array: Array | Flat | LocalStore, node: s.Index) -> Value:
-        """An element of an array; the layer above defines it."""
-        raise NotImplementedError
 
     def _builtin(self, callee: Builtin, node: s.Call) -> Value:
         if callee.name == "dtype":
@@ -302,13 +278,13 @@ class Expressions(Names):
         table = {**MATH, **PLAIN} if callee.python else FUNCTIONS
         known = table.get(callee.name) or FUNCTIONS[callee.name]
         args = self._items_of(node.args[0]) if callee.name in ("min", "max") and len(node.args) == 1 else None
-        args = [self.scalar(arg) for arg in node.args] if args is None else args
-        return known.call(site, args) if wanted is None else in_dtype(known, site, args, wanted, self.cast)
+        args = [self.context.scalar(arg) for arg in node.args] if args is None else args
+        return known.call(site, args) if wanted is None else in_dtype(known, site, args, wanted)
 
     def _items_of(self, node: s.Expression) -> list[Scalar] | None:
         """The numbers of a tuple or a table; None for anything else."""
         found = sequences.parts_of(self.value(node), node.span)
-        return None if found is None else [self._number(each, node) for each in found]
+        return None if found is None else [self.context.number(each, node) for each in found]
 
     def _arguments_of(self, made: Compound, name: str, node: s.Call) -> dict[str, Value]:
         """The arguments of a function that takes them by name too. Raises ArgumentCount or NotInSubset."""
@@ -320,7 +296,7 @@ class Expressions(Names):
                 cure = f"its parameters are: {', '.join(made.params)}"
                 raise NotInSubset(f"the argument '{param}=' of '{name}' {'twice ' * (param in given)}is", cure).at(span)
             found = self.value(value)
-            given[param] = found if param in TUPLES or isinstance(found, Absent) else self._number(found, value)
+            given[param] = found if param in TUPLES or isinstance(found, Absent) else self.context.number(found, value)
         missing = [param for param in made.params[: made.least] if isinstance(given.get(param, Absent()), Absent)]
         if missing or len(node.args) > made.first:
             expected = str(made.least) if made.least == made.first else f"{made.least} to {made.first}"
@@ -353,47 +329,13 @@ class Expressions(Names):
         found = self.value(node)
         return found.kind if isinstance(found, Type) else None
 
-    def _conversion(self, kind: Kind, node: s.Call) -> Scalar:
-        """``np.float32(x)``, ``int(x)``, ``complex(x, y)``; without an argument, zero."""
-        if node.keywords:
-            raise NotInSubset(f"the argument '{node.keywords[0].name}=' of a type is", "pass one value").at(node.span)
-        args = [self.scalar(arg) for arg in node.args]
-        if not args:
-            return self.cast(literal(0), kind, node.span)
-        if len(args) == 2 and is_complex(kind):
-            part_type = dtypes.real_type(carrier(kind))
-            real, imag = (self.cast(arg, part_type, node.span).read() for arg in args)
-            return Scalar(kind, apply("complex", real, imag))
-        if len(args) != 1:
-            name = kind.name if isinstance(kind, PythonType) else str(kind)
-            raise ArgumentCount(name, "1", len(args), "convert one value").at(node.span)
-        return self.cast(args[0], kind, node.span)
-
-    def cast(self, value: Scalar, kind: Kind, span: Span) -> Scalar:
-        """A conversion that the user has written. Raises CannotConvert for complex to real."""
-        if is_complex(value.type) and not is_complex(kind) and kind not in (BOOL, PY_BOOL):
-            raise CannotConvert(str(value.type), str(kind), "take a part: x.real, x.imag or abs(x)").at(span)
-        if kind == PY_INT:
-            return python_int(value)
-        if value.literal is not None and not isinstance(value.literal, complex):
-            if kind == PY_FLOAT:
-                return adapt(value, kind, span)
-            if kind in (BOOL, PY_BOOL):
-                return literal(True) if value.literal else literal(False)
-        if isinstance(kind, DType) and kind in dtypes.STORAGE_FLOATS:
-            wide = adapt(value, kind, span)
-            return Scalar(kind, apply("convert", rounded(wide), target=carrier(kind)))
-        if value.literal is not None:
-            return adapt(value, kind, span)
-        return Scalar(kind, converted(value.read(), carrier(kind)))
-
     def _method(self, callee: Method, node: s.Call) -> Scalar:
         name = METHODS[callee.name]
         if name == "astype":
             kind = self._kind_of(node.args[0]) if len(node.args) == 1 else None
             if kind is None:
                 raise NotAValue("this", "write x.astype(np.float32), with a dtype").at(node.span)
-            return self.cast(callee.owner, kind, node.span)
+            return cast(callee.owner, kind, node.span)
         if node.args:
             raise ArgumentCount(callee.name, "0", len(node.args), "it takes none").at(node.span)
         if name == "conj":
@@ -410,22 +352,18 @@ class Expressions(Names):
         return Scalar(kind, converted(value.read(), kind.dtype))
 
 
-def _number_from(found: Value) -> str:
-    """How to make a number of what is none."""
-    match found:
-        case Builtin() | UserFunction() | Closure() | Method() | Type():
-            return "call it"
-        case Items(items=(_, *_)):
-            return "take its parts: a, b = ..., or t[0]"
-    return "a number is needed here"
-
-
-def dotted_name(node: s.Expression) -> str | None:
-    """``a.b.c`` as a text; None if it is no chain of names."""
-    match node:
-        case s.Name(name=name):
-            return name
-        case s.Attribute(value=value, name=name):
-            owner = dotted_name(value)
-            return None if owner is None else f"{owner}.{name}"
-    return None
+def conversion(context: FunctionContext, kind: Kind, node: s.Call) -> Scalar:
+    """``np.float32(x)``, ``int(x)``, ``complex(x, y)``; without an argument, zero."""
+    if node.keywords:
+        raise NotInSubset(f"the argument '{node.keywords[0].name}=' of a type is", "pass one value").at(node.span)
+    args = [context.scalar(arg) for arg in node.args]
+    if not args:
+        return cast(literal(0), kind, node.span)
+    if len(args) == 2 and is_complex(kind):
+        part_type = dtypes.real_type(carrier(kind))
+        real, imag = (cast(arg, part_type, node.span).read() for arg in args)
+        return Scalar(kind, apply("complex", real, imag))
+    if len(args) != 1:
+        name = kind.name if isinstance(kind, PythonType) else str(kind)
+        raise ArgumentCount(name, "1", len(args), "convert one value").at(node.span)
+    return cast(args[0], kind, node.span)

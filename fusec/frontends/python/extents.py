@@ -16,10 +16,10 @@ from fusec.errors.base import FusecError
 from fusec.errors.python import BadLoop, CannotUnpack
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.context import Unit, value_of
 from fusec.frontends.python.definition import PythonDefinition
-from fusec.frontends.python.expressions import dotted_name
 from fusec.frontends.python.grid import ONE_SHAPE, grid_loop
+from fusec.frontends.python.kernel_context import KernelContext, value_of
+from fusec.frontends.python.name_usage import dotted_name
 from fusec.frontends.python.values import Items, Scalar, Table, Value
 from fusec.ir.expr import Const
 
@@ -65,7 +65,7 @@ class Extents:
     def __init__(self, definition: PythonDefinition) -> None:
         text = definition.functions[-1]
         self.captured = dict((*text.names, *definition.constants))
-        self.before, loop = grid_loop(Unit(definition).tree(text.key))
+        self.before, loop = grid_loop(KernelContext(definition).tree(text.key))
         call = loop.iterable
         if not isinstance(call, s.Call) or len(call.args) != 1:
             is_grid = isinstance(call, s.Call) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"

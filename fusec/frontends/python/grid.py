@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.errors.python import BadLoop, NotInSubset
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.function_exits import Kernel
+from fusec.frontends.python.blocks import check_axes, position
+from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.loops import WALKS
+from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
-from fusec.frontends.python.variables import Binding
 from fusec.ir.loops import Query, Return
 
 ONE_LOOP = "a kernel is one loop over its grid, for i in fusec.grid(n), and what is computed before it"
@@ -40,54 +43,54 @@ def _walks(node: s.Expression) -> bool:
     return called or isinstance(node, s.Tuple)
 
 
-class Grid(Kernel):
-    """A kernel whose text says what its elements are."""
+def over_grid(lowering: PythonStatements) -> None:
+    """Lower what stands before the loop of an explicit kernel, then the loop's body for one element."""
+    context = lowering.context
+    lowering.returning = partial(_end, context)
+    before, loop = grid_loop(context.tree)
+    context.tail = False
+    lowering.body(before)
+    context.tail = True
+    _begin(lowering, loop)
+    lowering.body(_ending_in_returns(loop.body))
+    lowering.returned, context.reachable = [((), False, context.tree.span)], False
 
-    def run_body(self, body: s.Body) -> None:
-        """Lower what stands before the loop, then the loop's body for one element."""
-        del body
-        before, loop = grid_loop(self.tree)
-        self.tail = False
-        self.body(before)
-        self.tail = True
-        self._begin(loop)
-        self.body(_ending_in_returns(loop.body))
-        self.returned, self.reachable = [((), False, self.tree.span)], False
 
-    def _begin(self, loop: s.For) -> None:
-        """Give the loop's names the position of the element. Raises BadLoop or CannotUnpack."""
-        node = loop.iterable
-        callee = self.value(node.callee) if isinstance(node, s.Call) else None
-        if not isinstance(node, s.Call) or callee != Intrinsic("grid"):
-            raise BadLoop("the outermost loop runs over fusec.grid(...) or range(...)", ONE_LOOP).at(node.span)
-        if len(node.args) != 1 or node.keywords:
-            cure = "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes"
-            raise BadLoop(ONE_SHAPE, cure).at(node.span)
-        self.line = loop.span.line if loop.span.file == self.unit.source else 0
-        shape = self.value(node.args[0])
-        axes = len(shape.items) if isinstance(shape, Items) else 1
-        self.check_axes(axes, node.span)
-        self.in_grid = True
-        is_flat = not isinstance(shape, Items) and not self.unit.definition.block
-        position: Value = Scalar(PY_INT, Query("", "index", None, INT64) if is_flat else self.position(0))
-        if isinstance(shape, Items):
-            position = Items(tuple(Scalar(PY_INT, self.position(axis)) for axis in range(axes)))
-        if isinstance(loop.target, s.Name):
-            self.variables[loop.target.name] = Binding(position, loop.target.span)
+def _begin(lowering: PythonStatements, loop: s.For) -> None:
+    """Give the loop's names the position of the element. Raises BadLoop or CannotUnpack."""
+    context, node = lowering.context, loop.iterable
+    callee = context.value(node.callee) if isinstance(node, s.Call) else None
+    if not isinstance(node, s.Call) or callee != Intrinsic("grid"):
+        raise BadLoop("the outermost loop runs over fusec.grid(...) or range(...)", ONE_LOOP).at(node.span)
+    if len(node.args) != 1 or node.keywords:
+        cure = "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes"
+        raise BadLoop(ONE_SHAPE, cure).at(node.span)
+    context.line = loop.span.line if loop.span.file == context.kernel.source else 0
+    shape, block = context.value(node.args[0]), context.kernel.definition.block
+    axes = len(shape.items) if isinstance(shape, Items) else 1
+    check_axes(block, axes, node.span)
+    context.in_grid = True
+    is_flat = not isinstance(shape, Items) and not block
+    found: Value = Scalar(PY_INT, Query("", "index", None, INT64) if is_flat else position(block, 0))
+    if isinstance(shape, Items):
+        found = Items(tuple(Scalar(PY_INT, position(block, axis)) for axis in range(axes)))
+    if isinstance(loop.target, s.Name):
+        context.variables[loop.target.name] = Binding(found, loop.target.span)
+    else:
+        lowering.assign(loop.target, found)
+
+
+def _end(context: FunctionContext, node: s.Return) -> None:
+    """The end of the element's work. Raises NotInSubset for a return that was written: Python's ends the loop."""
+    if node.span.text.startswith("return"):
+        if node.value is None:
+            what, cure = "return in", "write continue for the next element, in a loop of its own break before"
         else:
-            self.assign(loop.target, position)
-
-    def end(self, node: s.Return) -> None:
-        """The end of the element's work. Raises NotInSubset for a return that was written: Python's ends the loop."""
-        if node.span.text.startswith("return"):
-            if node.value is None:
-                what, cure = "return in", "write continue for the next element, in a loop of its own break before"
-            else:
-                what, cure = "a value returned by", "write it to an array: out[i] = value"
-            raise NotInSubset(f"{what} an explicit kernel is", cure).at(node.span)
-        if self.loops or not self.tail:
-            self.emit(Return(line=self.line))
-        self.reachable = False
+            what, cure = "a value returned by", "write it to an array: out[i] = value"
+        raise NotInSubset(f"{what} an explicit kernel is", cure).at(node.span)
+    if context.loops or not context.tail:
+        context.emit(Return(line=context.line))
+    context.reachable = False
 
 
 def _ending_in_returns(body: s.Body) -> s.Body:

@@ -6,100 +6,77 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from fusec.base.dtypes import BOOL, INT64
+from fusec.base.records import dataclass, replace
 from fusec.base.source import Span
-from fusec.errors.python import BadLoop
+from fusec.errors.language import Misplaced
+from fusec.errors.python import BadLoop, NotInSubset
 from fusec.frontends.python import arithmetic, name_usage, sequences
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.blocks import Blocks
-from fusec.frontends.python.expressions import dotted_name
+from fusec.frontends.python.dtype_calls import cast
+from fusec.frontends.python.function_context import Binding, FunctionContext, Loop, Variables
+from fusec.frontends.python.name_usage import dotted_name
 from fusec.frontends.python.sequences import Place, Sequence
-from fusec.frontends.python.types import PY_INT, is_bool, is_integer
-from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal
-from fusec.frontends.python.variables import Binding
-from fusec.ir.expr import Expr, apply, const
-from fusec.ir.loops import Assign, Local, Stmt
+from fusec.frontends.python.types import PY_INT, Kind, is_bool, is_integer
+from fusec.frontends.python.values import Items, Neighbours, Scalar, Value, adapt, literal, show
+from fusec.ir.expr import Const, Expr, apply, const
+from fusec.ir.loops import Assign, Break, Continue, If, Local, Stmt, While
 
+TRUE = const(True, BOOL)
+MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 MAX_ROUNDS = 64  # of a loop that is written out
 MAX_COPIES = 512  # of the innermost body, where such loops stand in one another
 WALKS = ("enumerate", "zip", "reversed")
 CURE = "write for i in range(n), or walk over a tuple or an array from outside"
 
 
-class Loops(Blocks):
-    """Lowers for. copies: how often what is being lowered stands in the kernel."""
+def nothing() -> None:
+    """Begin a round with nothing."""
 
-    copies = 1
-    tail = True  # nothing follows but the end of the function
+
+@dataclass
+class Rounds:
+    """A loop of the IR to lower."""
+
+    span: Span
+    changed: Mapping[str, None]  # variables that it assigns, in order
+    condition: Callable[[], Expr]
+    body: s.Body = ()
+    begin: Callable[[], None] = nothing  # what comes before the body in every round
+    step: tuple[Stmt, ...] = ()
+
+
+class LoopLowering:
+    """Lowers loops. body, assign: what lowers the statements in them, and the assignments to their targets."""
+
+    def __init__(
+        self, context: FunctionContext, body: Callable[[s.Body], None], assign: Callable[[s.Expression, Value], None]
+    ) -> None:
+        self.context, self.body, self.assign = context, body, assign
+        self._last: Variables = {}  # at the end of the round lowered last
 
     def walk(self, node: s.For) -> None:
         """A loop. Raises BadLoop for one over anything but a range or a sequence."""
-        walked = self._walked(node.iterable)
+        walked = _walked(self.context, node.iterable)
         if walked is not None:
-            if walked.length <= MAX_ROUNDS and self.copies * walked.length <= MAX_COPIES:
+            if walked.length <= MAX_ROUNDS and self.context.copies * walked.length <= MAX_COPIES:
                 self._written_out(node, walked)
             else:
                 self._count(node, (literal(0), literal(walked.length), literal(1)), walked.item)
             return
-        start, stop, step = self._range(node.iterable)
+        start, stop, step = _range(self.context, node.iterable)
         known = _known_range(start, stop, step)
-        if known is not None and self.copies * len(known[: MAX_COPIES + 1]) <= MAX_COPIES and self._makes_offsets(node):
+        if (
+            known is not None
+            and self.context.copies * len(known[: MAX_COPIES + 1]) <= MAX_COPIES
+            and self._makes_offsets(node)
+        ):
             self._written_out(node, _of_range(known))
         else:
             self._count(node, (start, stop, step), None)
 
-    # --- what is walked over ---
-
-    def _walked(self, node: s.Expression) -> Sequence | None:
-        """A tuple, a table, or several walked together; None for a call of range and all that is no sequence."""
-        match node:
-            case s.Call(callee=s.Name(name=name)) if name in WALKS and name not in self.variables:
-                return self._called(name, node)
-            case s.Call(callee=callee) if (dotted_name(callee) or "").rpartition(".")[2] in ("range", "grid"):
-                return None
-        value = self.value(node)
-        if isinstance(value, Neighbours):
-            return None
-        return sequences.sequence_of(self.settled("item", value), node.span)
-
-    def _called(self, name: str, node: s.Call) -> Sequence:
-        """``enumerate(t, start)``, ``zip(t, u)`` or ``reversed(t)``. Raises BadLoop."""
-        keywords = {each.name: each.value for each in node.keywords}
-        known = {"enumerate": {"start"}, "zip": {"strict"}}.get(name, set())
-        most = {"enumerate": 2, "reversed": 1}.get(name, len(node.args))
-        if not 1 <= len(node.args) <= most - (name == "enumerate" and len(keywords)) or keywords.keys() - known:
-            raise BadLoop(f"'{name}' does not take these arguments", _taken(name)).at(node.span)
-        given = node.args[:1] if name == "enumerate" else node.args
-        parts = [self._part(each) for each in given]
-        if name == "reversed":
-            last = parts[0].length - 1
-            return Sequence(parts[0].length, lambda place: parts[0].item(_minus(last, place)))
-        if name == "enumerate":
-            starts = [*node.args[1:], *keywords.values()]
-            first = self._bound(starts[0]) if starts else literal(0)
-            return Sequence(
-                parts[0].length, lambda place: Items((_plus(first, place, node.span), parts[0].item(place)))
-            )
-        lengths = {each.length for each in parts}
-        if len(lengths) > 1 and "strict" in keywords and self.scalar(keywords["strict"]).literal is not False:
-            shown = " and ".join(map(str, sorted(lengths)))
-            raise BadLoop(f"zip(strict=True) of {shown} items", "make them equally long").at(node.span)
-        return Sequence(min(lengths), lambda place: Items(tuple(each.item(place) for each in parts)))
-
-    def _part(self, node: s.Expression) -> Sequence:
-        """One of the sequences walked together. Raises BadLoop."""
-        if isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range":
-            known = _known_range(*self._range(node))
-            if known is None:
-                raise BadLoop("a range in here has numbers that are known", CURE).at(node.span)
-            return _of_range(known)
-        found = self._walked(node)
-        if found is None:
-            raise BadLoop("a parameter is one number here, not a row of them", CURE).at(node.span)
-        return found
-
     def _makes_offsets(self, node: s.For) -> bool:
         """Whether neighbours of a stencil are looked up by what a loop counts."""
-        arrays = {name for name, each in self.variables.items() if isinstance(each.value, Neighbours)}
+        arrays = {name for name, each in self.context.variables.items() if isinstance(each.value, Neighbours)}
         return bool(arrays) and name_usage.indexes(node.body, set(name_usage.named(node.target)), arrays)
 
     # --- written out ---
@@ -124,150 +101,228 @@ class Loops(Blocks):
 
         def rounds() -> None:
             for place in range(walked.length):
-                if not self.reachable:
+                if not self.context.reachable:
                     return
                 if "continue" not in jumps:
                     once(place)
                     continue
                 self._one_round(node, changed, partial(once, place))
-                if "break" in jumps and self.reachable:
+                if "break" in jumps and self.context.reachable:
                     self.body((s.If(node.span, s.Name(node.span, left), (s.Break(node.span),), ()),))
 
-        outer = self.tail, self.copies
-        self.tail, self.copies = False, self.copies * max(1, walked.length)
+        context = self.context
+        outer = context.tail, context.copies
+        context.tail, context.copies = False, context.copies * max(1, walked.length)
         if "break" in jumps and "continue" in jumps:
-            self.bind(left, literal(False), node.span)
+            context.bind(left, literal(False), node.span)
         if "break" in jumps:
             self._one_round(node, changed, rounds)
         else:
             rounds()
-        self.variables.pop(left, None)
-        self.tail, self.copies = outer
+        context.variables.pop(left, None)
+        context.tail, context.copies = outer
 
     def _one_round(self, node: s.For, changed: Mapping[str, None], begin: Callable[[], None]) -> None:
         """A loop that ends in break, which what it holds may do before."""
 
         def once() -> None:
             begin()
-            if self.reachable:
+            if self.context.reachable:
                 self.body((s.Break(node.span),))
 
-        self.loop(node.span, changed, lambda: const(True, BOOL), once, (), ())
+        self._lower(Rounds(node.span, changed, lambda: TRUE, begin=once))
 
     # --- counted ---
 
     def _count(self, node: s.For, bounds: tuple[Scalar, Scalar, Scalar], item: Callable[[Place], Value] | None) -> None:
         """A loop of the IR, which counts. item: what the target is at a count; None for the count itself."""
         start, stop, step = bounds
+        context, target, span = self.context, node.target, node.target.span
         changed = name_usage.assigned((node,))
-        if item is not None:
-            self._walk_counting(node, changed, bounds, item)
-            return
-        if not isinstance(node.target, s.Name):
-            raise BadLoop("a range gives one number at a time", "write for i in range(n)").at(node.target.span)
-        name, span = node.target.name, node.target.span
+        if item is None and not isinstance(target, s.Name):
+            raise BadLoop("a range gives one number at a time", "write for i in range(n)").at(span)
+        name = target.name if item is None and isinstance(target, s.Name) else ""
         inside = name in name_usage.assigned(node.body)
-        visible = inside or name in self.variables or name in name_usage.exposed(self.tree.body)
-        if not visible:
+        visible = inside or name in context.variables or name in name_usage.exposed(context.tree.body)
+        if item is not None:
+            for each in name_usage.named(target):  # no loop carries rows of tables from round to round
+                if each in context.variables and not isinstance(context.variables[each].value, Scalar):
+                    del context.variables[each]
+        elif not visible:
             del changed[name]
-        elif name not in self.variables and _known_range(*bounds):
-            self.bind(name, start, span)
-        counter = self.declare(f"{name}_next" if visible else name, INT64, start.read(), mutable=False)
+        elif name not in context.variables and _known_range(*bounds):
+            context.bind(name, start, span)
+        called = "place" if item is not None else f"{name}_next" if visible else name
+        counter = context.declare(called, INT64, start.read(), mutable=False)
 
         def begin() -> None:
-            value = Scalar(PY_INT, counter)
-            if visible:
-                self.bind(name, value, span)
+            if item is not None:
+                self.assign(target, item(counter))
+            elif visible:
+                context.bind(name, Scalar(PY_INT, counter), span)
             else:
-                self.variables[name] = Binding(value, span)
+                context.variables[name] = Binding(Scalar(PY_INT, counter), span)
 
-        onward: tuple[Stmt, ...] = (self._step(counter, step),)
-        self.loop(node.span, changed, lambda: _more(counter, stop, step), begin, node.body, onward)
-        if not visible:
-            self.variables.pop(name, None)
-
-    def _walk_counting(
-        self,
-        node: s.For,
-        changed: Mapping[str, None],
-        bounds: tuple[Scalar, Scalar, Scalar],
-        item: Callable[[Place], Value],
-    ) -> None:
-        for name in name_usage.named(
-            node.target
-        ):  # rows of tables are no variables that a loop carries from round to round
-            if name in self.variables and not isinstance(self.variables[name].value, Scalar):
-                del self.variables[name]
-        start, stop, step = bounds
-        counter = self.declare("place", INT64, start.read(), mutable=False)
-        onward: tuple[Stmt, ...] = (self._step(counter, step),)
-        self.loop(
-            node.span,
-            changed,
-            lambda: _more(counter, stop, step),
-            lambda: self.assign(node.target, item(counter)),
-            node.body,
-            onward,
+        onward = Assign(counter.name, apply("add", counter, step.read()), line=context.line)
+        self._lower(
+            Rounds(node.span, changed, lambda: _more(counter, stop, step), node.body, begin, (onward,)),
         )
+        if item is None and not visible:
+            context.variables.pop(name, None)
 
-    def _step(self, counter: Local, step: Scalar) -> Stmt:
-        return Assign(counter.name, apply("add", counter, step.read()), line=self.line)
+    # --- rounds ---
 
-    def _range(self, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
-        """Start, stop and step, evaluated once. Raises BadLoop."""
-        is_range = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
-        if isinstance(node, s.Call) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
-            self.value(node)  # raises: a grid stands elsewhere
-        if not is_range or not isinstance(node, s.Call):
-            raise BadLoop("a loop runs over a range", CURE).at(node.span)
-        if node.keywords or not 1 <= len(node.args) <= 3:
-            raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(
-                node.span
-            )
-        given = [self._bound(arg) for arg in node.args]
-        start, stop = (literal(0), given[0]) if len(given) == 1 else (given[0], given[1])
-        step = given[2] if len(given) == 3 else literal(1)
-        if step.literal == 0:
-            raise BadLoop("the step of a range is not 0", "write 1, or leave it out").at(node.args[2].span)
-        _check_counter(start, stop, step, node.span)
-        return start, stop, step
+    def repeat(self, node: s.While) -> None:
+        """``while``."""
+        changed = name_usage.assigned(node.body)
+        self._lower(Rounds(node.span, changed, lambda: self.context.test(node.condition), node.body))
 
-    def _bound(self, node: s.Expression) -> Scalar:
-        value = self.scalar(node)
-        if not is_integer(value.type) and not is_bool(value.type):
-            raise BadLoop(f"range takes integers, not {value.type}", "convert it: int(x)").at(node.span)
-        value = (
-            adapt(value, PY_INT, node.span)
-            if is_bool(value.type) or value.type == PY_INT
-            else self.cast(value, PY_INT, node.span)
-        )
-        if value.literal is not None:
-            value.read(node.span)
-        held = self.copied("bound", value)
-        assert isinstance(held, Scalar), "a number stays one"
-        return held
+    def _lower(self, rounds: Rounds) -> None:
+        """A loop, lowered again until the types assumed for the variables that it changes are those it gives them."""
+        context, span = self.context, rounds.span
+        kinds: dict[str, Kind] = {}
+        for name in rounds.changed:
+            binding = context.variables.get(name)
+            if binding is not None and not binding.missing:
+                if not isinstance(binding.value, Scalar):
+                    cure = "keep its parts in variables of their own"
+                    raise NotInSubset(f"'{name}', {show(binding.value)} that a loop changes, is", cure).at(binding.span)
+                kinds[name] = binding.value.type
+        exits: dict[str, Kind] = {}
+        point = context.checkpoint()
+        for _ in range(MAX_TRIALS):
+            loop = context.enter(kinds, exits, span)
+            head = dict(context.variables)
+            endless = self._round(loop, rounds)
+            left = context.exits_of(loop, span) if endless else {}
+            left = {name: kind for name, kind in left.items() if name in rounds.changed}
+            if loop.kinds == kinds and left == exits:
+                break
+            kinds, exits = loop.kinds, left
+            context.back_to(point)
+        else:
+            raise AssertionError("the types of a loop's variables settle")
+        context.variables = head
+        context.reachable = bool(loop.breaks) or not endless
+        for name in rounds.changed:
+            if name in loop.left:
+                context.variables[name] = replace(loop.breaks[0][name], value=loop.left[name])
+            elif name not in loop.carried:
+                known = next((each[name] for each in (*loop.breaks, self._last) if name in each), None)
+                if known is not None:
+                    context.variables[name] = replace(known, missing="loop")
 
-    # --- what the layer above lowers ---
+    def _round(self, loop: Loop, rounds: Rounds) -> bool:
+        """Emit the loop for the types assumed; whether only breaks end it."""
+        context, line = self.context, self.context.line
+        context.loops.append(loop)
+        with context.block(rounds.span) as statements:
+            test = rounds.condition()
+            endless = isinstance(test, Const) and test.bits != 0
+            if statements:  # the condition needs statements of its own in every round
+                context.emit(If(apply("logical_not", test), (Break(line=line),), line=line))
+                test = TRUE
+            rounds.begin()
+            self.body(rounds.body)
+            if context.reachable:
+                context.turn(loop, rounds.span)
+            self._last = dict(context.variables)
+        context.loops.pop()
+        context.line = line
+        context.emit(While(test, tuple(statements), rounds.step, line=line))
+        return endless
 
-    def assign(self, target: s.Expression, value: Value) -> None:
-        """``target = value``."""
-        raise NotImplementedError
+    def jump(self, node: s.Break | s.Continue) -> None:
+        """``break`` or ``continue``. Raises Misplaced."""
+        context, breaks = self.context, isinstance(node, s.Break)
+        if not context.loops:
+            raise Misplaced("break" if breaks else "continue", "a loop", "return ends the function").at(node.span)
+        (context.leave if breaks else context.turn)(context.loops[-1], node.span)
+        context.emit((Break if breaks else Continue)(line=context.line))
+        context.reachable = False
 
-    def body(self, statements: s.Body) -> None:
-        """Statements in order."""
-        raise NotImplementedError
 
-    def loop(
-        self,
-        span: Span,
-        changed: Mapping[str, None],
-        condition: Callable[[], Expr],
-        begin: Callable[[], None],
-        body: s.Body,
-        step: tuple[Stmt, ...],
-    ) -> None:
-        """A loop of the IR."""
-        raise NotImplementedError
+def _walked(context: FunctionContext, node: s.Expression) -> Sequence | None:
+    """A tuple, a table, or several walked together; None for a call of range and all that is no sequence."""
+    match node:
+        case s.Call(callee=s.Name(name=name)) if name in WALKS and name not in context.variables:
+            return _called(context, name, node)
+        case s.Call(callee=callee) if (dotted_name(callee) or "").rpartition(".")[2] in ("range", "grid"):
+            return None
+    value = context.value(node)
+    if isinstance(value, Neighbours):
+        return None
+    return sequences.sequence_of(context.settled("item", value), node.span)
+
+
+def _called(context: FunctionContext, name: str, node: s.Call) -> Sequence:
+    """``enumerate(t, start)``, ``zip(t, u)`` or ``reversed(t)``. Raises BadLoop."""
+    keywords = {each.name: each.value for each in node.keywords}
+    known = {"enumerate": {"start"}, "zip": {"strict"}}.get(name, set())
+    most = {"enumerate": 2, "reversed": 1}.get(name, len(node.args))
+    if not 1 <= len(node.args) <= most - (name == "enumerate" and len(keywords)) or keywords.keys() - known:
+        raise BadLoop(f"'{name}' does not take these arguments", _taken(name)).at(node.span)
+    given = node.args[:1] if name == "enumerate" else node.args
+    parts = [_part(context, each) for each in given]
+    if name == "reversed":
+        last = parts[0].length - 1
+        return Sequence(parts[0].length, lambda place: parts[0].item(_minus(last, place)))
+    if name == "enumerate":
+        starts = [*node.args[1:], *keywords.values()]
+        first = _bound(context, starts[0]) if starts else literal(0)
+        return Sequence(parts[0].length, lambda place: Items((_plus(first, place, node.span), parts[0].item(place))))
+    lengths = {each.length for each in parts}
+    if len(lengths) > 1 and "strict" in keywords and context.scalar(keywords["strict"]).literal is not False:
+        shown = " and ".join(map(str, sorted(lengths)))
+        raise BadLoop(f"zip(strict=True) of {shown} items", "make them equally long").at(node.span)
+    return Sequence(min(lengths), lambda place: Items(tuple(each.item(place) for each in parts)))
+
+
+def _part(context: FunctionContext, node: s.Expression) -> Sequence:
+    """One of the sequences walked together. Raises BadLoop."""
+    if isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range":
+        known = _known_range(*_range(context, node))
+        if known is None:
+            raise BadLoop("a range in here has numbers that are known", CURE).at(node.span)
+        return _of_range(known)
+    found = _walked(context, node)
+    if found is None:
+        raise BadLoop("a parameter is one number here, not a row of them", CURE).at(node.span)
+    return found
+
+
+def _range(context: FunctionContext, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
+    """Start, stop and step, evaluated once. Raises BadLoop."""
+    is_range = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
+    if isinstance(node, s.Call) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
+        context.value(node)  # raises: a grid stands elsewhere
+    if not is_range or not isinstance(node, s.Call):
+        raise BadLoop("a loop runs over a range", CURE).at(node.span)
+    if node.keywords or not 1 <= len(node.args) <= 3:
+        raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(node.span)
+    given = [_bound(context, arg) for arg in node.args]
+    start, stop = (literal(0), given[0]) if len(given) == 1 else (given[0], given[1])
+    step = given[2] if len(given) == 3 else literal(1)
+    if step.literal == 0:
+        raise BadLoop("the step of a range is not 0", "write 1, or leave it out").at(node.args[2].span)
+    _check_counter(start, stop, step, node.span)
+    return start, stop, step
+
+
+def _bound(context: FunctionContext, node: s.Expression) -> Scalar:
+    value = context.scalar(node)
+    if not is_integer(value.type) and not is_bool(value.type):
+        raise BadLoop(f"range takes integers, not {value.type}", "convert it: int(x)").at(node.span)
+    value = (
+        adapt(value, PY_INT, node.span)
+        if is_bool(value.type) or value.type == PY_INT
+        else cast(value, PY_INT, node.span)
+    )
+    if value.literal is not None:
+        value.read(node.span)
+    held = context.copied("bound", value)
+    assert isinstance(held, Scalar), "a number stays one"
+    return held
 
 
 def _known_range(start: Scalar, stop: Scalar, step: Scalar) -> range | None:

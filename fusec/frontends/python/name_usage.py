@@ -77,14 +77,17 @@ def dotted(node: s.Expression) -> Iterator[str]:
         match each:
             case s.Name(name=name):
                 yield name
-            case s.Attribute():
-                chain: list[str] = []
-                inner: s.Expression = each
-                while isinstance(inner, s.Attribute):
-                    chain.append(inner.name)
-                    inner = inner.value
-                if isinstance(inner, s.Name):
-                    yield ".".join((inner.name, *reversed(chain)))
+            case s.Attribute() if (found := dotted_name(each)) is not None:
+                yield found
+
+
+def dotted_name(node: s.Expression) -> str | None:
+    """``a.b.c`` as a text; None if it is no chain of names."""
+    chain: list[str] = []
+    while isinstance(node, s.Attribute):
+        chain.append(node.name)
+        node = node.value
+    return ".".join((node.name, *reversed(chain))) if isinstance(node, s.Name) else None
 
 
 def _all(body: Iterable[s.Statement]) -> Iterator[s.Statement]:

@@ -12,11 +12,11 @@ from fusec.errors.language import UnknownName
 from fusec.errors.python import MaybeUnassigned, NotACapture, NotInSubset
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
-from fusec.frontends.python.context import Other, Unit
+from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.functions import CONSTANTS, FUNCTIONS, MATH, PLAIN
+from fusec.frontends.python.kernel_context import Other
 from fusec.frontends.python.types import BY_NAME
 from fusec.frontends.python.values import Builtin, Intrinsic, Module, Type, Value, literal
-from fusec.frontends.python.variables import Flow
 from fusec.ir.loops import AtomicOp
 
 ATOMICS: dict[str, AtomicOp] = {
@@ -60,76 +60,72 @@ HABITS = {
 }
 
 
-class Names(Flow):
-    """Looks names up. key: of the function, in the unit; locals: every name that it assigns anywhere."""
+def lookup(context: FunctionContext, name: str, span: Span) -> Value:
+    """The value of a name. Raises UnknownName, MaybeUnassigned or NotACapture."""
+    binding = context.variables.get(name)
+    if binding is not None:
+        if binding.missing:
+            raise MaybeUnassigned(name, binding.span.line, binding.missing).at(span)
+        return binding.value
+    if name in context.local_names:
+        raise UnknownName(name, "it is assigned further down; assign it before it is read").at(span)
+    found = context.captured(name)
+    if isinstance(found, Other):
+        raise unusable(name, found, span)
+    found = found or _known(name)
+    if found is None:
+        raise _unknown(context, name, span)
+    return found
 
-    def __init__(self, unit: Unit, key: str, tree: s.Function, local_names: frozenset[str], taken: set[str]) -> None:
-        super().__init__(unit, taken)
-        self.key, self.tree, self.local_names = key, tree, local_names
 
-    def lookup(self, name: str, span: Span) -> Value:
-        """The value of a name. Raises UnknownName, MaybeUnassigned or NotACapture."""
-        binding = self.variables.get(name)
-        if binding is not None:
-            if binding.missing:
-                raise MaybeUnassigned(name, binding.span.line, binding.missing).at(span)
-            return binding.value
-        if name in self.local_names:
-            raise UnknownName(name, "it is assigned further down; assign it before it is read").at(span)
-        found = self.unit.captured(self.key, name)
-        if isinstance(found, Other):
-            raise self.unusable(name, found, span)
-        found = found or _known(name)
-        if found is None:
-            raise self._unknown(name, span)
-        return found
+def attribute_of(module: Module, node: s.Attribute) -> Value:
+    """An attribute of a module. Raises NotInSubset."""
+    if module.name == "fusec" and node.name in INTRINSICS:
+        return Intrinsic(node.name)
+    name = NUMPY_NAMES.get(node.name, node.name)
+    if name in DTYPES:
+        return Type(DTYPES[name])
+    if name in SUBMODULES:
+        return Module(name)
+    if name == "dtype":
+        return Builtin(name)
+    if name in CONSTANTS:
+        return literal(CONSTANTS[name])
+    own = module.name == "math" and (name in MATH or name in COMPOUND_MATH)
+    if own or name in FUNCTIONS or name in COMPOUND:
+        return Builtin(name, own)
+    cure = (
+        HABITS.get(name)
+        or did_you_mean(name, {*FUNCTIONS, *COMPOUND, *CONSTANTS})
+        or "docs/python.md lists the functions"
+    )
+    raise NotInSubset(f"'{module.name}.{node.name}' is", cure).at(node.span)
 
-    def attribute_of(self, module: Module, node: s.Attribute) -> Value:
-        """An attribute of a module. Raises NotInSubset."""
-        if module.name == "fusec" and node.name in INTRINSICS:
-            return Intrinsic(node.name)
-        name = NUMPY_NAMES.get(node.name, node.name)
-        if name in DTYPES:
-            return Type(DTYPES[name])
-        if name in SUBMODULES:
-            return Module(name)
-        if name == "dtype":
-            return Builtin(name)
-        if name in CONSTANTS:
-            return literal(CONSTANTS[name])
-        own = module.name == "math" and (name in MATH or name in COMPOUND_MATH)
-        if own or name in FUNCTIONS or name in COMPOUND:
-            return Builtin(name, own)
-        cure = (
-            HABITS.get(name)
-            or did_you_mean(name, {*FUNCTIONS, *COMPOUND, *CONSTANTS})
-            or "docs/python.md lists the functions"
-        )
-        raise NotInSubset(f"'{module.name}.{node.name}' is", cure).at(node.span)
 
-    def unusable(self, name: str, found: Other, span: Span) -> FusecError:
-        """The error for a name that stands for nothing that a kernel can hold."""
-        wrong = NotACapture(name, found.given, found.cure) if found.given else UnknownName(name, found.cure)
-        return wrong.at(span)
+def unusable(name: str, found: Other, span: Span) -> FusecError:
+    """The error for a name that stands for nothing that a kernel can hold."""
+    wrong = NotACapture(name, found.given, found.cure) if found.given else UnknownName(name, found.cure)
+    return wrong.at(span)
 
-    def _unknown(self, name: str, span: Span) -> FusecError:
-        if name in HABITS:
-            return NotInSubset(f"'{name}' is", HABITS[name]).at(span)
-        known = {
-            *self.variables,
-            *(each for each, _ in self.unit.texts[self.key].names),
-            *FUNCTIONS,
-            *COMPOUND,
-            *BY_NAME,
-            *PLAIN,
-        }
-        cure = did_you_mean(name, known)
-        if not cure and hasattr(builtins, name):
-            return NotInSubset(f"Python's '{name}' is", "docs/python.md lists the functions").at(span)
-        if not cure:
-            shown = ", ".join(sorted(each for each in self.variables if not each.startswith("_"))[:12])
-            cure = f"define it in the module, or make it a parameter; variables here: {shown or 'none'}"
-        return UnknownName(name, cure).at(span)
+
+def _unknown(context: FunctionContext, name: str, span: Span) -> FusecError:
+    if name in HABITS:
+        return NotInSubset(f"'{name}' is", HABITS[name]).at(span)
+    known = {
+        *context.variables,
+        *(each for each, _ in context.kernel.texts[context.key].names),
+        *FUNCTIONS,
+        *COMPOUND,
+        *BY_NAME,
+        *PLAIN,
+    }
+    cure = did_you_mean(name, known)
+    if not cure and hasattr(builtins, name):
+        return NotInSubset(f"Python's '{name}' is", "docs/python.md lists the functions").at(span)
+    if not cure:
+        shown = ", ".join(sorted(each for each in context.variables if not each.startswith("_"))[:12])
+        cure = f"define it in the module, or make it a parameter; variables here: {shown or 'none'}"
+    return UnknownName(name, cure).at(span)
 
 
 def _known(name: str) -> Value | None:

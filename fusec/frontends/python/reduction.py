@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fusec.base.dtypes import INT64, DType
-from fusec.base.records import dataclass
 from fusec.base.rounding_mode import usual
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
-from fusec.errors.python import BadParameter, BadReduction, CannotUnpack, NotInSubset
+from fusec.errors.python import BadReduction, CannotUnpack
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.accumulator import Parts, identity_of, settled
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.calls import flat, result_of
-from fusec.frontends.python.context import Other, Unit, value_of
 from fusec.frontends.python.definition import ReductionFunctions
-from fusec.frontends.python.function_exits import AnyDevice, Device, Kernel, frame_of, instantiate, run
+from fusec.frontends.python.function_context import Binding, FunctionContext
+from fusec.frontends.python.function_exits import ReturnEnding, StoreEnding, context_of, instantiate, run
+from fusec.frontends.python.kernel_context import KernelContext
+from fusec.frontends.python.parameters import Inferred, Parameters, loads
+from fusec.frontends.python.statements import Ending, PythonStatements
 from fusec.frontends.python.types import BY_NAME, PY_INT, Kind, PythonType, carrier, storage
-from fusec.frontends.python.values import Items, Scalar, UserFunction, Uses, Value, adapt, converted
-from fusec.frontends.python.variables import Binding
-from fusec.ir.expr import Expr, Pointer, Struct, apply, const
+from fusec.frontends.python.values import Items, Scalar, UserFunction, Value, adapt, converted
+from fusec.ir.expr import Expr, Struct, apply, const
 from fusec.ir.loops import (
     ArrayParam,
     Call,
     Declare,
-    Element,
     Field,
     Function,
-    Load,
     Local,
     Param,
     Program,
@@ -37,42 +36,24 @@ from fusec.ir.loops import (
     Stmt,
 )
 from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, whole_of
-from fusec.ir.walk import expressions, operands, statements
 
 TOTAL, PART = "_total", "_part"  # locals
 NOT_INPUTS = ("index", "indices")  # what a map may ask for besides elements
 TOTALS_FACTS = ("count", "indices")  # what `finish` may ask for besides numbers
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What types a call has: those of its results, and those that Python numbers among its arguments adapt to.
-
-    is_tuple: whether the results come as one.
-    """
-
-    results: tuple[DType, ...]
-    is_tuple: bool
-    numbers: Mapping[str, DType]
-
-
 @usual()
-def infer(definition: ReductionFunctions, types: Mapping[str, DType], scalars: frozenset[str], ndim: int) -> Outcome:
+def infer(definition: ReductionFunctions, types: Mapping[str, DType], scalars: frozenset[str], ndim: int) -> Inferred:
     """The types of the results for arguments of these dtypes. scalars: those passed by value. ndim: axes of a call."""
     lowering = _Lowering(definition, types, scalars, ndim, ())
     held, is_tuple = lowering.held()
-    frame = lowering.finished(held, is_tuple)
-    if frame is not None:
-        is_tuple = frame.returned[0][1]
-        results = lowering.results(frame)
-    else:
-        results = tuple(map(storage, held))
-    numbers = {}
-    for name, kind in definition.numbers:
-        met = lowering.uses[name].dtypes
-        target = next(iter(met)) if len(met) == 1 else None
-        numbers[name] = BY_NAME[kind].dtype if target is None else target
-    return Outcome(results, is_tuple, numbers)
+    finished = lowering.finished(held, is_tuple)
+    if finished is None:
+        return lowering.parameters.inferred(tuple(map(storage, held)), is_tuple)
+    tree, key = lowering.function("finish")
+    forced = dtype_of(tree.returns, lowering.kernel, key)
+    results = tuple(forced or storage(kind) for kind in finished.results())
+    return lowering.parameters.inferred(results, finished.returned[0][1])
 
 
 def lower(
@@ -91,25 +72,25 @@ def lower(
     return _Lowering(definition, types, scalars, ndim, reduced).reduction(held, is_tuple)
 
 
-class _Piece(Device):
-    """A function whose statements become part of a reduction; early: it returns where only a function can."""
+class _KeptEnding:
+    """How a map ends whose statements become part of a reduction: its parts are kept."""
 
-    of_element = True
-    early = False
-    parts: tuple[Expr, ...] = ()
+    def __init__(self, kinds: tuple[Kind, ...]) -> None:
+        self.kinds = kinds
+        self.parts: tuple[Expr, ...] = ()
+        self.early = False  # it returns where only a function can
 
     def places(self) -> list[tuple[str, DType | Struct]]:
         """What is returned, part by part."""
-        assert self.result is not None, "the types of the results are known by now"
-        return [(f"part{at}", carrier(kind)) for at, kind in enumerate(self.result)]
+        return [(f"part{at}", carrier(kind)) for at, kind in enumerate(self.kinds)]
 
     def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
         """The parts."""
         return tuple(value.read() for value in values)
 
-    def give(self, found: tuple[Expr, ...]) -> None:
+    def give(self, context: FunctionContext, found: tuple[Expr, ...]) -> None:
         """Keep the parts where the function ends."""
-        self.early |= bool(self.loops) or not self.tail
+        self.early |= bool(context.loops) or not context.tail
         self.parts = found
 
 
@@ -125,167 +106,124 @@ class _Lowering:
         reduced: Sequence[int],
     ) -> None:
         self.definition, self.types, self.scalars = definition, types, scalars
+        self.parameters = Parameters(definition, types)
         self.ndim, self.reduced = ndim, tuple(reduced)
         self.roles = dict(definition.roles)
-        self.uses = {name: Uses() for name, _ in definition.numbers}
-        self.unit = Unit(definition.plain, reduces=True)
-        self.unit.names |= {*definition.inputs, *definition.outputs, definition.name}
+        self.kernel = KernelContext(definition.plain, reduces=True)
+        self.kernel.names |= {*definition.inputs, *definition.outputs, definition.name}
         self.taken = {*definition.inputs, *definition.outputs, REDUCED}
-        self._finish_kinds: tuple[Kind, ...] = ()
 
     # --- types ---
 
     def held(self) -> tuple[tuple[Kind, ...], bool]:
         """The types that are accumulated, and whether functions see them as a tuple."""
         first = self.mapped_parts()
-        tree, key = self._function("combine")
+        tree, key = self.function("combine")
         found = [
-            dtype_of(each, self.unit, key) for each in (tree.returns, *(param.annotation for param in tree.params))
+            dtype_of(each, self.kernel, key) for each in (tree.returns, *(param.annotation for param in tree.params))
         ]
         annotated = next((dtype for dtype in found if dtype is not None), None)
         identity = identity_of(self.definition.identity)
 
         def combined(kinds: tuple[Kind, ...]) -> Parts:
-            frame = self._combining(Device, tree, key, kinds, first.is_tuple, "combine")
-            return _parts("combine returns", frame)
+            return _parts("combine returns", self._combining(kinds, first.is_tuple, "combine"))
 
         return settled(first, identity, annotated, combined), first.is_tuple
 
     def mapped_parts(self) -> Parts:
         """What is made of one element."""
         if "map" not in self.roles:
-            tree, _ = self._function("combine")
+            tree, _ = self.function("combine")
             param = self.definition.inputs[0]
             kind = self.input(param, tree.span)
             assert isinstance(kind, Scalar), "an element is a number"
             return Parts("what is combined is", (kind.type,), False, tree.span, has_line=False)
-        tree, key = self._function("map")
-        frame = self._mapping(tree, key)
-        found = _parts("map returns", frame)
-        forced = dtype_of(tree.returns, self.unit, key)
+        tree, key = self.function("map")
+        found = _parts("map returns", self._lowered("map", self.taken | {TOTAL, PART}, self.parameter))
+        forced = dtype_of(tree.returns, self.kernel, key)
         return found if forced is None else Parts(found.whose, (forced,) * len(found.kinds), found.is_tuple, found.span)
-
-    def results(self, frame: Device) -> tuple[DType, ...]:
-        """The dtypes of what `finish` returns."""
-        tree, key = self._function("finish")
-        kinds = frame.results()
-        values = frame.returned[0]
-        if any(not isinstance(each, Scalar) for each in values[0]):
-            raise NotInSubset("returning this is", "return numbers").at(values[2])
-        forced = dtype_of(tree.returns, self.unit, key)
-        return tuple(forced or storage(kind) for kind in kinds)
 
     # --- parts of the reduction ---
 
     def reduction(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[Reduction, Program]:
         """All parts together."""
-        definition, name = self.definition, self.unit.fresh(f"{self.definition.name}_combine")
+        definition, name = self.definition, self.kernel.fresh(f"{self.definition.name}_combine")
         combine = self._combine(name, held, is_tuple)
         body, value = self._stage(name, held)
         kind = _carried(name, held)
         parts = tuple(Local(part, dtype) for part, dtype in Accumulator(PART, kind, const(0, INT64), name).parts)
         total = Accumulator(TOTAL, kind, whole_of(parts, kind), name)
         finish = self._finish(held, is_tuple)
-        functions = (*(each.function for each in self.unit.instances.values()), combine)
+        functions = (*(each.function for each in self.kernel.instances.values()), combine)
         params = tuple(self._params())
         stages = (Stage(body, Accumulator(PART, kind, value, name)),)
-        source = self.unit.source
+        source = self.kernel.source
         reduction = Reduction(definition.name, params, stages, total, finish, functions, source)
         kept = tuple(each for each in params if isinstance(each, ScalarParam) or each.name in definition.outputs)
         return reduction, Program(definition.name, kept, self._empty(total, held, finish), functions[:-1], source)
 
     def _params(self) -> list[Param]:
         """Inputs, outputs, and the number of elements of a total."""
-        constants = dict(self.definition.constants)
         found: list[Param] = [
             ScalarParam(name, self.types[name]) if name in self.scalars else ArrayParam(name, self.types[name])
             for name in self.definition.inputs
-            if name not in constants
+            if name not in self.parameters.constants
         ]
         found += [ArrayParam(name, self.types[name], written=True, read=False) for name in self.definition.outputs]
         return [*found, ScalarParam(REDUCED, INT64)]
 
     def _combine(self, name: str, held: tuple[Kind, ...], is_tuple: bool) -> Function:
         """The function of two accumulators."""
-        tree, key = self._function("combine")
-        trial = self._combining(Device, tree, key, held, is_tuple, name)
-        frame = self._combining(Device, tree, key, held, is_tuple, name, len(trial.returned))
+        tree, _ = self.function("combine")
+        trial = self._combining(held, is_tuple, name)
+        lowering = self._combining(held, is_tuple, name, len(trial.returned))
         kind = _carried(name, held)
-        text = tree.span.file.line(tree.span.line).strip()
-        return Function(name, tuple((param.name, kind) for param in tree.params), kind, tuple(frame.blocks[0]), text)
+        text, body = tree.span.file.line(tree.span.line).strip(), tuple(lowering.context.blocks[0])
+        return Function(name, tuple((param.name, kind) for param in tree.params), kind, body, text)
 
-    def _combining(
-        self,
-        sort: type[AnyDevice],
-        tree: s.Function,
-        key: str,
-        held: tuple[Kind, ...],
-        is_tuple: bool,
-        name: str,
-        ends: int = 0,
-    ) -> AnyDevice:
+    def _combining(self, held: tuple[Kind, ...], is_tuple: bool, name: str, ends: int = 0) -> PythonStatements:
         """The combination lowered; ends: how many returns it has, 0 to find its types."""
-        frame = frame_of(sort, self.unit, key, tree, {param.name for param in tree.params})
         kind = _carried(name, held)
-        if ends:
-            frame.struct, frame.result = name, held
-            frame.prepare(ends)
-        for param in tree.params:
+
+        def value(param: s.Parameter) -> Value:
             whole = Local(param.name, kind)
-            if isinstance(kind, Struct):
-                fields = [Field(whole, field, dtype) for field, dtype in kind.fields]
-            else:
-                fields = [whole]  # type: ignore[list-item]
-            frame.variables[param.name] = Binding(_whole(held, fields, is_tuple), param.span)
-        return self._run(frame, tree, key)
+            fields = [Field(whole, *each) for each in kind.fields] if isinstance(kind, Struct) else [whole]
+            return _whole(held, fields, is_tuple)
+
+        taken = {param.name for param in self.function("combine")[0].params}
+        return self._lowered("combine", taken, value, ReturnEnding(held, name) if ends else None, ends)
 
     def _stage(self, name: str, held: tuple[Kind, ...]) -> tuple[tuple[Stmt, ...], Expr]:
         """What happens for one element, loads first, and the value that is accumulated."""
         body: tuple[Stmt, ...] = ()
         if "map" not in self.roles:
-            tree, _ = self._function("combine")
+            tree, _ = self.function("combine")
             value = self.input(self.definition.inputs[0], tree.span)
             assert isinstance(value, Scalar), "an element is a number"
             parts: tuple[Expr, ...] = (adapt(value, held[0], tree.span).read(),)
         else:
-            tree, key = self._function("map")
-            trial = self._mapping(tree, key)
-            frame = self._mapping(tree, key, held, len(trial.returned))
-            body, parts = tuple(frame.blocks[0]), frame.parts
-            if frame.early:
-                body, parts = self._called(tree, key, held)
+            taken, kept = self.taken | {TOTAL, PART}, _KeptEnding(held)
+            trial = self._lowered("map", taken, self.parameter)
+            lowering = self._lowered("map", taken, self.parameter, kept, len(trial.returned))
+            body, parts = tuple(lowering.context.blocks[0]), kept.parts
+            if kept.early:
+                body, parts = self._called(held)
         value_of_all = whole_of(parts, _carried(name, held)) if len(parts) > 1 else parts[0]
-        read = {each.name for each in _locals(body, value_of_all)}
-        loads = [
-            Declare(
-                each, self.types[each], Load(Element(each, Pointer(self.types[each], "global", True)), self.types[each])
-            )
-            for each in self.definition.inputs
-            if each in read and each not in self.scalars
-        ]
-        return (*loads, *body), value_of_all
+        inputs = [each for each in self.definition.inputs if each in self.types and each not in self.scalars]
+        return (*loads({each: self.types[each] for each in inputs}, body, value_of_all), *body), value_of_all
 
-    def _mapping(self, tree: s.Function, key: str, held: tuple[Kind, ...] | None = None, ends: int = 0) -> _Piece:
-        """The map lowered as a part of what happens for an element."""
-        frame = frame_of(_Piece, self.unit, key, tree, self.taken | {TOTAL, PART})
-        if held is not None:
-            frame.result = held
-            frame.prepare(ends)
-        for param in tree.params:
-            frame.variables[param.name] = Binding(self.input(param.name, param.span), param.span)
-        return self._run(frame, tree, key)
-
-    def _called(self, tree: s.Function, key: str, held: tuple[Kind, ...]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    def _called(self, held: tuple[Kind, ...]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
         """The map as a function that is called."""
+        tree, key = self.function("map")
         given = {param.name: self.input(param.name, param.span) for param in tree.params}
         for name, kind in self.definition.numbers:
             dtype = self.types[name]
             if dtype != BY_NAME[kind].dtype:  # it adapts to that dtype alone, so it may as well be of it
                 given[name] = Scalar(dtype, converted(Local(name, dtype), carrier(dtype)))
-        self.unit.active.append(key)
-        instance = instantiate(self.unit, UserFunction(tree.name, key), given, held)
-        self.unit.active.pop()
-        self.unit.instances[(key,)] = instance
+        self.kernel.active.append(key)
+        instance = instantiate(self.kernel, UserFunction(tree.name, key), given, held)
+        self.kernel.active.pop()
+        self.kernel.instances[(key,)] = instance
         args = tuple(each for value in given.values() for each in flat(value))
         result = instance.function.result
         assert result is not None, "functions return something"
@@ -294,67 +232,72 @@ class _Lowering:
         return (Declare(whole.name, result, Call(instance.function.name, args, result)),), parts
 
     def finished(
-        self, held: tuple[Kind, ...], is_tuple: bool, targets: tuple[tuple[str, DType], ...] = (), ends: int = 0
-    ) -> Kernel | None:
+        self, held: tuple[Kind, ...], is_tuple: bool, ending: StoreEnding | None = None, ends: int = 1
+    ) -> PythonStatements | None:
         """What is made of a total, lowered; None if the parts of the total are the results."""
         if "finish" not in self.roles:
             return None
-        tree, key = self._function("finish")
-        frame = frame_of(Kernel, self.unit, key, tree, self.taken | {name for name, _ in _total(held)})
-        if ends:
-            frame.targets, frame.result = targets, self._finish_kinds
-            frame.prepare(ends)
-        total, *others = tree.params
-        frame.variables[total.name] = Binding(
-            _whole(held, [Local(*each) for each in _total(held)], is_tuple), total.span
-        )
-        for param in others:
-            frame.variables[param.name] = Binding(self.fact(param), param.span)
-        found = self._run(frame, tree, key)
-        self._finish_kinds = found.results()
-        return found
+        total, whole = self.function("finish")[0].params[0], [Local(*each) for each in _total(held)]
+
+        def value(param: s.Parameter) -> Value:
+            return _whole(held, whole, is_tuple) if param is total else self.fact(param)
+
+        return self._lowered("finish", self.taken | {each.name for each in whole}, value, ending, ends)
 
     def _finish(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[Stmt, ...]:
         """What is stored for one total."""
         targets = tuple((name, self.types[name]) for name in self.definition.outputs)
         trial = self.finished(held, is_tuple)
         if trial is not None:
-            frame = self.finished(held, is_tuple, targets, len(trial.returned))
-            assert frame is not None, "there is a function"
-            return tuple(frame.blocks[0])
-        tree, key = self._function("combine")
-        frame = frame_of(Kernel, self.unit, key, tree, self.taken)
-        frame.targets = targets
+            lowering = self.finished(held, is_tuple, StoreEnding(trial.results(), targets), len(trial.returned))
+            assert lowering is not None, "there is a function"
+            return tuple(lowering.context.blocks[0])
+        tree, key = self.function("combine")
+        context, ending = context_of(self.kernel, key, tree, self.taken), StoreEnding(held, targets)
         values = [Scalar(kind, Local(*each)) for kind, each in zip(held, _total(held), strict=True)]
-        frame.give(frame.final(tuple(values)))
-        return tuple(frame.blocks[0])
+        ending.give(context, ending.final(tuple(values)))
+        return tuple(context.blocks[0])
 
     def _empty(self, total: Accumulator, held: tuple[Kind, ...], finish: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements for a total of no elements."""
         identity = identity_of(self.definition.identity)
         if identity is None:
             return ()
-        tree, _ = self._function("combine")
+        tree, _ = self.function("combine")
         values = [adapt(each, kind, tree.span).read() for each, kind in zip(identity[0], held, strict=True)]
         declared = [Declare(name, dtype, value) for (name, dtype), value in zip(total.parts, values, strict=True)]
         return (*declared, *finish)
 
-    def _function(self, role: str) -> tuple[s.Function, str]:
+    def function(self, role: str) -> tuple[s.Function, str]:
+        """The function that has a role, and its key."""
         key = self.roles[role]
-        return self.unit.tree(key), key
+        return self.kernel.tree(key), key
 
-    def _run(self, frame: AnyDevice, tree: s.Function, key: str) -> AnyDevice:
-        """Lower the body."""
-        self.unit.active.append(key)
+    def _lowered(
+        self,
+        role: str,
+        taken: set[str],
+        value: Callable[[s.Parameter], Value],
+        ending: Ending | None = None,
+        ends: int = 1,
+    ) -> PythonStatements:
+        """A function lowered. value: what its parameters stand for."""
+        tree, key = self.function(role)
+        context = context_of(self.kernel, key, tree, taken)
+        context.of_element = role == "map"
+        lowering = PythonStatements(context, ending, ends)
+        for param in tree.params:
+            context.variables[param.name] = Binding(value(param), param.span)
+        self.kernel.active.append(key)
         try:
-            run(frame, tree, None)
+            run(lowering)
         except FusecError as problem:
             if isinstance(problem.error, CannotUnpack) and key in (self.roles["combine"], self.roles.get("finish")):
                 cure = "a total has as many parts as map returns: return a tuple there, e.g. map=lambda x: (1, x)"
                 raise CannotUnpack(problem.error.given, problem.error.wanted, cure).at(problem.span) from None
             raise
-        self.unit.active.pop()
-        return frame
+        self.kernel.active.pop()
+        return lowering
 
     # --- what parameters stand for ---
 
@@ -364,18 +307,11 @@ class _Lowering:
             return Scalar(PY_INT, self._position())
         if name == "indices":
             return Items(tuple(_coordinate(axis) for axis in range(self.ndim)))
-        constants = dict(self.definition.constants)
-        if name in constants:
-            found = value_of(constants[name], name)
-            if isinstance(found, Other):
-                raise BadParameter(f"the default of '{name}' is {found.given}", found.cure).at(span)
-            return found
-        dtype, python = self.types.get(name), dict(self.definition.numbers).get(name)
-        if python is not None:
-            kind = BY_NAME[python]
-            return Scalar(kind, Local(name, dtype or kind.dtype), uses=self.uses[name])
-        assert dtype is not None, f"{name} has a type"
-        return Scalar(dtype, converted(Local(name, dtype), carrier(dtype)))
+        return self.parameters.value(name, span)
+
+    def parameter(self, param: s.Parameter) -> Value:
+        """What a parameter of `map` stands for."""
+        return self.input(param.name, param.span)
 
     def fact(self, param: s.Parameter) -> Value:
         """What a parameter of `finish` after the total stands for. Raises BadReduction for an array."""
@@ -383,7 +319,7 @@ class _Lowering:
             return Scalar(PY_INT, Local(REDUCED, INT64))
         if param.name == "indices":
             return Items(tuple(_coordinate(axis) for axis in range(self.ndim) if axis not in self.reduced))
-        if param.name not in self.scalars and param.name not in dict(self.definition.constants):
+        if param.name not in self.scalars and param.name not in self.parameters.constants:
             what = f"finish takes '{param.name}', which is an array in this call"
             raise BadReduction(what, "pass a number for it: finish runs once for a total, of many elements").at(
                 param.span
@@ -422,13 +358,7 @@ def _whole(held: tuple[Kind, ...], parts: Sequence[Expr], is_tuple: bool) -> Val
     return Items(values) if is_tuple else values[0]
 
 
-def _parts(whose: str, frame: Device) -> Parts:
+def _parts(whose: str, lowering: PythonStatements) -> Parts:
     """What a function returns."""
-    _, is_tuple, span = frame.returned[0]
-    return Parts(whose, frame.results(), is_tuple, span)
-
-
-def _locals(body: Sequence[Stmt], value: Expr) -> list[Local]:
-    """The locals that statements and a value read."""
-    roots = [value, *(root for each in statements(tuple(body)) for root in operands(each))]
-    return [each for each in expressions(roots) if isinstance(each, Local)]
+    _, is_tuple, span = lowering.returned[0]
+    return Parts(whose, lowering.results(), is_tuple, span)

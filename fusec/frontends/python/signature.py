@@ -8,7 +8,7 @@ from fusec.errors.python import BadParameter
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import Capture, FunctionText
-from fusec.frontends.python.expressions import dotted_name
+from fusec.frontends.python.name_usage import dotted_name
 
 
 def outputs(functions: Sequence[FunctionText]) -> tuple[tuple[str, ...], bool]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Protocol
 
 from fusec.base.dtypes import BOOL, DType
-from fusec.base.records import replace
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.checks import AssertionAfterTheCheck
-from fusec.errors.language import Misplaced, NoEffect, NotAValue
+from fusec.errors.language import NoEffect, NotAValue
 from fusec.errors.python import BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
-from fusec.frontends.python.loops import Loops
+from fusec.frontends.python.arrays import is_array, store_item
+from fusec.frontends.python.blocks import effect
+from fusec.frontends.python.dtype_calls import cast
+from fusec.frontends.python.expressions import PythonExpressions
+from fusec.frontends.python.function_context import FunctionContext, Variables
+from fusec.frontends.python.loops import LoopLowering
 from fusec.frontends.python.sequences import parts_of
 from fusec.frontends.python.types import Kind, join
 from fusec.frontends.python.values import (
@@ -33,31 +38,50 @@ from fusec.frontends.python.values import (
     placed,
     show,
 )
-from fusec.frontends.python.variables import Loop, Variables
-from fusec.ir.expr import Const, Expr, apply, const
-from fusec.ir.loops import ASSERT, Break, Call, CallStatement, Continue, If, Stmt, While
+from fusec.ir.expr import Const, Expr, Struct, apply
+from fusec.ir.loops import ASSERT, Assign, Call, CallStatement, If
 from fusec.ir.walk import expressions
 
-TRUE = const(True, BOOL)
 MAX_NESTED = 30  # branches that take in what follows them; half the bound of nesting
-MAX_TRIALS = 16  # each widens a type of some variable, and there are few to widen to
 
 
-class Statements(Loops):
-    """Lowers statements. returned: every value returned so far, with its place.
+class Ending(Protocol):
+    """What the results of a function become where it ends."""
 
-    of_element: these are what a reduction makes of each element.
-    """
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Their types."""
 
-    of_element = False
-    result: tuple[Kind, ...] | None = None  # the types of the results; None while they are found
+    def places(self) -> list[tuple[str, DType | Struct]]:
+        """Names and types of the locals that keep them until the one end of a function of several returns."""
+
+    def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
+        """The results as these locals hold them."""
+
+    def give(self, context: FunctionContext, found: tuple[Expr, ...]) -> None:
+        """End the function with them."""
+
+
+class PythonStatements:
+    """Lowers the statements of a function."""
+
+    def __init__(self, context: FunctionContext, ending: Ending | None = None, ends: int = 1) -> None:
+        PythonExpressions(context)
+        self.context = context
+        self.ending = ending  # None while the types of the results are found
+        self.ends = ends  # how many returns there are; several that need not return at once leave results in `kept`
+        self.loops = LoopLowering(context, self.body, self.assign)
+        self.returning: Callable[[s.Return], None] = self._return
+        self.returned: list[tuple[tuple[Scalar, ...], bool, Span]] = []  # values, whether a tuple, and where
+        places = ending.places() if ending is not None and ends > 1 else ()
+        self.kept = tuple(context.declare(name, kind) for name, kind in places)
 
     def body(self, statements: s.Body) -> None:
         """Statements in order, up to where control ends."""
         for at, statement in enumerate(statements):
-            if not self.reachable:
+            if not self.context.reachable:
                 return
-            self.line = statement.span.line if statement.span.file == self.unit.source else 0
+            self.context.line = statement.span.line if statement.span.file == self.context.kernel.source else 0
             try:
                 if not isinstance(statement, s.If):
                     self.statement(statement)
@@ -70,9 +94,9 @@ class Statements(Loops):
         """One statement."""
         match node:
             case s.Assign(targets=targets, value=value):
-                found = self.effect(value, wanted=True) or self.value(value)
+                found = effect(self.context, value, wanted=True) or self.context.value(value)
                 if len(targets) > 1 and any(isinstance(target, s.Index) for target in targets):
-                    found = self.copied("value", found)
+                    found = self.context.copied("value", found)
                 for target in targets:
                     self.assign(target, found)
             case s.Augment():
@@ -82,24 +106,26 @@ class Statements(Loops):
             case s.Evaluate(value=value):
                 self._evaluate(value)
             case s.While():
-                self._while(node)
+                self.loops.repeat(node)
             case s.For():
-                self.walk(node)
+                self.loops.walk(node)
             case s.Break() | s.Continue():
-                self._jump(node)
+                self.loops.jump(node)
             case s.Return():
-                self.end(node)
+                self.returning(node)
             case s.Assert(condition=condition):
-                test = self.test(condition)
-                if self.unit.definition.checked:
-                    if self.unit.reduces and not self.of_element:
-                        raise AssertionAfterTheCheck(self.unit.definition.name).at(node.span)
-                    self.emit(CallStatement(Call(ASSERT, (test,), BOOL), line=self.line))
+                test = self.context.test(condition)
+                if self.context.kernel.definition.checked:
+                    if self.context.kernel.reduces and not self.context.of_element:
+                        raise AssertionAfterTheCheck(self.context.kernel.definition.name).at(node.span)
+                    self.context.emit(CallStatement(Call(ASSERT, (test,), BOOL), line=self.context.line))
             case s.If():
                 self._if(node, ())
             case s.Function(name=name, params=params):
-                defaults = tuple((each.name, self.value(each.default)) for each in params if each.default is not None)
-                self.bind(name, Closure(name, self.key, node, defaults), node.span)
+                defaults = tuple(
+                    (each.name, self.context.value(each.default)) for each in params if each.default is not None
+                )
+                self.context.bind(name, Closure(name, self.context.key, node, defaults), node.span)
             case s.Pass():
                 pass
 
@@ -109,7 +135,7 @@ class Statements(Loops):
         """``target = value``. Raises BadTarget or CannotUnpack."""
         match target:
             case s.Name(name=name):
-                self.bind(name, value, target.span)
+                self.context.bind(name, value, target.span)
             case s.Tuple(items=targets):
                 parts = parts_of(value, target.span)
                 if parts is None or len(parts) != len(targets):
@@ -119,42 +145,42 @@ class Statements(Loops):
                 for each, item in zip(targets, kept, strict=True):
                     self.assign(each, item)
             case s.Index():
-                self.store_item(target, value)
+                store_item(self.context, target, value)
             case _:
                 raise BadTarget("this", "assign to a name").at(target.span)
 
     def _apart(self, target: s.Expression, value: Value, targets: tuple[s.Expression, ...]) -> Value:
         """A value of several assigned at once, safe from the assignments to the other names."""
-        bound = [self.variables.get(each.name) for each in targets if isinstance(each, s.Name)]
+        bound = [self.context.variables.get(each.name) for each in targets if isinstance(each, s.Name)]
         held = {each.value.expr for each in bound if each is not None and isinstance(each.value, Scalar)}
         stores = any(isinstance(each, s.Index) for each in targets)
         if not isinstance(value, Scalar) or stores or not held.isdisjoint(expressions((value.expr,))):
             name = target.name if isinstance(target, s.Name) else "item"
-            return self.copied(f"{name}_new", value)
+            return self.context.copied(f"{name}_new", value)
         return value
 
     def _augment(self, node: s.Augment) -> None:
-        indexed = isinstance(node.target, s.Index) and self.is_array(node.target.value)
+        indexed = isinstance(node.target, s.Index) and is_array(self.context, node.target.value)
         if not isinstance(node.target, s.Name) and not indexed:
             self.assign(node.target, literal(0))
-        value = binary(node.op, self.scalar(node.target), self.scalar(node.value), node.place)
+        value = binary(node.op, self.context.scalar(node.target), self.context.scalar(node.value), node.place)
         self.assign(node.target, value)
 
     def _annotate(self, node: s.Annotate) -> None:
-        dtype = dtype_of(node.annotation, self.unit, self.key)
+        dtype = dtype_of(node.annotation, self.context.kernel, self.context.key)
         if node.value is None:
             return
-        value = self.effect(node.value, wanted=True) or self.value(node.value)
+        value = effect(self.context, node.value, wanted=True) or self.context.value(node.value)
         if dtype is not None:
             if not isinstance(value, Scalar):
                 raise CannotUnpack(show(value), 1, "annotate one number").at(node.value.span)
-            value = self.cast(value, dtype, node.value.span)
+            value = cast(value, dtype, node.value.span)
         self.assign(node.target, value)
 
     def _evaluate(self, node: s.Expression) -> None:
-        if isinstance(node, s.String) or self.effect(node, wanted=False) is not None:
+        if isinstance(node, s.String) or effect(self.context, node, wanted=False) is not None:
             return
-        self.value(node)
+        self.context.value(node)
         raise NoEffect("assign the value, or return it").at(node.span)
 
     # --- branches ---
@@ -165,151 +191,59 @@ class Statements(Loops):
         Where nothing follows but the end of the function, and one way returns, the rest belongs to the other way, so
         that the function ends in one place.
         """
-        test = self.test(node.condition)
+        context = self.context
+        test = context.test(node.condition)
         if isinstance(test, Const):
             self.body((*(node.then if test.bits else node.orelse), *rest))
             return True
-        tail = self.tail and not self.loops and len(self.blocks) < MAX_NESTED
+        tail = context.tail and not context.loops and len(context.blocks) < MAX_NESTED
         ends, others_end = tail and name_usage.ends(node.then), tail and name_usage.ends(node.orelse)
         then_body = (*node.then, *rest) if others_end and not ends else node.then
         else_body = (*node.orelse, *rest) if ends else node.orelse
-        outer, self.tail = self.tail, tail and (ends or others_end or not rest)
-        line, start = self.line, dict(self.variables)
-        with self.block(node.span) as then, self.arm(start, {}):
+        outer, context.tail = context.tail, tail and (ends or others_end or not rest)
+        line, start = context.line, dict(context.variables)
+        with context.block(node.span) as then, context.arm(start, {}):
             self.body(then_body)
-            twins = self.declared_since(start) if self.reachable else {}
-        first, first_goes_on = self.variables, self.reachable
-        with self.block(node.span) as orelse, self.arm(start, twins):
+            twins = context.declared_since(start) if context.reachable else {}
+        first, first_goes_on = context.variables, context.reachable
+        with context.block(node.span) as orelse, context.arm(start, twins):
             self.body(else_body)
-        self.line, self.tail = line, outer
-        self.hoist_shared(then)
-        if first_goes_on and self.reachable:
-            self.meet(((first, then), (self.variables, orelse)), node.span)
-            self.emit(If(test, tuple(then), tuple(orelse), line=line))
+        context.line, context.tail = line, outer
+        context.hoist_shared(then)
+        if first_goes_on and context.reachable:
+            context.meet(((first, then), (context.variables, orelse)), node.span)
+            context.emit(If(test, tuple(then), tuple(orelse), line=line))
             return ends or others_end
         if ends or others_end or (tail and not rest):
-            self.reachable = first_goes_on or self.reachable
-            self.emit(If(test, tuple(then), tuple(orelse), line=line))
+            context.reachable = first_goes_on or context.reachable
+            context.emit(If(test, tuple(then), tuple(orelse), line=line))
             return True
         if first_goes_on:
-            self.emit(If(apply("logical_not", test), tuple(orelse), line=line))
+            context.emit(If(apply("logical_not", test), tuple(orelse), line=line))
             self._again(start, node.then)
         else:
-            self.emit(If(test, tuple(then), line=line))
+            context.emit(If(test, tuple(then), line=line))
             self._again(start, node.orelse)
         return False
 
     def _again(self, start: Variables, body: s.Body) -> None:
         """Lower the way that goes on in the block of the if itself."""
-        outer, self.tail = self.tail, False
-        self.variables, self.reachable = start, True
+        context = self.context
+        outer, context.tail = context.tail, False
+        context.variables, context.reachable = start, True
         self.body(body)
-        self.tail = outer
-
-    # --- loops ---
-
-    def _while(self, node: s.While) -> None:
-        self.loop(
-            node.span, name_usage.assigned(node.body), lambda: self.test(node.condition), lambda: None, node.body, ()
-        )
-
-    def loop(
-        self,
-        span: Span,
-        changed: Mapping[str, None],
-        condition: Callable[[], Expr],
-        begin: Callable[[], None],
-        body: s.Body,
-        step: tuple[Stmt, ...],
-    ) -> None:
-        """A loop, lowered again until the types assumed for the variables that it changes are those it gives them."""
-        entry, line = dict(self.variables), self.line
-        kinds: dict[str, Kind] = {}
-        for name in changed:
-            binding = entry.get(name)
-            if binding is not None and not binding.missing:
-                if not isinstance(binding.value, Scalar):
-                    cure = "keep its parts in variables of their own"
-                    raise NotInSubset(f"'{name}', {show(binding.value)} that a loop changes, is", cure).at(binding.span)
-                kinds[name] = binding.value.type
-        exits: dict[str, Kind] = {}
-        point = self.checkpoint()
-        for _ in range(MAX_TRIALS):
-            loop = self.enter(kinds, exits, span)
-            head = dict(self.variables)
-            test, endless = self._round(loop, span, condition, begin, body, step, line)
-            left = (
-                {name: kind for name, kind in self.exits_of(loop, span).items() if name in changed} if endless else {}
-            )
-            if loop.kinds == kinds and left == exits:
-                break
-            kinds, exits = loop.kinds, left
-            self.back_to(point)
-        else:
-            raise AssertionError("the types of a loop's variables settle")
-        del test
-        self.variables = head
-        self.reachable = bool(loop.breaks) or not endless
-        for name in changed:
-            if name in loop.left:
-                self.variables[name] = replace(loop.breaks[0][name], value=loop.left[name])
-            elif name not in loop.carried:
-                known = next((each[name] for each in (*loop.breaks, self._last) if name in each), None)
-                if known is not None:
-                    self.variables[name] = replace(known, missing="loop")
-
-    def _round(
-        self,
-        loop: Loop,
-        span: Span,
-        condition: Callable[[], Expr],
-        begin: Callable[[], None],
-        body: s.Body,
-        step: tuple[Stmt, ...],
-        line: int,
-    ) -> tuple[Expr, bool]:
-        """Emit the loop for the types assumed; its condition, and whether only breaks end it."""
-        self.loops.append(loop)
-        with self.block(span) as statements:
-            test = condition()
-            endless = isinstance(test, Const) and test.bits != 0
-            if statements:  # the condition needs statements of its own in every round
-                self.emit(If(apply("logical_not", test), (Break(line=line),), line=line))
-                shown: Expr = TRUE
-            else:
-                shown = test
-            begin()
-            self.body(body)
-            if self.reachable:
-                self.turn(loop, span)
-            self._last = dict(self.variables)
-        self.loops.pop()
-        self.line = line
-        self.emit(While(shown, tuple(statements), step, line=line))
-        return test, endless
-
-    def _jump(self, node: s.Break | s.Continue) -> None:
-        word = "break" if isinstance(node, s.Break) else "continue"
-        if not self.loops:
-            raise Misplaced(word, "a loop", "return ends the function").at(node.span)
-        if word == "break":
-            self.leave(self.loops[-1], node.span)
-            self.emit(Break(line=self.line))
-        else:
-            self.turn(self.loops[-1], node.span)
-            self.emit(Continue(line=self.line))
-        self.reachable = False
+        context.tail = outer
 
     # --- returns ---
 
-    def end(self, node: s.Return) -> None:
-        """``return``."""
-        value = None if node.value is None else self.value(node.value)
+    def _return(self, node: s.Return) -> None:
+        value = None if node.value is None else self.context.value(node.value)
         parts = self._returned_parts(value, node)
         self.returned.append((parts, isinstance(value, Items), node.span))
-        if self.result is not None:
-            self.finish(tuple(adapt(part, kind, node.span) for part, kind in zip(parts, self.result, strict=True)))
-        self.reachable = False
+        if self.ending is not None:
+            values = zip(parts, self.ending.kinds, strict=True)
+            self._finish(self.ending, tuple(adapt(part, kind, node.span) for part, kind in values))
+        self.context.reachable = False
 
     def _returned_parts(self, value: Value | None, node: s.Return) -> tuple[Scalar, ...]:
         span = node.value.span if node.value is not None else node.span
@@ -319,7 +253,7 @@ class Statements(Loops):
         found: list[Scalar] = []
         for item in items:
             if isinstance(item, Neighbours):
-                item = self.element(item, (), span)
+                item = self.context.neighbourhood.element(item, (), span)
             if isinstance(item, (Builtin, UserFunction, Closure, Method, Type)):
                 raise NotAValue(show(item), "call it, and return a number, or a tuple of numbers").at(span)
             if not isinstance(item, Scalar):
@@ -328,9 +262,20 @@ class Statements(Loops):
             found.append(item)
         return tuple(found)
 
-    def finish(self, values: tuple[Scalar, ...]) -> None:
-        """End the function with its results; what that means differs between a kernel and a device function."""
-        raise NotImplementedError
+    def _finish(self, ending: Ending, values: tuple[Scalar, ...]) -> None:
+        """Give the results now, or keep them until the one end of the function."""
+        found = ending.final(values)
+        if self.ends == 1 or self.context.loops or not self.context.tail:
+            ending.give(self.context, found)
+            return
+        for local, value in zip(self.kept, found, strict=True):
+            self.context.emit(Assign(local.name, value, line=self.context.line))
+
+    def complete(self) -> None:
+        """After the body: give what was kept."""
+        if self.kept and self.ending is not None:
+            self.context.line = 0
+            self.ending.give(self.context, self.kept)
 
     def results(self) -> tuple[Kind, ...]:
         """The types of what has been returned, joined. Raises ReturnsDiffer."""
@@ -350,4 +295,4 @@ class Statements(Loops):
 
     def _differ(self, first: object, first_span: Span, second: object, span: Span, cure: str) -> Exception:
         shown = [f"{each} value{'s' * (each != 1)}" if isinstance(each, int) else str(each) for each in (first, second)]
-        return ReturnsDiffer(self.tree.name, shown[0], first_span.line, shown[1], span.line, cure).at(span)
+        return ReturnsDiffer(self.context.tree.name, shown[0], first_span.line, shown[1], span.line, cure).at(span)

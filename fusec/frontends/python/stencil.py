@@ -14,9 +14,14 @@ from fusec.base.source import Span
 from fusec.errors.language import BadIndex
 from fusec.errors.python import BadBoundary, StencilRadius
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.function_exits import Kernel
+from fusec.frontends.python.definition import Border
+from fusec.frontends.python.dtype_calls import cast
+from fusec.frontends.python.function_context import FunctionContext
+from fusec.frontends.python.function_exits import straight
+from fusec.frontends.python.kernel_context import value_of
+from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import carrier, is_bool, is_integer
-from fusec.frontends.python.values import Items, Neighbours, Scalar, converted
+from fusec.frontends.python.values import Items, Neighbours, Scalar, converted, literal
 from fusec.ir.expr import Const, Expr, Pointer, apply, const
 from fusec.ir.loops import At, If, Load, Query
 
@@ -45,19 +50,16 @@ class Reach:
         return not any(self.least) and not any(self.most) and self.fixed
 
 
-class Stencil(Kernel):
-    """A kernel whose array parameters know their neighbours.
+class Stencil:
+    """What array parameters of a kernel that know their neighbours give, inside and at the border."""
 
-    ndims: axes of each indexed array. modes: the boundary along each indexed axis, or one for all; cval: what lies
-    outside where the mode is constant; axes: which axes the indices are for, all of them if empty.
-    """
-
-    reach: Reach
-    ndims: Mapping[str, int]
-    modes: tuple[str, ...]
-    cval: Scalar
-    axes: tuple[int, ...]
-    interior = False
+    def __init__(self, context: FunctionContext, border: Border, ndims: Mapping[str, int], reach: Reach) -> None:
+        self.context, self.ndims, self.reach = context, ndims, reach  # axes of each indexed array; how far it looks
+        self.modes, cval, self.axes = border  # for each axis, or one for all; which axes indices are for, () for all
+        found = value_of(cval, "cval")
+        self.cval = found if isinstance(found, Scalar) else literal(0)  # what lies outside in mode "constant"
+        self.interior = False
+        context.neighbourhood = self
 
     def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
         """A neighbour. Raises BadIndex for indices that do not fit the array."""
@@ -80,13 +82,13 @@ class Stencil(Kernel):
         place = At(array.name, tuple(index), Pointer(array.dtype, "global", True))
         value = converted(Load(place, array.dtype), carrier(array.dtype))
         if guard is not None:
-            outside = self._outside(array, span)
+            outside = self._beyond(array, span)
             value = apply("where", guard, value, outside)
         return Scalar(array.dtype, value)
 
     def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
         """The offsets that an index says. Raises BadIndex."""
-        value = self.value(node)
+        value = self.context.value(node)
         found = value.items if isinstance(value, Items) else (value,)
         offsets: list[Scalar] = []
         for each in found:
@@ -102,14 +104,14 @@ class Stencil(Kernel):
             offsets.append(each)
         return tuple(offsets)
 
-    def _outside(self, array: Neighbours, span: Span) -> Expr:
+    def _beyond(self, array: Neighbours, span: Span) -> Expr:
         """What lies outside of an array, in its dtype. Raises BadBoundary for what an integer or bool cannot be."""
         number, dtype = _number(self.cval), array.dtype
         if not _holds(dtype, number):
             what = f"cval={number} is no value of {dtype}, the dtype of '{array.name}'"
             cure = f"pass a value that {dtype} holds, or convert the array: astype('float64')"
             raise BadBoundary(what, cure).at(span)
-        return self.cast(self.cval, dtype, span).read()
+        return cast(self.cval, dtype, span).read()
 
     def _moved(self, at: int, axis: int, offset: Scalar, span: Span) -> tuple[Expr, Expr | None]:
         """A coordinate moved by an offset and mapped back inside; and whether it was inside, where that matters."""
@@ -123,41 +125,41 @@ class Stencil(Kernel):
             self.reach.note(axis, int(known))
             if known == 0:
                 return here, None
-        moved = apply("add", here, self.cast(offset, INT64, span).read())
+        moved = apply("add", here, cast(offset, INT64, span).read())
         if self.interior:
             return moved, None
         return _mapped(self.modes[at] if len(self.modes) > 1 else self.modes[0], moved, _extent(axis))
 
     # --- the whole ---
 
-    def run_body(self, body: s.Body) -> None:
+    def lower(self, lowering: PythonStatements) -> None:
         """Lower the text: for the types only, or for good, inside and at the border."""
-        if self.result is None or self.reach.is_nothing or not self.reach.fixed:
-            self.body(body)
-            self.complete()
+        context, body = self.context, self.context.tree.body
+        if lowering.ending is None or self.reach.is_nothing or not self.reach.fixed:
+            straight(lowering)
             return
-        start = dict(self.variables)
+        start = dict(context.variables)
         skips = "skip" in self.modes
-        with self.block(self.tree.span) as inner:
+        with context.block(context.tree.span) as inner:
             self.interior = True
-            self.body(body)
+            lowering.body(body)
             if skips:
-                self.complete()
-        self.variables, self.interior = start, False
-        going_on, self.reachable = self.reachable, True
-        with self.block(self.tree.span) as border:
+                lowering.complete()
+        context.variables, self.interior = start, False
+        going_on, context.reachable = context.reachable, True
+        with context.block(context.tree.span) as border:
             if not skips:
-                self.body(body)
-        self.line = 0
-        self.emit(If(self._inside(), tuple(inner), tuple(border)))
-        self.reachable = going_on
+                lowering.body(body)
+        context.line = 0
+        context.emit(If(self._inside(), tuple(inner), tuple(border)))
+        context.reachable = going_on
         if not skips:
-            self.complete()
+            lowering.complete()
 
-    def prepare(self, ends: int) -> None:
-        """Make room for the results: both ways through the text end in one place."""
-        twice = not (self.reach.is_nothing or not self.reach.fixed or "skip" in self.modes)
-        super().prepare(ends + twice)
+    @property
+    def is_twofold(self) -> bool:
+        """True if both ways through the text, inside and at the border, store results: they end in one place."""
+        return not self.reach.is_nothing and self.reach.fixed and "skip" not in self.modes
 
     def _inside(self) -> Expr:
         """Whether all neighbours of the element exist."""

@@ -55,7 +55,7 @@ class Other:
 
 
 @dataclass
-class Unit:
+class KernelContext:
     """The functions of a definition, and the instances made so far.
 
     active: functions being lowered, outermost first. names: taken by functions. reduces: they are a reduction's, whose

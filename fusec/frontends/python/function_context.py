@@ -1,18 +1,38 @@
-"""Variables while a function is lowered: what they hold on the way so far, and how ways meet."""
+"""One function being lowered: what its variables hold on the way so far, how ways meet, and what has been emitted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Protocol
 
 from fusec.base.dtypes import INT64
 from fusec.base.records import dataclass, field, replace
 from fusec.base.source import Span
-from fusec.errors.language import TooDeep
+from fusec.errors.language import NotAValue, TooDeep
 from fusec.errors.python import NotInSubset, TypeChanges
-from fusec.frontends.python.context import Unit
+from fusec.frontends.python import name_usage
+from fusec.frontends.python import syntax as s
+from fusec.frontends.python.arithmetic import condition
+from fusec.frontends.python.kernel_context import Instance, KernelContext, Other
 from fusec.frontends.python.types import Kind, PythonType, carrier, join, storage
-from fusec.frontends.python.values import Items, Scalar, Table, Value, adapt, show
+from fusec.frontends.python.values import (
+    Array,
+    Builtin,
+    Closure,
+    Flat,
+    Items,
+    LocalStore,
+    Method,
+    Neighbours,
+    Scalar,
+    Table,
+    UserFunction,
+    Value,
+    adapt,
+    show,
+)
+from fusec.frontends.python.values import Type as TypeValue
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Assign, Declare, Local, Stmt
 from fusec.ir.walk import expressions as walk
@@ -59,11 +79,36 @@ class Checkpoint:
     mutable: frozenset[str]
 
 
-class Flow:
-    """State of one function: variables, statements so far, whether control gets here."""
+class Neighbourhood(Protocol):
+    """What an index into an array means in a stencil."""
 
-    def __init__(self, unit: Unit, taken: Iterable[str]) -> None:
-        self.unit = unit
+    def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
+        """An element of an array or a neighbour of it."""
+
+    def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
+        """The offsets that an index says."""
+
+
+class FunctionContext:
+    """What is known of one function where control is, and its statements so far.
+
+    Expressions, statements, calls and loops are lowered by functions and objects that are handed one.
+    """
+
+    value: Callable[[s.Expression], Value]  # lowers an expression; set by what does
+    instantiate: Callable[
+        [KernelContext, UserFunction | Closure, dict[str, Value]], Instance
+    ]  # lowers a function called here
+    neighbourhood: Neighbourhood  # of a stencil
+
+    def __init__(self, kernel: KernelContext, key: str, tree: s.Function, taken: Iterable[str]) -> None:
+        self.kernel = kernel  # what all functions of the kernel share
+        self.key, self.tree = key, tree  # of the function, in the kernel
+        self.local_names = frozenset(name_usage.assigned(tree.body))
+        self.in_grid = False  # the loop over the grid has begun, in which alone there are blocks
+        self.of_element = False  # this is what a reduction makes of each element
+        self.tail = True  # nothing follows but the end of the function
+        self.copies = 1  # how often what is being lowered stands in the kernel
         self.variables: Variables = {}
         self.blocks: list[list[Stmt]] = [[]]
         self.reachable = True
@@ -75,6 +120,30 @@ class Flow:
         self._twins: list[dict[str, Scalar]] = []  # what the arm of an if before this one declared
         self._shared: set[str] = set()  # locals that both arms of an if assign
         self._depths: dict[Expr, int] = {}
+
+    # --- expressions ---
+
+    def captured(self, name: str) -> Value | Other | None:
+        """What a free name of the function stands for; None if nothing was found."""
+        return self.kernel.captured(self.key, name)
+
+    def scalar(self, node: s.Expression) -> Scalar:
+        """A value that must be a number. Raises NotAValue for anything else."""
+        return self.number(self.value(node), node)
+
+    def number(self, found: Value, node: s.Expression) -> Scalar:
+        """A value that must be a number, found for an expression. Raises NotAValue for anything else."""
+        if isinstance(found, Neighbours):
+            return self.neighbourhood.element(found, (), node.span)
+        if isinstance(found, (Array, Flat, LocalStore, Table)):
+            raise NotAValue(show(found), "index it: a kernel computes with numbers").at(node.span)
+        if not isinstance(found, Scalar):
+            raise NotAValue(show(found), _number_from(found)).at(node.span)
+        return found
+
+    def test(self, node: s.Expression) -> Expr:
+        """An expression as a condition."""
+        return condition(self.scalar(node))
 
     # --- statements ---
 
@@ -341,3 +410,13 @@ class Flow:
 def _name(value: Scalar) -> str:
     assert isinstance(value.expr, Local), "a variable lives in a local"
     return value.expr.name
+
+
+def _number_from(found: Value) -> str:
+    """How to make a number of what is none."""
+    match found:
+        case Builtin() | UserFunction() | Closure() | Method() | TypeValue():
+            return "call it"
+        case Items(items=(_, *_)):
+            return "take its parts: a, b = ..., or t[0]"
+    return "a number is needed here"
