@@ -45,7 +45,6 @@ class Op:
     # bitcast); "real": the part type of a complex operand; "complex": its complex type; "int32"; "signed": the signed
     # integer of the same width
     result: Result = "same"
-    primitive: bool = True  # backends spell it; else `fusec.math` defines it
     reference: str = ""  # the NumPy function that defines the exact result; "" where the definition is the only one
     commutes: bool = False  # operands may be exchanged without changing a bit (nan payloads aside)
     second: Kinds | None = None  # kinds of the second operand where it need not have the dtype of the first
@@ -63,6 +62,11 @@ class Op:
     typing: Typing = "floats"  # how these functions find the type of their arguments
 
     @property
+    def primitive(self) -> bool:
+        """Whether backends spell it and the interpreter evaluates it, for operands other than complex ones."""
+        return not (self.math or self.integer_math or (self.complex_math and self.accepts == COMPLEX))
+
+    @property
     def c_names(self) -> dict[str, bool]:
         """The names in kernel strings, each with whether it is for float32 alone."""
         names: dict[str, bool] = {}
@@ -76,33 +80,6 @@ def _table(*rows: Op) -> dict[str, Op]:
     table = {row.name: row for row in rows}
     assert len(table) == len(rows), "two rows of the op table share a name"
     return table
-
-
-def _function(
-    name: str, math: str, c: str = "", python: str = "", *, complex_math: str = "", cuda: str = "", arity: int = 1
-) -> Op:
-    """An elementary function of floats, and of complex numbers where these have a definition."""
-    accepts = FLOATING if complex_math else FLOAT
-    return Op(
-        name, arity, accepts, primitive=False, math=math, complex_math=complex_math, c=c, python=python, cuda=cuda
-    )
-
-
-def _exact(
-    name: str, arity: int, accepts: Kinds, math: str, result: Result = "same", *, complex_math: str = "", c: str = "",
-    python: str = "", typing: Typing = "floats",
-) -> Op:  # fmt: skip
-    """A function whose results are NumPy's, who has it under the same name."""
-    integers = accepts == INTEGER
-    return Op(
-        name, arity, accepts, result, primitive=False, reference=name, math="" if integers else math,
-        integer_math=math if integers else "", complex_math=complex_math, c=c, python=python, typing=typing,
-    )  # fmt: skip
-
-
-def _complex(name: str, math: str, result: Result = "same") -> Op:
-    """A function of complex numbers alone."""
-    return Op(name, 1, COMPLEX, result, primitive=False, complex_math=math)
 
 
 TABLE = _table(
@@ -153,98 +130,165 @@ TABLE = _table(
     Op("real", 1, COMPLEX, "real", reference="real"),
     Op("imag", 1, COMPLEX, "real", reference="imag"),
     # --- defined in fusec.math -------------------------------------------------------------------------------
-    _function("exp", "exponential.exp", "exp[f]", "exp", complex_math="complex_elementary.exp", cuda="__expf"),
-    _function("expm1", "exponential.expm1", "expm1[f]", "expm1", complex_math="complex_elementary.expm1"),
-    _function("log", "logarithm.log", "log[f]", "log", complex_math="complex_elementary.log", cuda="__logf"),
-    _function("log1p", "logarithm.log1p", "log1p[f]", "log1p", complex_math="complex_elementary.log1p"),
-    _function("log2", "logarithm.log2", "log2[f]", "log2", complex_math="complex_elementary.log2", cuda="__log2f"),
-    _function(
-        "log10", "logarithm.log10", "log10[f]", "log10", complex_math="complex_elementary.log10", cuda="__log10f"
-    ),
-    _function("sin", "trigonometric.sin", "sin[f]", "sin", complex_math="complex_elementary.sin", cuda="__sinf"),
-    _function("cos", "trigonometric.cos", "cos[f]", "cos", complex_math="complex_elementary.cos", cuda="__cosf"),
-    _function("tan", "trigonometric.tan", "tan[f]", "tan", complex_math="complex_elementary.tan", cuda="__tanf"),
-    _function("sinh", "hyperbolic.sinh", "sinh[f]", "sinh", complex_math="complex_elementary.sinh"),
-    _function("cosh", "hyperbolic.cosh", "cosh[f]", "cosh", complex_math="complex_elementary.cosh"),
-    _function("tanh", "hyperbolic.tanh", "tanh[f]", "tanh", complex_math="complex_elementary.tanh"),
-    _function("asin", "trigonometric_inverse.asin", "asin[f]", "asin arcsin", complex_math="complex_elementary.asin"),
-    _function("acos", "trigonometric_inverse.acos", "acos[f]", "acos arccos", complex_math="complex_elementary.acos"),
-    _function("atan", "trigonometric_inverse.atan", "atan[f]", "atan arctan", complex_math="complex_elementary.atan"),
-    _function("asinh", "hyperbolic.asinh", "asinh[f]", "asinh arcsinh", complex_math="complex_elementary.asinh"),
-    _function("acosh", "hyperbolic.acosh", "acosh[f]", "acosh arccosh", complex_math="complex_elementary.acosh"),
-    _function("atanh", "hyperbolic.atanh", "atanh[f]", "atanh arctanh", complex_math="complex_elementary.atanh"),
-    _function("exp2", "exponential.exp2", "exp2[f]", "exp2"),
-    _function("exp10", "exponential.exp10", "exp10[f]", "exp10", cuda="__exp10f"),
-    _function("sinpi", "trigonometric.sinpi", "sinpi[f]", "sinpi"),
-    _function("cospi", "trigonometric.cospi", "cospi[f]", "cospi"),
-    _function("sinc", "trigonometric.sinc", "sinc", "sinc"),
-    _function("deg2rad", "angles.deg2rad", "deg2rad", "deg2rad radians"),
-    _function("rad2deg", "angles.rad2deg", "rad2deg", "rad2deg degrees"),
-    _function("cbrt", "power.cbrt", "cbrt[f]", "cbrt"),
-    _function("rsqrt", "power.rsqrt", "rsqrt[f]", "rsqrt"),
-    _function("erf", "error.erf", "erf[f]", "erf"),
-    _function("erfc", "error.erfc", "erfc[f]", "erfc"),
-    _function("erfcx", "error.erfcx", "erfcx[f]", "erfcx"),
-    _function("erfinv", "error_inverse.erfinv", "erfinv[f]", "erfinv"),
-    _function("erfcinv", "error_inverse.erfcinv", "erfcinv[f]", "erfcinv"),
-    _function("lgamma", "gamma.lgamma", "lgamma[f]", "lgamma gammaln loggamma"),
-    _function("gamma", "gamma.gamma", "tgamma[f] gamma", "gamma"),
-    _function("sigmoid", "exponential.sigmoid", "sigmoid", "sigmoid expit"),
-    _function("softplus", "logarithm.softplus", "softplus", "softplus"),
-    _function("i0", "bessel.i0", "cyl_bessel_i0[f] i0", "i0"),
-    _function("i1", "bessel.i1", "cyl_bessel_i1[f] i1", "i1"),
-    _function("j0", "bessel.j0", "j0[f]", "j0"),
-    _function("j1", "bessel.j1", "j1[f]", "j1"),
-    _function("y0", "bessel.y0", "y0[f]", "y0"),
-    _function("y1", "bessel.y1", "y1[f]", "y1"),
-    _function("normcdf", "error.normcdf", "normcdf[f]", "normcdf ndtr"),
-    _function("normcdfinv", "error_inverse.normcdfinv", "normcdfinv[f]", "normcdfinv ndtri"),
-    _function("atan2", "trigonometric_inverse.atan2", "atan2[f]", "atan2 arctan2", arity=2),
-    _function("hypot", "power.hypot", "hypot[f]", "hypot", arity=2),
-    _function("logaddexp", "logarithm.logaddexp", "logaddexp", "logaddexp", arity=2),
-    _function("logaddexp2", "logarithm.logaddexp2", "logaddexp2", "logaddexp2", arity=2),
-    _exact("copysign", 2, FLOAT, "basic.copysign", c="copysign[f]", python="copysign"),
-    _exact("nextafter", 2, FLOAT, "basic.nextafter", c="nextafter[f]", python="nextafter", typing="neighbours"),
-    _exact("heaviside", 2, FLOAT, "basic.heaviside", c="heaviside", python="heaviside"),
-    _exact("fmod", 2, FLOAT, "division.fmod", c="fmod[f]"),
-    Op("ldexp", 2, FLOAT, primitive=False, second=INTEGER, math="basic.ldexp"),
     Op(
-        "pow", 2, NUMERIC, primitive=False, math="power.pow_", integer_math="integers.pow_",
-        complex_math="complex_elementary.pow_", c="pow[f]", cuda="__powf",
+        "exp", 1, FLOATING, math="exponential.exp", complex_math="complex_elementary.exp", c="exp[f]", python="exp",
+        cuda="__expf",
     ),
-    _exact("gcd", 2, INTEGER, "integers.gcd", c="gcd", python="gcd", typing="common"),
-    _exact("lcm", 2, INTEGER, "integers.lcm", c="lcm", python="lcm", typing="common"),
-    Op("position", 2, INTEGER, primitive=False, integer_math="integers.position"),  # of an item, if there are so many
-    Op("comb", 2, INTEGER, primitive=False, integer_math="integers.comb"),  # binomial coefficients
-    _function("ieee_remainder", "division.ieee_remainder", "remainder[f]", arity=2),
-    _exact("floor_divide", 2, REAL, "division.floor_divide"),
-    _exact("remainder", 2, REAL, "division.remainder"),
-    _exact("minimum", 2, REAL, "basic.minimum", c="minimum", typing="common"),
-    _exact("maximum", 2, REAL, "basic.maximum", c="maximum", typing="common"),
-    _exact("fmin", 2, REAL, "basic.fmin", c="fmin[f]"),
-    _exact("fmax", 2, REAL, "basic.fmax", c="fmax[f]"),
-    _exact("clip", 3, REAL, "basic.clip", c="clip", typing="common"),
-    _exact("square", 1, NUMERIC, "basic.square", complex_math="complex_basic.square", c="square", typing="common"),
-    _exact("sign", 1, NUMERIC, "basic.sign", complex_math="complex_basic.sign", c="sign", typing="common"),
-    _exact("reciprocal", 1, FLOATING, "basic.reciprocal", complex_math="complex_basic.reciprocal", c="reciprocal"),
-    _function("round", "basic.round_", "round[f]"),  # C's: half away from zero
-    _exact("signbit", 1, FLOAT, "basic.signbit", "bool", c="signbit", python="signbit"),
-    _exact("isnan", 1, FLOATING, "basic.isnan", "bool", complex_math="complex_basic.isnan", c="isnan"),
-    _exact("isinf", 1, FLOATING, "basic.isinf", "bool", complex_math="complex_basic.isinf", c="isinf"),
-    _exact("isfinite", 1, FLOATING, "basic.isfinite", "bool", complex_math="complex_basic.isfinite", c="isfinite"),
-    _exact("spacing", 1, FLOAT, "pieces.spacing", c="spacing", python="spacing", typing="neighbours"),
-    _function("frexp_mantissa", "pieces.frexp_mantissa"),
-    _function("modf_fraction", "pieces.modf_fraction"),  # modf's other result is trunc
-    _function("logb", "pieces.logb", "logb[f]"),
-    Op("frexp_exponent", 1, FLOAT, "int32", primitive=False, math="pieces.frexp_exponent"),
-    Op("ilogb", 1, FLOAT, "int32", primitive=False, math="pieces.ilogb", c="ilogb[f]"),
-    Op("conj", 1, COMPLEX, primitive=False, reference="conj", complex_math="complex_basic.conj"),
-    _complex("proj", "complex_basic.proj"),
-    _complex("abs_complex", "complex_elementary.abs_complex", "real"),
-    _complex("arg", "complex_elementary.arg", "real"),
-    _complex("norm", "complex_basic.norm", "real"),
-    _complex("sqrt_complex", "complex_elementary.sqrt_complex"),
-    _complex("rint_complex", "complex_basic.rint_complex"),
+    Op(
+        "expm1", 1, FLOATING, math="exponential.expm1", complex_math="complex_elementary.expm1", c="expm1[f]",
+        python="expm1",
+    ),
+    Op(
+        "log", 1, FLOATING, math="logarithm.log", complex_math="complex_elementary.log", c="log[f]", python="log",
+        cuda="__logf",
+    ),
+    Op(
+        "log1p", 1, FLOATING, math="logarithm.log1p", complex_math="complex_elementary.log1p", c="log1p[f]",
+        python="log1p",
+    ),
+    Op(
+        "log2", 1, FLOATING, math="logarithm.log2", complex_math="complex_elementary.log2", c="log2[f]",
+        python="log2", cuda="__log2f",
+    ),
+    Op(
+        "log10", 1, FLOATING, math="logarithm.log10", complex_math="complex_elementary.log10", c="log10[f]",
+        python="log10", cuda="__log10f",
+    ),
+    Op(
+        "sin", 1, FLOATING, math="trigonometric.sin", complex_math="complex_elementary.sin", c="sin[f]", python="sin",
+        cuda="__sinf",
+    ),
+    Op(
+        "cos", 1, FLOATING, math="trigonometric.cos", complex_math="complex_elementary.cos", c="cos[f]", python="cos",
+        cuda="__cosf",
+    ),
+    Op(
+        "tan", 1, FLOATING, math="trigonometric.tan", complex_math="complex_elementary.tan", c="tan[f]", python="tan",
+        cuda="__tanf",
+    ),
+    Op("sinh", 1, FLOATING, math="hyperbolic.sinh", complex_math="complex_elementary.sinh", c="sinh[f]", python="sinh"),
+    Op("cosh", 1, FLOATING, math="hyperbolic.cosh", complex_math="complex_elementary.cosh", c="cosh[f]", python="cosh"),
+    Op("tanh", 1, FLOATING, math="hyperbolic.tanh", complex_math="complex_elementary.tanh", c="tanh[f]", python="tanh"),
+    Op(
+        "asin", 1, FLOATING, math="trigonometric_inverse.asin", complex_math="complex_elementary.asin", c="asin[f]",
+        python="asin arcsin",
+    ),
+    Op(
+        "acos", 1, FLOATING, math="trigonometric_inverse.acos", complex_math="complex_elementary.acos", c="acos[f]",
+        python="acos arccos",
+    ),
+    Op(
+        "atan", 1, FLOATING, math="trigonometric_inverse.atan", complex_math="complex_elementary.atan", c="atan[f]",
+        python="atan arctan",
+    ),
+    Op(
+        "asinh", 1, FLOATING, math="hyperbolic.asinh", complex_math="complex_elementary.asinh", c="asinh[f]",
+        python="asinh arcsinh",
+    ),
+    Op(
+        "acosh", 1, FLOATING, math="hyperbolic.acosh", complex_math="complex_elementary.acosh", c="acosh[f]",
+        python="acosh arccosh",
+    ),
+    Op(
+        "atanh", 1, FLOATING, math="hyperbolic.atanh", complex_math="complex_elementary.atanh", c="atanh[f]",
+        python="atanh arctanh",
+    ),
+    Op("exp2", 1, FLOAT, math="exponential.exp2", c="exp2[f]", python="exp2"),
+    Op("exp10", 1, FLOAT, math="exponential.exp10", c="exp10[f]", python="exp10", cuda="__exp10f"),
+    Op("sinpi", 1, FLOAT, math="trigonometric.sinpi", c="sinpi[f]", python="sinpi"),
+    Op("cospi", 1, FLOAT, math="trigonometric.cospi", c="cospi[f]", python="cospi"),
+    Op("sinc", 1, FLOAT, math="trigonometric.sinc", c="sinc", python="sinc"),
+    Op("deg2rad", 1, FLOAT, math="angles.deg2rad", c="deg2rad", python="deg2rad radians"),
+    Op("rad2deg", 1, FLOAT, math="angles.rad2deg", c="rad2deg", python="rad2deg degrees"),
+    Op("cbrt", 1, FLOAT, math="power.cbrt", c="cbrt[f]", python="cbrt"),
+    Op("rsqrt", 1, FLOAT, math="power.rsqrt", c="rsqrt[f]", python="rsqrt"),
+    Op("erf", 1, FLOAT, math="error.erf", c="erf[f]", python="erf"),
+    Op("erfc", 1, FLOAT, math="error.erfc", c="erfc[f]", python="erfc"),
+    Op("erfcx", 1, FLOAT, math="error.erfcx", c="erfcx[f]", python="erfcx"),
+    Op("erfinv", 1, FLOAT, math="error_inverse.erfinv", c="erfinv[f]", python="erfinv"),
+    Op("erfcinv", 1, FLOAT, math="error_inverse.erfcinv", c="erfcinv[f]", python="erfcinv"),
+    Op("lgamma", 1, FLOAT, math="gamma.lgamma", c="lgamma[f]", python="lgamma gammaln loggamma"),
+    Op("gamma", 1, FLOAT, math="gamma.gamma", c="tgamma[f] gamma", python="gamma"),
+    Op("sigmoid", 1, FLOAT, math="exponential.sigmoid", c="sigmoid", python="sigmoid expit"),
+    Op("softplus", 1, FLOAT, math="logarithm.softplus", c="softplus", python="softplus"),
+    Op("i0", 1, FLOAT, math="bessel.i0", c="cyl_bessel_i0[f] i0", python="i0"),
+    Op("i1", 1, FLOAT, math="bessel.i1", c="cyl_bessel_i1[f] i1", python="i1"),
+    Op("j0", 1, FLOAT, math="bessel.j0", c="j0[f]", python="j0"),
+    Op("j1", 1, FLOAT, math="bessel.j1", c="j1[f]", python="j1"),
+    Op("y0", 1, FLOAT, math="bessel.y0", c="y0[f]", python="y0"),
+    Op("y1", 1, FLOAT, math="bessel.y1", c="y1[f]", python="y1"),
+    Op("normcdf", 1, FLOAT, math="error.normcdf", c="normcdf[f]", python="normcdf ndtr"),
+    Op("normcdfinv", 1, FLOAT, math="error_inverse.normcdfinv", c="normcdfinv[f]", python="normcdfinv ndtri"),
+    Op("atan2", 2, FLOAT, math="trigonometric_inverse.atan2", c="atan2[f]", python="atan2 arctan2"),
+    Op("hypot", 2, FLOAT, math="power.hypot", c="hypot[f]", python="hypot"),
+    Op("logaddexp", 2, FLOAT, math="logarithm.logaddexp", c="logaddexp", python="logaddexp"),
+    Op("logaddexp2", 2, FLOAT, math="logarithm.logaddexp2", c="logaddexp2", python="logaddexp2"),
+    Op("copysign", 2, FLOAT, reference="copysign", math="basic.copysign", c="copysign[f]", python="copysign"),
+    Op(
+        "nextafter", 2, FLOAT, reference="nextafter", math="basic.nextafter", c="nextafter[f]", python="nextafter",
+        typing="neighbours",
+    ),
+    Op("heaviside", 2, FLOAT, reference="heaviside", math="basic.heaviside", c="heaviside", python="heaviside"),
+    Op("fmod", 2, FLOAT, reference="fmod", math="division.fmod", c="fmod[f]"),
+    Op("ldexp", 2, FLOAT, second=INTEGER, math="basic.ldexp"),
+    Op(
+        "pow", 2, NUMERIC, math="power.pow_", integer_math="integers.pow_", complex_math="complex_elementary.pow_",
+        c="pow[f]", cuda="__powf",
+    ),
+    Op("gcd", 2, INTEGER, reference="gcd", integer_math="integers.gcd", c="gcd", python="gcd", typing="common"),
+    Op("lcm", 2, INTEGER, reference="lcm", integer_math="integers.lcm", c="lcm", python="lcm", typing="common"),
+    Op("position", 2, INTEGER, integer_math="integers.position"),  # of an item, if there are so many
+    Op("comb", 2, INTEGER, integer_math="integers.comb"),  # binomial coefficients
+    Op("ieee_remainder", 2, FLOAT, math="division.ieee_remainder", c="remainder[f]"),
+    Op("floor_divide", 2, REAL, reference="floor_divide", math="division.floor_divide"),
+    Op("remainder", 2, REAL, reference="remainder", math="division.remainder"),
+    Op("minimum", 2, REAL, reference="minimum", math="basic.minimum", c="minimum", typing="common"),
+    Op("maximum", 2, REAL, reference="maximum", math="basic.maximum", c="maximum", typing="common"),
+    Op("fmin", 2, REAL, reference="fmin", math="basic.fmin", c="fmin[f]"),
+    Op("fmax", 2, REAL, reference="fmax", math="basic.fmax", c="fmax[f]"),
+    Op("clip", 3, REAL, reference="clip", math="basic.clip", c="clip", typing="common"),
+    Op(
+        "square", 1, NUMERIC, reference="square", math="basic.square", complex_math="complex_basic.square",
+        c="square", typing="common",
+    ),
+    Op(
+        "sign", 1, NUMERIC, reference="sign", math="basic.sign", complex_math="complex_basic.sign", c="sign",
+        typing="common",
+    ),
+    Op(
+        "reciprocal", 1, FLOATING, reference="reciprocal", math="basic.reciprocal",
+        complex_math="complex_basic.reciprocal", c="reciprocal",
+    ),
+    Op("round", 1, FLOAT, math="basic.round_", c="round[f]"),  # C's: half away from zero
+    Op("signbit", 1, FLOAT, "bool", reference="signbit", math="basic.signbit", c="signbit", python="signbit"),
+    Op(
+        "isnan", 1, FLOATING, "bool", reference="isnan", math="basic.isnan", complex_math="complex_basic.isnan",
+        c="isnan",
+    ),
+    Op(
+        "isinf", 1, FLOATING, "bool", reference="isinf", math="basic.isinf", complex_math="complex_basic.isinf",
+        c="isinf",
+    ),
+    Op(
+        "isfinite", 1, FLOATING, "bool", reference="isfinite", math="basic.isfinite",
+        complex_math="complex_basic.isfinite", c="isfinite",
+    ),
+    Op(
+        "spacing", 1, FLOAT, reference="spacing", math="pieces.spacing", c="spacing", python="spacing",
+        typing="neighbours",
+    ),
+    Op("frexp_mantissa", 1, FLOAT, math="pieces.frexp_mantissa"),
+    Op("modf_fraction", 1, FLOAT, math="pieces.modf_fraction"),  # modf's other result is trunc
+    Op("logb", 1, FLOAT, math="pieces.logb", c="logb[f]"),
+    Op("frexp_exponent", 1, FLOAT, "int32", math="pieces.frexp_exponent"),
+    Op("ilogb", 1, FLOAT, "int32", math="pieces.ilogb", c="ilogb[f]"),
+    Op("conj", 1, COMPLEX, reference="conj", complex_math="complex_basic.conj"),
+    Op("proj", 1, COMPLEX, complex_math="complex_basic.proj"),
+    Op("abs_complex", 1, COMPLEX, "real", complex_math="complex_elementary.abs_complex"),
+    Op("arg", 1, COMPLEX, "real", complex_math="complex_elementary.arg"),
+    Op("norm", 1, COMPLEX, "real", complex_math="complex_basic.norm"),
+    Op("sqrt_complex", 1, COMPLEX, complex_math="complex_elementary.sqrt_complex"),
+    Op("rint_complex", 1, COMPLEX, complex_math="complex_basic.rint_complex"),
 )  # fmt: skip
 SYMBOLS = {row.symbol: row.name for row in TABLE.values() if row.symbol}
 COMPARISONS = {

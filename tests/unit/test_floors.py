@@ -49,7 +49,6 @@ KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may jo
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
     "fusec.arguments.containers": "_ask",
     "fusec.arguments.layouts": "make_layout",
-    "fusec.base.ops": "_exact _function",
     "fusec.codegen.c_family": "_kernel",
     "fusec.codegen.c_family.statements": "__init__",
     "fusec.codegen.c_family.wide": "refusal",
