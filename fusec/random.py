@@ -1,4 +1,4 @@
-"""Counter-based random numbers for kernels: Philox 4x32-10, the same numbers on every target and for any split of work.
+"""Counter-based random numbers for kernels: Philox 4x32-10, the same numbers on every target and division of the work.
 
 A generator without state: `philox(key, counter, stream)` scrambles a counter under a key, so that element i of a
 computation just takes the numbers of counter i. The key is what others call the seed; the stream tells several uses of
@@ -48,7 +48,7 @@ Number = Any
 
 @checks_words
 def philox(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
-    """Four uint32: the block cipher of ten rounds on the counter's words, low and high, then the stream's."""
+    """Four uint32: the block cipher of ten rounds on the counter's words, low and high, followed by the stream's."""
     k0, k1 = np.uint64(key) & 0xFFFFFFFF, np.uint64(key) >> 32
     c0, c1 = np.uint32(np.uint64(counter) & 0xFFFFFFFF), np.uint32(np.uint64(counter) >> 32)
     c2, c3 = np.uint32(np.uint64(stream) & 0xFFFFFFFF), np.uint32(np.uint64(stream) >> 32)
@@ -62,38 +62,38 @@ def philox(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Nu
 
 
 def uniform32(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float32 of [0, 1): a multiple of 2^-24, of the first word."""
+    """A float32 in [0, 1): a multiple of 2^-24, from the first word."""
     word, _, _, _ = philox(key, counter, stream)
     return _unit32(word)
 
 
 def uniform32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
-    """Four float32 of [0, 1), one of each word; the first is that of `uniform32`."""
+    """Four float32 in [0, 1), one from each word; the first is that of `uniform32`."""
     a, b, c, d = philox(key, counter, stream)
     return _unit32(a), _unit32(b), _unit32(c), _unit32(d)
 
 
 def uniform64(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float64 of [0, 1): a multiple of 2^-53, of the first two words."""
+    """A float64 in [0, 1): a multiple of 2^-53, from the first two words."""
     low, high, _, _ = philox(key, counter, stream)
     return _unit64(low, high)
 
 
 def uniform64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
-    """Two float64 of [0, 1), of two words each; the first is that of `uniform64`."""
+    """Two float64 in [0, 1), each from two words; the first is that of `uniform64`."""
     a, b, c, d = philox(key, counter, stream)
     return _unit64(a, b), _unit64(c, d)
 
 
 def normal32(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float32 of the standard normal distribution, of the first two words; at most 6.77 from 0."""
+    """A float32 from the standard normal distribution, from the first two words; at most 6.77 from 0."""
     first, second, _, _ = philox(key, counter, stream)
     x, _ = _box_muller32(first, second)
     return x
 
 
 def normal32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
-    """Four float32 of the standard normal distribution; the first is that of `normal32`."""
+    """Four float32 from the standard normal distribution; the first is that of `normal32`."""
     a, b, c, d = philox(key, counter, stream)
     x, y = _box_muller32(a, b)
     z, w = _box_muller32(c, d)
@@ -101,13 +101,13 @@ def normal32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number
 
 
 def normal64(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float64 of the standard normal distribution, of all words; at most 8.58 from 0."""
+    """A float64 from the standard normal distribution, from all words; at most 8.58 from 0."""
     x, _ = normal64x2(key, counter, stream)
     return x
 
 
 def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
-    """Two float64 of the standard normal distribution; the first is that of `normal64`."""
+    """Two float64 from the standard normal distribution; the first is that of `normal64`."""
     a, b, c, d = philox(key, counter, stream)
     radius = np.sqrt(-2.0 * log(1.0 - _unit64(a, b)))
     angle = 2.0 * _unit64(c, d)
@@ -116,7 +116,7 @@ def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number
 
 @checks_range
 def integers(key: Number, counter: Number, low: Number, high: Number, stream: Number = 0) -> Number:
-    """An int64 from `low` to `high` - 1, at most 2^32 apart; all alike but for one part in 2^32."""
+    """An int64 from `low` to `high` - 1, at most 2^32 apart; equally likely up to one part in 2^32."""
     first, second, _, _ = philox(key, counter, stream)
     count = np.uint64(np.int64(high) - np.int64(low))
     part = np.uint64(second) * count + ((np.uint64(first) * count) >> 32)

@@ -1,1 +1,1 @@
-"""What runs generated kernels: cpu (llvmlite JIT, threads, memory) and cuda (NVRTC, cuda.core)."""
+"""The runtimes of generated kernels: cpu (llvmlite JIT, threads, memory) and cuda (NVRTC, cuda.core)."""

@@ -1,1 +1,1 @@
-"""What kernels are given: signatures, numbers, arrays as memory, and the containers of results."""
+"""The arguments of kernels: signatures, numbers, arrays as memory, and containers of results."""

@@ -1,4 +1,4 @@
-"""Type hints of what users call: what is taken as an array, and what becomes of it."""
+"""Type hints of the public functions: accepted arrays, and the types of results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TensorObject(Protocol):
 
 
 class MemoryObject(Protocol):
-    """An array of another library that says where it lies."""
+    """An array of another library that describes its memory."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]: ...

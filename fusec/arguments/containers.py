@@ -23,7 +23,7 @@ Values = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Door:
-    """What is called. call: from inputs and given outputs, () for none, to all results. params: names of the inputs.
+    """A callable. call: from inputs and given outputs, () for none, to all results. params: names of the inputs.
 
     elementwise: an element of the results comes from the elements of the arguments at its place, so that blocks of them
     may be computed apart; else results have the shape of the arguments, but only whole arrays will do.
@@ -37,7 +37,7 @@ class Door:
 
 
 class AsUfunc:
-    """What is called, as `__array_ufunc__` methods see it: a ufunc without a signature, of no name of NumPy's.
+    """A callable as `__array_ufunc__` methods see it: a ufunc without a signature, whose name is none of NumPy's.
 
     results: of the whole call, where blocks cannot be computed apart.
     """
@@ -57,7 +57,7 @@ class AsUfunc:
         return results[0] if self.nout == 1 else results
 
     def accumulate(self, *_: object) -> object:
-        """The result for the whole call, or a tuple of several."""
+        """The result for the whole call, or a tuple of several results."""
         return self._results[0] if self.nout == 1 else self._results
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class AsUfunc:
 
 
 def adopted(door: Door, inputs: Values, outputs: Values = ()) -> Values:
-    """The results of a call in the container of its inputs, or the outputs that were given.
+    """The results of a call in the container of its inputs, or the given outputs.
 
     Raises ContainerDeclines and ContainerFails where a container wants no such call, and what the call raises.
     """
@@ -116,7 +116,7 @@ def _ask(
 
 
 def overrides(value: object) -> bool:
-    """Whether an object has a way of its own to handle ufuncs."""
+    """Whether an object has its own way to handle ufuncs."""
     usual = np.ndarray.__array_ufunc__
     return is_foreign(value) and not is_lent(value) and getattr(type(value), "__array_ufunc__", usual) is not usual
 

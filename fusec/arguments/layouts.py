@@ -39,7 +39,7 @@ class View(NamedTuple):
 
 @dataclass(frozen=True)
 class Nest:
-    """An iteration space after merging: extents, and for every operand its strides in bytes and its byte offset.
+    """An iteration space after merging: its extents, and the strides and offset in bytes of every operand.
 
     The offset is not 0 where an axis was reversed so that memory is walked upwards.
     """
@@ -50,7 +50,7 @@ class Nest:
 
 
 def common_shape(left: Shape, right: Shape) -> Shape | int:
-    """The broadcast shape of two shapes; the axis of the result that differs if there is none."""
+    """The broadcast shape of two shapes, or the axis of the result on which they differ."""
     if left == right:
         return left
     ndim = max(len(left), len(right))
@@ -65,7 +65,7 @@ def common_shape(left: Shape, right: Shape) -> Shape | int:
 
 
 def broadcast_strides(view: View, shape: Shape) -> Shape:
-    """Strides of `view` seen with `shape`, to which it broadcasts: 0 along every axis that repeats."""
+    """The strides of `view` broadcast to `shape`: 0 along every repeated axis."""
     lead = len(shape) - len(view.shape)
     inner = (0 if extent == 1 else stride for extent, stride in zip(view.shape, view.strides, strict=True))
     return (0,) * lead + tuple(inner)
@@ -123,7 +123,7 @@ def _merge(extents: list[int], strides: list[list[int]]) -> None:
 
 
 def is_c_contiguous(view: View) -> bool:
-    """True if the elements lie in C order without gaps."""
+    """True if the elements are in C order without gaps."""
     expected = view.dtype.nbytes
     for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if extent != 1 and stride != expected:
@@ -138,7 +138,7 @@ def order_in_memory(view: View) -> Shape:
 
 
 def bounds(view: View) -> tuple[int, int]:
-    """Lowest address and one past the highest that the elements occupy; equal for an empty array."""
+    """The lowest address of the elements and one past the highest; equal for an empty array."""
     low = high = view.pointer
     for extent, stride in zip(view.shape, view.strides, strict=True):
         if extent == 0:
@@ -151,7 +151,7 @@ def bounds(view: View) -> tuple[int, int]:
 
 
 def has_internal_overlap(view: View) -> bool:
-    """True if two elements share memory, or if that is too hard to tell."""
+    """True if two elements share memory, or if this is too expensive to decide."""
     span = view.dtype.nbytes
     if view.size == 0:
         return False
@@ -182,7 +182,7 @@ def make_layout(
     streaming: bool = False,
     vectors: bool = False,
 ) -> Layout:
-    """The Layout of a nest: `arrays` are its operands in order, `raw` the arrays the body addresses itself.
+    """The Layout of a nest: `arrays` are its operands in order, `raw` the arrays that the body indexes itself.
 
     vectors: the target loads several elements at once where 16-byte alignment allows.
     """

@@ -1,4 +1,4 @@
-"""Arguments of a call as fusec sees them: host arrays of any library, device arrays, numbers.
+"""The arguments of a call: host arrays of any library, device arrays, numbers.
 
 What is taken, and what becomes of it, is one rule for all that is called; docs/arguments.md has it as a table.
 """
@@ -36,7 +36,7 @@ def is_number(value: object) -> bool:
 
 
 def form_of(value: object) -> Form:
-    """How an argument is given."""
+    """How an argument is passed."""
     kind = type(value)
     if kind in (float, int, bool, complex):
         return f"Python {kind.__name__}"
@@ -50,12 +50,12 @@ def form_of(value: object) -> Form:
 
 
 def is_foreign(value: object) -> bool:
-    """True for what is neither a number nor a plain NumPy array: it is read first, and may say what results become."""
+    """True for arguments that are neither numbers nor plain NumPy arrays: they are converted, and may wrap results."""
     return type(value) is not np.ndarray and value is not None and not isinstance(value, SCALAR_TYPES)
 
 
 def is_contained(value: object) -> bool:
-    """True for what is read first and may say what results become: of foreign objects, all but lent memory."""
+    """True for converted arguments that may wrap results: all foreign objects but lent memory."""
     kind: Any = type(value)
     return kind is not np.ndarray and value is not None and not isinstance(value, SCALAR_TYPES) and not _lends(kind)
 
@@ -67,7 +67,7 @@ def _lends(kind: type) -> bool:
 
 
 def host_array(value: object, param: str, kernel: str) -> Array:
-    """An array in host memory, a list or a buffer as a plain NumPy array in the byte order of the machine.
+    """An array in host memory, a list or a buffer, as a plain NumPy array in native byte order.
 
     Memory is shared where NumPy shares it. Raises UnsupportedArgument for anything else, and for masked arrays.
     """
@@ -76,14 +76,14 @@ def host_array(value: object, param: str, kernel: str) -> Array:
 
 
 def admitted(value: object, param: str, kernel: str) -> object:
-    """An argument that calls can look at: what is to be converted is, once; memory of other libraries stays theirs."""
+    """An argument that calls can inspect: conversions happen once; memory of other libraries stays in place."""
     if is_number(value) or is_lent(value):
         return value
     return host_array(value, param, kernel)
 
 
 def output_array(value: object, param: str, kernel: str, taken: str = "") -> Array:
-    """The memory of an output as a NumPy array; taken: how outputs are given.
+    """The memory of an output as a NumPy array; taken: how outputs are passed.
 
     Raises OutputIsNotAnArray for what is no memory, such as a list, OutputIsReadOnly, and UnsupportedDtype.
     """
@@ -165,7 +165,7 @@ def _has_buffer(value: object) -> bool:
 
 
 def is_lent(value: object) -> bool:
-    """Whether an array of another library is in memory that it shares, so that results may go back to it."""
+    """Whether an array of another library shares its memory, so that results may return to that library."""
     if isinstance(value, np.ndarray):
         return False
     return _speaks_dlpack(value) or _has(value, "__cuda_array_interface__")
@@ -178,7 +178,7 @@ def _is_masked(value: object) -> bool:
 
 
 def wrapper_of(values: Sequence[object]) -> Wrap | None:
-    """How results go back to the library of the first foreign array; None if all arrays are NumPy's."""
+    """The function that returns results to the library of the first foreign array; None if all arrays are NumPy's."""
     for value in values:
         if not is_foreign(value):
             continue
@@ -190,7 +190,7 @@ def wrapper_of(values: Sequence[object]) -> Wrap | None:
 
 
 def dtype_of(array: Array, param: str, kernel: str) -> DType:
-    """The dtype row of an array; raises UnsupportedDtype with the cure for its kind."""
+    """The dtype row of an array. Raises UnsupportedDtype with a hint for its kind."""
     found = dtypes.from_numpy(array.dtype)
     if found is None:
         raise UnsupportedDtype(kernel, param, str(array.dtype), cure_for(array.dtype)).at()
@@ -198,7 +198,7 @@ def dtype_of(array: Array, param: str, kernel: str) -> DType:
 
 
 def cure_for(dtype: np.dtype[np.generic]) -> str:
-    """What to do with an array of an unsupported dtype."""
+    """The hint for an array of an unsupported dtype."""
     if dtype.hasobject:
         return "objects cannot be computed on natively; convert with .astype('float64')"
     if not dtype.isnative:
@@ -230,12 +230,12 @@ class _Address:
 
 
 def without_memory(array: Array) -> Array:
-    """An array of the same address, shape and strides that does not keep the memory, and whose content is not read."""
+    """An array of the same address, shape and strides that neither owns the memory nor is read."""
     return np.asarray(_Address(array)).view(array.dtype)
 
 
 def memory_order(shape: Shape, strides: Sequence[Shape]) -> tuple[int, ...]:
-    """Axes of a new array, outermost in memory first, after the first operand that fixes them (NumPy's order K)."""
+    """The axes of a new array, outermost first, in the order of the first operand that fixes them (NumPy's order K)."""
     for row in strides:
         if len(row) > 1 and all(row):
             return tuple(sorted(range(len(shape)), key=lambda axis: -abs(row[axis])))
@@ -248,14 +248,14 @@ def is_same_memory(left: View, right: View) -> bool:
 
 
 def may_overlap(left: View, right: View) -> bool:
-    """True if the address ranges meet; strided arrays may interleave without sharing an element."""
+    """True if the address ranges overlap; strided arrays may interleave without sharing an element."""
     low, high = bounds(left)
     other_low, other_high = bounds(right)
     return low < other_high and other_low < high
 
 
 def shares_memory(left: Array, right: Array) -> bool:
-    """True if two arrays whose ranges meet really share an element, or if that is too hard to tell."""
+    """True if two arrays with overlapping ranges share an element, or if this is too expensive to decide."""
     try:
         return np.shares_memory(left, right, max_work=1000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
@@ -263,14 +263,14 @@ def shares_memory(left: Array, right: Array) -> bool:
 
 
 def outputs_of(out: object) -> tuple[object, ...]:
-    """The outputs that out= gives: none, one, or several."""
+    """The outputs of out=: none, one, or several."""
     if out is None:
         return ()
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
 def scalars_of(found: Any) -> Any:
-    """New results as NumPy has them: those without axes are NumPy scalars; arrays of other libraries stay arrays."""
+    """New results as NumPy returns them: NumPy scalars if they have no axes; arrays of other libraries stay arrays."""
     if found.__class__ is tuple:
         return tuple([each[()] if each.__class__ is np.ndarray and not each.ndim else each for each in found])
     return found[()] if found.__class__ is np.ndarray and not found.ndim else found

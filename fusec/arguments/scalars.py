@@ -1,4 +1,4 @@
-"""Numbers passed by value: the bits that a parameter's slot receives, or a clear error."""
+"""Numbers passed by value: the bits of a parameter's slot, or an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AS_DOUBLE, _AS_INTEGER = struct.Struct("=d"), struct.Struct("=q")
 
 
 def encode(value: object, dtype: DType, param: str, kernel: str) -> tuple[int, ...]:
-    """The value as one signed 64-bit slot (two for complex128), its bits in the low bytes.
+    """The value as one signed 64-bit slot (two for complex128), with its bits in the low bytes.
 
     A number converts if nothing is lost but float precision: integers must be in range, floats given for integers
     whole. Raises ScalarDoesNotFit or ScalarOfWrongKind.
@@ -57,7 +57,7 @@ def _range_of(value: object, dtype: DType) -> str:
 
 
 def as_array(value: object, param: str, kernel: str) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
-    """A number as an array without axes. Raises ScalarDoesNotFit for Python's integers beyond int64."""
+    """A number as an array without axes. Raises ScalarDoesNotFit for Python integers beyond int64."""
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise _refusal("range", value, INT64, param, kernel)
     return np.asarray(value)

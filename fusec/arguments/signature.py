@@ -15,7 +15,7 @@ Takes = Literal["bool", "int", "float", "complex", "NumPy", "any"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One declared parameter: `type_name` is a dtype name, or one character, a placeholder (then `dtype` is None).
+    """A declared parameter. type_name: a dtype's name, or one character, a placeholder (then `dtype` is None).
 
     raw: addressed by the body itself. non_const: an input that the body may change.
     """
@@ -54,7 +54,7 @@ class Signature:
         return f"{self.name}({inputs}) -> ({outputs})"
 
     def bind(self, dtypes: Sequence[DType | None]) -> dict[str, DType]:
-        """Parameter name -> dtype, from the dtypes of the arguments (None: a number, or an output not given).
+        """Parameter name -> dtype, from the dtypes of the arguments (None for a number or an output to allocate).
 
         Inputs are looked at first, so that an output which they do not fit is what is wrong; numbers take the type of
         their parameter. Raises TypeMismatch if two disagree, PlaceholderUnbound if nothing fixes a placeholder.
@@ -122,5 +122,5 @@ class Signature:
 
 
 def join(params: Iterable[Parameter]) -> str:
-    """The declarations separated by commas."""
+    """The declarations, separated by commas."""
     return ", ".join(str(param) for param in params)

@@ -1,1 +1,1 @@
-"""What every part of fusec stands on: dtypes, operations, source places, records, locks."""
+"""The base of all other packages: dtypes, operations, places in sources, records, locks."""

@@ -34,12 +34,12 @@ def render(code: str, message: str, span: Span | None, label: str = "", hint: st
 
 
 def place(span: Span) -> str:
-    """Where a span starts, in words."""
+    """The place where a span starts, in words."""
     return f"{' ' * len(str(span.line))}--> {span.file.name}, line {span.line}, column {span.column}"
 
 
 def excerpt(span: Span, label: str = "") -> list[str]:
-    """A margin, the line a span starts in, and carets; of a line too long for a terminal only the part around them."""
+    """A margin, the line in which a span starts, and carets; a line too long for a terminal is cut around them."""
     number, column = span.line, span.column
     whole = span.file.line(number)
     start = max(0, min(column - 1 - WIDTH // 2, len(whole) - WIDTH))
@@ -57,7 +57,7 @@ def excerpt(span: Span, label: str = "") -> list[str]:
 
 
 def short(value: object) -> object:
-    """A value for a message: long integers, of which Python prints no thousands of digits, and long texts are cut."""
+    """A value for a message; long texts are cut, and so are long integers, which Python refuses to print."""
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         return f"{value[: LONGEST_TEXT // 2]} … {value[-LONGEST_TEXT // 5 :]}"
     if type(value) is not int or abs(value) < 1 << 128:
@@ -66,13 +66,13 @@ def short(value: object) -> object:
 
 
 def shown_number(value: object) -> str:
-    """A number as Python has it, but for long ones."""
+    """A number as Python prints it, with long ones cut."""
     found = short(value)
     return found if isinstance(found, str) and not isinstance(value, str) else repr(value)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` for the closest known name, or an empty text; names of two letters resemble too many.
+    """``did you mean 'x'?`` for the closest known name, or an empty text; two-letter names resemble too many others.
 
     A name with two neighbouring letters exchanged is closest of all. One with a digit is not meant by one without:
     norm3d is no slip of the pen for norm.

@@ -24,7 +24,7 @@ _ROWS: dict[tuple[str, Kind, int, int], DType] = {}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """A scalar type: its Array API name, kind, storage width, and for floats the stored mantissa width.
+    """A scalar type: its Array API name, kind, storage width, and for floats the stored width of the mantissa.
 
     Equal types are one object, so they compare and hash by identity, also after pickling.
 
@@ -107,7 +107,7 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def from_numpy(dtype: DTypeLike) -> DType | None:
-    """The row of a native-endian NumPy dtype (or anything np.dtype accepts), or None if fusec has none for it."""
+    """The row of a native-endian NumPy dtype (or anything that np.dtype accepts); None if fusec has no such dtype."""
     return _row_of(np.dtype(dtype))
 
 
@@ -124,12 +124,12 @@ def _row_of(found: np.dtype[Any]) -> DType | None:
 
 
 def compute_type(dtype: DType) -> DType:
-    """The type in which arithmetic on `dtype` happens: float32 for narrow floats, itself otherwise."""
+    """The dtype in which arithmetic on `dtype` happens: float32 for narrow floats, `dtype` itself otherwise."""
     return FLOAT32 if dtype in STORAGE_FLOATS else dtype
 
 
 def real_type(dtype: DType) -> DType:
-    """The type of the parts of a complex type; a real type is its own."""
+    """The type of the parts of a complex type; a real type itself."""
     return {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}.get(dtype, dtype)
 
 
@@ -151,7 +151,7 @@ def unsigned_of(bits: int) -> DType:
 
 
 def c_promote(dtype: DType) -> DType:
-    """C's integer promotion, with narrow floats promoted to the float32 they compute in."""
+    """C's integer promotion; narrow floats are promoted to float32, in which they compute."""
     if dtype.kind == "bool" or (dtype.is_integer and dtype.bits < 32):
         return INT32
     return compute_type(dtype)
@@ -171,7 +171,7 @@ def c_common(left: DType, right: DType) -> DType:
 
 
 def promote(left: DType, right: DType) -> DType | None:
-    """NumPy 2's array promotion (the Array API's table is a subset); None where NumPy has no common type."""
+    """NumPy 2's promotion of arrays, of which the Array API's table is a subset; None if there is no common type."""
     try:
         return from_numpy(np.promote_types(left.numpy, right.numpy))
     except TypeError:

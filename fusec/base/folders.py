@@ -1,4 +1,4 @@
-"""Folders whose files nobody else can have put there or changed.
+"""Folders whose files nobody else can have written or changed.
 
 What is opened is looked at, not what a path names at some other time: a folder is opened first, its owner and mode are
 those of the open folder, and its files are opened from there, never through a link. Windows opens files by their paths
@@ -22,7 +22,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Folder:
-    """An open folder, to be closed: a context manager. All methods raise OSError, a PermissionError where others may
+    """An open folder, as a context manager. All methods raise OSError, a PermissionError where others may
     have been at work.
     """
 
@@ -56,44 +56,44 @@ class Folder:
         self.close()
 
     def close(self) -> None:
-        """Close it; what it has opened stays open."""
+        """Close the folder; files that it has opened stay open."""
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None
 
     def inside(self, name: str, *, make: bool = False) -> Folder:
-        """A folder in this one; made, for its owner alone, if it is not there and `make` is set."""
+        """A subfolder; if it does not exist and `make` is set, it is created for its owner alone."""
         if make:
             with suppress(FileExistsError):
                 os.mkdir(self._place(name), 0o700, dir_fd=self.descriptor)
         return Folder(self.path / name, for_code=self.for_code, within=self)
 
     def names(self) -> list[str]:
-        """What it holds."""
+        """The names in the folder."""
         return os.listdir(self.path if self.descriptor is None else self.descriptor)
 
     def read(self, name: str) -> BinaryIO:
-        """A file to read: neither a folder nor a pipe, which would have readers wait for ever."""
+        """A file to read; a folder or a pipe is refused, because reading a pipe may wait forever."""
         descriptor = self._open(name, os.O_RDONLY | _NO_WAIT)
         return open(descriptor, "rb")
 
     def create(self, name: str) -> BinaryIO:
-        """A file to write that does not exist yet, for its owner alone."""
+        """A new file to write, for its owner alone."""
         return open(self._open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb")
 
     def write(self, name: str, *, append: bool = False) -> BinaryIO:
-        """A file to write that may exist; what it held is lost unless `append` is set."""
+        """A file to write, which may exist; its contents are lost unless `append` is set."""
         descriptor = self._open(name, os.O_WRONLY | os.O_CREAT | _NO_WAIT | (os.O_APPEND if append else 0))
         if not append:
             os.ftruncate(descriptor, 0)
         return open(descriptor, "ab" if append else "wb")
 
     def rename(self, name: str, new: str) -> None:
-        """Give a file another name; a file of that name is lost."""
+        """Rename a file; a file that has the new name is lost."""
         os.replace(self._place(name), self._place(new), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove(self, name: str) -> bool:
-        """Remove a file or a link, if that is possible; whether it was."""
+        """Remove a file or a link if possible; return whether it was removed."""
         try:
             os.unlink(self._place(name), dir_fd=self.descriptor)
         except OSError:
@@ -101,7 +101,7 @@ class Folder:
         return True
 
     def folders(self) -> Iterator[Folder]:
-        """The folders in it that can be used, each open while it is looked at."""
+        """The usable subfolders, each open during its iteration."""
         for name in sorted(self.names()):
             with suppress(OSError), self.inside(name) as folder:
                 yield folder

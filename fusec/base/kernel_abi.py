@@ -1,4 +1,4 @@
-"""What code generators hand to runtimes: the layout a kernel was specialised for, its argument list and its source."""
+"""The interface of code generators to runtimes: the layout of a kernel, its argument list and its source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Step(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The memory layout a kernel is specialised for; extents and strides themselves stay run-time values.
+    """The memory layout that a kernel is specialised for; extents and strides stay run-time values.
 
     ndim: axes of the iteration space after merging (at least 1); the last one is innermost.
     steps: for every non-raw array parameter, by name, the Step along each of those axes.
@@ -78,7 +78,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A generated kernel: all that a runtime needs to compile, launch and describe it.
+    """A generated kernel: everything that a runtime needs to compile, launch and describe it.
 
     name: entry point in `source`. target: see `fusec.codegen.TARGETS`. slots: the arguments in order. lanes: elements
     one CPU vector step or one GPU thread takes at once. cost: estimated scalar operations for an element, by which
@@ -107,12 +107,12 @@ class Kernel:
 
     @property
     def title(self) -> str:
-        """The name without the prefix that keeps entry points apart from what a target defines."""
+        """The name without the prefix that separates entry points from a target's own names."""
         return self.name.removeprefix("fusec.")
 
     @property
     def label(self) -> str:
-        """The name with the arguments that are the user's, for people to tell kernels apart."""
+        """The name with the user's arguments, by which people tell kernels apart."""
         kinds = {slot.param: slot.dtype for slot in self.slots if slot.kind in ("pointer", "scalar")}
         return f"{self.title}({', '.join(f'{dtype} {param}' for param, dtype in kinds.items())})"
 

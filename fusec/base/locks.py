@@ -1,4 +1,4 @@
-"""The lock that forks wait for, so that a child process finds everything whole.
+"""The lock that forks wait for, so that a child process finds consistent data.
 
 Note [Forks]: a child has one thread, and whatever locks others held in the parent stay locked for ever: fusec's own,
 llvmlite's, and those of modules being imported. So all that may hold one of them - compiling, caching, the first
@@ -33,7 +33,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def forks_wait(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The same function, under the lock and in the usual modes of arithmetic."""
+    """The same function, run under the lock and in the default floating-point modes."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

@@ -36,7 +36,7 @@ ANY: Kinds = BOOLEAN | NUMERIC
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """One row: what an op takes and gives, where it is defined, and what languages call it."""
+    """One row: an op's operands and result, its definition, and its name in each language."""
 
     name: str
     arity: int
@@ -68,7 +68,7 @@ class Op:
 
     @property
     def c_names(self) -> dict[str, bool]:
-        """The names in kernel strings, each with whether it is for float32 alone."""
+        """The names in kernel strings, each with a flag for names that are for float32 only."""
         names: dict[str, bool] = {}
         for name in self.c.split():
             plain = name.removesuffix("[f]")

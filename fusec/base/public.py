@@ -1,4 +1,4 @@
-"""What `dir` shows of the kernels that users make, whatever their kind."""
+"""The names that `dir` shows for the kernels of users, whatever their kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERBS = frozenset(
 
 
 class Public:
-    """A kernel of which `dir` shows Python's own names and VERBS, and nothing that fusec keeps there for itself."""
+    """A kernel whose `dir` shows Python's own names and VERBS, and no internals."""
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in object.__dir__(self) if name in VERBS or name.startswith("__"))

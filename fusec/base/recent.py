@@ -1,4 +1,4 @@
-"""Tables that remember what was made, up to a limit; beyond it they forget what was used least recently."""
+"""Bounded tables that drop the least recently used entry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Made = TypeVar("Made")
 
 
 class Recent(Generic[Key, Made]):
-    """At most `limit` things by key; the least recently used one makes room for a new one.
+    """At most `limit` values by key; a new value replaces the least recently used one.
 
     Threads share a table without a lock, which a fork could leave locked: each step is one operation of a dict.
     """
@@ -23,7 +23,7 @@ class Recent(Generic[Key, Made]):
         self._entries: dict[Key, list[object]] = {}  # what was made, and when it was used last
 
     def get(self, key: Key) -> Made | None:
-        """What is kept under a key, which counts as a use; None if there is nothing."""
+        """The value of a key, which counts as a use; None if there is none."""
         found = self._entries.get(key)
         if found is None:
             return None
@@ -31,7 +31,7 @@ class Recent(Generic[Key, Made]):
         return found[0]  # type: ignore[return-value]
 
     def keep(self, key: Key, made: Made) -> Made:
-        """Keep what was made for a key, unless another thread was faster; returns what is kept."""
+        """Store the value of a key, unless another thread was faster; return the stored value."""
         found = self._entries.setdefault(key, [made, 0])
         found[1] = next(self._clock)
         self._make_room()
@@ -50,11 +50,11 @@ class Recent(Generic[Key, Made]):
         return len(self._entries)
 
     def values(self) -> list[Made]:
-        """All that is kept; this is no use."""
+        """All stored values; this does not count as a use."""
         return [made for made, _ in list(self._entries.values())]  # type: ignore[misc]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all values."""
         self._entries.clear()
 
     def _make_room(self) -> None:

@@ -1,4 +1,4 @@
-"""The usual modes of arithmetic for all that makes kernels, whatever modes the calling thread is in.
+"""The default floating-point modes for everything that makes kernels, whatever the modes of the calling thread.
 
 Note [Modes]: rounding and the flushing of subnormals are modes of a thread. Python's numbers, NumPy's conversions and
 LLVM's parsing follow them, so a text compiled while a library rounds down would have other constants, and the disk
@@ -19,7 +19,7 @@ ROOM = 1024  # bytes, above every fenv_t
 
 @contextmanager
 def usual() -> Iterator[None]:
-    """Rounding to nearest and subnormal numbers as they are, until the block ends or raises; also a decorator.
+    """Round to nearest and keep subnormal numbers until the block ends or raises; also a decorator.
 
     Does nothing where the C library's floating-point environment is not known.
     """

@@ -1,4 +1,4 @@
-"""Where a piece of text came from: files and spans inside them."""
+"""Places in texts: files, and spans inside them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class SourceFile:
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
-        """Offset of the first character of every line."""
+        """The offset of the first character of every line."""
         starts = [0]
         starts += [at + 1 for at, char in enumerate(self.text) if char == "\n"]
         return tuple(starts)
 
     def line(self, number: int) -> str:
-        """The text of one line, without its newline; empty past the end."""
+        """The text of one line without its newline; empty past the end."""
         lines = self.text.split("\n")
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
     def position(self, offset: int) -> tuple[int, int]:
-        """(line, column) of a character offset."""
+        """The (line, column) of a character offset."""
         low, high = 0, len(self.line_starts)
         while high - low > 1:
             middle = (low + high) // 2
@@ -43,7 +43,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Span:
-    """Characters ``start`` (included) to ``end`` (excluded) of a source file."""
+    """The characters from ``start`` (included) to ``end`` (excluded) of a source file."""
 
     file: SourceFile
     start: int
@@ -51,12 +51,12 @@ class Span:
 
     @property
     def line(self) -> int:
-        """Line of the first character, from 1."""
+        """The line of the first character, counted from 1."""
         return self.file.position(self.start)[0]
 
     @property
     def column(self) -> int:
-        """Column of the first character, from 1."""
+        """The column of the first character, counted from 1."""
         return self.file.position(self.start)[1]
 
     @property

@@ -1,4 +1,4 @@
-"""What `fusec doctor` finds out: versions, processor, threads, cache, GPUs, and whether a kernel really runs."""
+"""The findings of `fusec doctor`: versions, processor, threads, cache, GPUs, and whether a kernel runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fusec.version import VERSION
 
 
 class Finding(NamedTuple):
-    """One line of the report; a fault is something that keeps kernels from running on the CPU."""
+    """One line of the report; a fault keeps kernels from running on the CPU."""
 
     topic: str
     text: str
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """All findings, in the order to show them. Compiles and runs one kernel."""
+    """All findings, in the order of the report. Compiles and runs one kernel."""
     return [
         Finding("fusec", VERSION),
         Finding("Python", f"{platform.python_version()} {sys.implementation.name}, {platform.platform(terse=True)}"),

@@ -1,4 +1,4 @@
-"""The command `fusec`: compile kernels to text, explain errors, examine the installation, tend the cache.
+"""The command `fusec`: compile kernels to text, explain errors, examine the installation, manage the cache.
 
 Exit codes: 0 all went well; 1 the user's kernel (or the machine) has a fault; 2 the command line has one.
 """
@@ -30,7 +30,7 @@ SHELLS_CODE_FOR_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments (default: the process's) and return its exit code."""
+    """Run the command with these arguments (default: those of the process) and return its exit code."""
     options = _parser().parse_args(argv)
     try:
         code: int = options.run(options)

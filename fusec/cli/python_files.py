@@ -63,7 +63,7 @@ SLOW = frozenset(("factorial", "comb", "perm", "prod", "lcm", "pow"))
 
 
 class NotReadableError(Exception):
-    """A file that Python's tokenizer or parser cannot read for another reason than its syntax."""
+    """A file that Python's tokenizer or parser cannot read for a reason other than its syntax."""
 
 
 class _NotKnownError(Exception):

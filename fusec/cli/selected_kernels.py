@@ -1,4 +1,4 @@
-"""The kernels that a command line asks for, and one file of their texts."""
+"""The kernels that a command line selects, and one file of their texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MODES: tuple[Fp, ...] = get_args(Fp)
 
 
 class UsageError(Exception):
-    """A fault of the command line that argparse cannot see."""
+    """A mistake in the command line that argparse cannot detect."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Choice:
     axis: int | tuple[int, ...] | None = None
 
     def kernels(self, target: str) -> list[Kernel]:
-        """One, or all of a reduction or a scan."""
+        """The kernel of an elementwise definition, or all kernels of a reduction or a scan."""
         from fusec.compiler import pipeline
         from fusec.dispatch import explain_axis
 
@@ -106,7 +106,7 @@ class Choice:
 
 
 def one_file(choices: list[Choice], target: str) -> str:
-    """The text of all kernels: one file where the target joins them, else one after the other, to be read."""
+    """The text of all kernels: one file where the target joins them, else one after another, for reading."""
     if len(choices) > 1 and TARGETS[target].joins:
         from fusec.compiler import texts as files
 
@@ -139,7 +139,7 @@ def _each(choices: list[Choice], make: Callable[[Choice], Made]) -> list[Made]:
 
 
 def from_options(options: argparse.Namespace) -> list[Choice]:
-    """The kernels asked for, in the floating-point mode asked for."""
+    """The selected kernels, in the selected floating-point mode."""
     chosen = _from_options(options)
     return chosen if options.fp is None else [replace(each, fp=options.fp) for each in chosen]
 

@@ -184,7 +184,7 @@ def _span_of_decode_error(file: SourceFile, message: str) -> Span:
 
 
 def place_in_file(error: FusecError, file: SourceFile) -> FusecError:
-    """The error with its span moved from a kernel's text to the file that holds the text, if it is found there once."""
+    """The error with its span moved from a kernel's text to the file that holds the text, if it occurs there once."""
     span = error.span
     if span is None or span.file is file or not span.file.text or file.text.count(span.file.text) != 1:
         return error

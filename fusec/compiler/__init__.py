@@ -1,1 +1,1 @@
-"""The stages from a definition to machine code, and the cache on disk."""
+"""The stages from a definition to machine code, and the disk cache."""

@@ -1,4 +1,4 @@
-"""The object cache on disk: plain bytes under a content key, verified whenever they are read, never needed to be right.
+"""The object cache on disk: plain bytes under a content key, verified on every read, never required for correctness.
 
 Anything wrong with an entry, its folder or the disk is a miss, not an error. Entries are code that will run, so none is
 read or written in a place that others may write to, see `fusec.base.folders`. Settings: FUSEC_CACHE=0 turns the cache
@@ -41,7 +41,7 @@ ABANDONED = 3600.0  # seconds after which a temporary file has lost its writer
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the cache; `label` says what it holds, mtime (seconds since 1970) when it was last of use."""
+    """One file of the cache; `label` describes it, mtime (seconds since 1970) is the time of its last use."""
 
     kind: str
     label: str
@@ -58,7 +58,7 @@ class Cache:
         self._puts = 0
 
     def get(self, kind: str, key: str) -> bytes | None:
-        """The payload put under this kind and key, or None; an entry found damaged is removed."""
+        """The payload of this kind and key, or None; a damaged entry is removed."""
         name = _name(kind, key)
         try:
             with self._kind(kind) as folder:
@@ -82,7 +82,7 @@ class Cache:
         return None
 
     def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
-        """Keep a payload; whatever prevents it is passed over in silence.
+        """Store a payload; failures are ignored.
 
         label: what `list` shows for it.
         """
@@ -106,11 +106,11 @@ class Cache:
             self.prune(max_bytes=_bound())
 
     def list(self) -> list[Entry]:
-        """All entries, those of use longest ago first."""
+        """All entries, the least recently used first."""
         return sorted(self._entries(), key=lambda entry: entry.mtime)
 
     def prune(self, max_bytes: int | None = None, older_than: float | None = None) -> int:
-        """Remove what was not used for `older_than` seconds, then the oldest until `max_bytes` remain.
+        """Remove entries unused for `older_than` seconds, then the oldest until `max_bytes` remain.
 
         Returns how many were removed.
         """
@@ -132,7 +132,7 @@ class Cache:
         return removed
 
     def clear(self) -> int:
-        """Remove every entry; the number removed."""
+        """Remove every entry; return the number removed."""
         return sum(folder.remove(name) for folder, name in self._files("", SUFFIX))
 
     def _remove(self, entry: Entry) -> bool:
@@ -164,7 +164,7 @@ class Cache:
 
 
 def default_cache() -> Cache | None:
-    """The user's cache; None if it is turned off, or its folder cannot be had or is open to others.
+    """The user's cache; None if it is off, or if its folder cannot be created or is open to others.
 
     Raises SettingNotUnderstood for any setting that means nothing: whatever compiles asks here first.
     """

@@ -1,4 +1,4 @@
-"""How definitions become typed IR. Definitions are data: the function that lowers one is found by its type.
+"""How definitions become typed IR. Definitions are data; their type selects the function that lowers them.
 
 The front ends' definitions are registered here; another folder registers a type of its own where it defines it. The
 front ends themselves are imported when the first of their definitions is lowered.

@@ -1,4 +1,4 @@
-"""The stages in order: text -> program -> passes -> kernel of a target -> executable, with the disk cache in between.
+"""The stages in order: text -> program -> passes -> kernel of a target -> executable, with the disk cache between.
 
 A hit in the cache needs neither the grammar nor the code generators, so those are imported where they are used.
 """
@@ -52,7 +52,7 @@ _executables: Recent[object, Executable] = Recent(MAX_EXECUTABLES)
 
 
 class Source(Protocol):
-    """What a kernel is made of, in any language, as data; hashable, and equal if the texts are."""
+    """A kernel's definition in any language, as data; hashable, and equal if the texts are."""
 
     @property
     def name(self) -> str:
@@ -64,18 +64,18 @@ class Source(Protocol):
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name, as JSON can write it."""
+        """All fields by name, in a form that JSON can write."""
 
     def __hash__(self) -> int:
         """Equal for equal texts."""
 
     def read(self) -> object:
-        """The syntax tree; raises what is wrong with the texts whatever the types."""
+        """The syntax tree. Raises the errors of the texts that do not depend on types."""
 
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What one compiled kernel is for: dtypes by parameter name, parameters passed by value, memory layout, and what
+    """The specialisation of a kernel: dtypes by parameter name, parameters passed by value, memory layout, and what
     its floating-point arithmetic may become.
     """
 
@@ -93,7 +93,7 @@ class Specialisation:
 
 @forks_wait
 def check(definition: Source) -> None:
-    """Raise the syntax errors of a definition; one that was found good before, by any process, is not parsed again."""
+    """Raise the syntax errors of a definition; one that any process has found valid is not parsed again."""
     store = disk_cache.default_cache()
     if store is None:
         definition.read()
@@ -160,7 +160,7 @@ def generate(definition: Source, spec: Specialisation, target: str) -> Kernel:
 
 
 def options_of(fp: Fp, flags: tuple[str, ...]) -> Options:
-    """What code generators are told."""
+    """The options of code generators."""
     from fusec.codegen.generator import Options
     from fusec.runtime.cpu.processor import processor
 
@@ -188,7 +188,7 @@ def check_fp(fp: object) -> Fp:
 
 
 def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[tuple[str, ...]], Shown]) -> Shown:
-    """What `attempt` makes of inputs passed by value: the scalars, and others that the texts can only take as numbers.
+    """The result of `attempt` for inputs passed by value: the scalars, and others that texts only use as numbers.
 
     Where a text uses an input without an index, or where arrays have no elements, a call passes a number.
     """
@@ -219,7 +219,7 @@ def executable(definition: Source, spec: Specialisation) -> Executable:
 def compiled(
     sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
 ) -> Executable:
-    """The machine code of a kernel: the one in memory or that of the disk cache, unless a stage is to be shown.
+    """The machine code of a kernel, from memory or the disk cache, unless a stage is to be shown.
 
     sort, texts, key: all that the kernel depends on, apart from this version of fusec and the processor.
     """
@@ -246,7 +246,7 @@ def compiled(
 
 
 def forget_executables() -> None:
-    """Look in the disk cache, or compile, when machine code is asked for next."""
+    """Look in the disk cache, or compile, when machine code is next needed."""
     _executables.clear()
 
 
@@ -274,7 +274,7 @@ def watched() -> Iterator[list[Found]]:
 
 
 def report(kernel: Kernel, machine_code: bytes, how: str, started: float) -> None:
-    """A line about a kernel that is ready, and one about what was decided for it."""
+    """A line about a kernel that is ready, and one about the decisions for it."""
     took = (time.perf_counter() - started) * 1e3
     found = _watched.get()
     if found is not None:
@@ -313,7 +313,7 @@ def _build() -> str:
 def canonical_layout(
     definition: Source, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
 ) -> Layout:
-    """The layout shown when no call has fixed one: contiguous, with one axis or as many as the body names."""
+    """The layout that is shown if no call has fixed one: contiguous, with one axis or as many as the body names."""
     arrays, raw = tuple(arrays), tuple(raw)
     ndims = _least_axes(definition, types, frozenset(types) - {*arrays, *raw}, ("", *raw))
     steps = tuple((name, (*(Step.ANY,) * (ndims[""] - 1), Step.UNIT)) for name in arrays)

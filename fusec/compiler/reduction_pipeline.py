@@ -27,7 +27,7 @@ MASK = "_where"  # the input that says which elements take part
 
 
 class Source(Protocol):
-    """What a reduction is made of, as data; hashable, and equal if the texts are."""
+    """A reduction's definition, as data; hashable, and equal if the texts are."""
 
     @property
     def name(self) -> str:
@@ -35,7 +35,7 @@ class Source(Protocol):
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name, as JSON can write it."""
+        """All fields by name, in a form that JSON can write."""
 
     def __hash__(self) -> int:
         """Equal for equal texts."""
@@ -65,7 +65,7 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
 
 @usual()
 def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
-    """What one phase does, after all passes over its parts."""
+    """The work of one phase, after all passes over its parts."""
     from fusec import passes
 
     reduction, _ = lower(definition, request)
@@ -74,7 +74,7 @@ def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
 
 
 def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:
-    """A phase as a program for targets of many threads, over the space `phase.threads`.
+    """A phase as a program for targets with many threads, over the space `phase.threads`.
 
     number: of the phases of one role, where several are in one file.
     """
@@ -106,5 +106,5 @@ def executable(definition: Source, request: Request, phase: Phase) -> Executable
 
 
 def types_with_mask(types: Mapping[str, DType], masked: bool) -> tuple[tuple[str, DType], ...]:
-    """The dtypes of all arguments, that of a mask included."""
+    """The dtypes of all arguments, including that of a mask."""
     return (*types.items(), *(((MASK, BOOL),) if masked else ()))

@@ -36,7 +36,7 @@ LIGHT = 32  # expressions up to which the statements for an element are written 
 
 @dataclass(frozen=True)
 class ScanDefinition:
-    """The texts of a scan: those of a reduction of the same elements, and what differs.
+    """The texts of a scan: those of a reduction of the same elements, and the differences.
 
     exclusive: elements get the total of those before them. segments: the input that says where to start again, "" for
     none.
@@ -53,11 +53,11 @@ class ScanDefinition:
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name."""
+        """All fields by name."""
         return {**self.reduced.texts, "exclusive": self.exclusive, "segments": self.segments}
 
     def read(self) -> None:
-        """Read the texts. Raises the front end's errors, and NotSupported for a return: totals are stored in loops."""
+        """Parse the texts. Raises the front end's errors, and NotSupported for a return: totals are stored in loops."""
         from fusec.frontends.c import syntax
 
         pending: list[syntax.Statement | syntax.Case | None] = [*self.reduced.read().post]
@@ -100,7 +100,7 @@ def lower(definition: ScanDefinition, request: Request) -> Scan:
 def program_of(
     definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
 ) -> Program:
-    """The program of one kernel, after all passes. number: of those of one name, where several are in one file."""
+    """The program of one kernel, after all passes. number: distinguishes kernels of one name in one file."""
     from fusec import passes
     from fusec.ir.scans import between
 
@@ -123,7 +123,7 @@ def _is_light(scan: Scan) -> bool:
 
 
 def is_dear(scan: Scan) -> bool:
-    """Whether an element takes longer to compute than to read: there are elementary functions, or much else."""
+    """Whether computing an element takes longer than reading it: it uses elementary functions, or many operations."""
     from fusec.base.ops import TABLE
 
     calls = (each for each in _expressions(scan) if isinstance(each, Apply) and not TABLE[each.op].primitive)

@@ -1,4 +1,4 @@
-"""What is shown of kernels: the text of a target, whichever way this is made."""
+"""The texts that are shown for kernels on any target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def joined(target: str, kernels: Callable[[], Sequence[Kernel]], programs: Callable[[], Sequence[Program]]) -> str:
-    """The kernels of a call: one file where the target joins them, else the different texts one after the other.
+    """The kernels of a call: one file where the target joins them, else the distinct texts in order.
 
     Raises UnknownTarget.
     """
@@ -34,7 +34,7 @@ def joined(target: str, kernels: Callable[[], Sequence[Kernel]], programs: Calla
 
 
 def one_file(kernels: Sequence[Kernel]) -> str:
-    """Kernels of different names, in a language that has several in one file."""
+    """Kernels of different names, in a language that holds several in one file."""
     from fusec.codegen.c_family.file import join_kernels
 
     return join_kernels(kernels)

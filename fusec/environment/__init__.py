@@ -1,1 +1,1 @@
-"""What environment variables say: the table of them all, and what FUSEC_DEBUG shows."""
+"""The environment variables: a table of all of them, and the output of FUSEC_DEBUG."""

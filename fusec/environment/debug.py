@@ -1,4 +1,4 @@
-"""Debug output, asked for by environment variables.
+"""Debug output, which environment variables turn on.
 
 FUSEC_DEBUG: 0 silent; 1 a line for each kernel: name, hash, layout, bytes, time; 2 decisions with their reasons; 3 the
 program after each pass; 4 the loops that code is generated for; 5 the source; 6 the assembly.
@@ -19,17 +19,17 @@ _numbers = itertools.count()
 
 
 def level() -> int:
-    """The level in force. Raises SettingNotUnderstood if FUSEC_DEBUG is not a number of 0 to 6."""
+    """The debug level. Raises SettingNotUnderstood if FUSEC_DEBUG is not a number from 0 to 6."""
     return settings.number_of("FUSEC_DEBUG") or 0
 
 
 def is_wanted(at: int) -> bool:
-    """Whether `show` would do something with a text of this level, which may take time to make."""
+    """Whether `show` would print or write a text of this level, whose creation may take time."""
     return bool(settings.text_of("FUSEC_DUMP")) or level() >= at
 
 
 def show(at: int, title: str, text: str = "") -> None:
-    """Print a titled text, or a line, to standard error when the level reaches `at`; also write it under FUSEC_DUMP."""
+    """Print a titled text, or a line, to standard error if the level is at least `at`; also write it to FUSEC_DUMP."""
     if level() >= at:
         print(f"fusec: {title}\n{text}" if text else f"fusec: {title}", file=sys.stderr)
     folder = settings.text_of("FUSEC_DUMP")

@@ -1,4 +1,4 @@
-"""The environment variables that fusec reads: what each may hold, and what it means.
+"""The environment variables that fusec reads: their values and their meanings.
 
 One rule for all: a value that means nothing is refused (F300) before a kernel is compiled, whether or not that kernel
 needs it, and so is it where it is read. A variable whose name is nearly one of these is warned of, once.
@@ -22,7 +22,7 @@ KINDS = ("bounds", "wrap")  # of what FUSEC_CHECK looks for
 
 @dataclass(frozen=True)
 class Setting:
-    """A variable. read: its value from a text, None for a text that means nothing. expected: what it may hold."""
+    """A variable. read: the value of a text, None for an invalid text. expected: a description of valid values."""
 
     name: str
     read: Callable[[str], object]
@@ -81,7 +81,7 @@ OF_TESTS = frozenset(("FUSEC_CUPY", "FUSEC_NUMEXPR", "FUSEC_CLANG"))  # names th
 
 
 def text_of(name: str) -> str:
-    """What a variable holds, without spaces around it; "" if it is not set."""
+    """The text of a variable without surrounding spaces; "" if it is not set."""
     return os.environ.get(name, "").strip()
 
 
@@ -104,14 +104,14 @@ def number_of(name: str) -> int | None:
 
 
 def refusal(name: str, expected: str) -> Exception:
-    """The error for what a variable holds."""
+    """The error for an invalid value."""
     from fusec.errors.targets import SettingNotUnderstood  # the catalogue takes long to import
 
     return SettingNotUnderstood(name, text_of(name), expected).at()
 
 
 def check() -> None:
-    """Look at all variables. Raises SettingNotUnderstood; warns of names that are nearly one of theirs."""
+    """Check all variables. Raises SettingNotUnderstood; warns of names that resemble a variable's name."""
     for each in SETTINGS:
         value_of(each.name)
     for name in os.environ:

@@ -1,4 +1,4 @@
-"""Every primitive op on NumPy arrays, exactly as the op table defines it: the meaning that all targets share.
+"""Every primitive op on NumPy arrays, exactly as the op table defines it: the reference for all targets.
 
 Lanes are independent; operands broadcast. Nothing here warns, whatever the values.
 """
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 def look_up(entries: Sequence[Const], index: Array) -> Array:
-    """The entries of a constant table that integers choose by their low bits."""
+    """The entries of a constant table, selected by the low bits of integers."""
     table = np.array([entry.value for entry in entries])
     return np.asarray(table[index & (len(entries) - 1)])
 
@@ -58,7 +58,7 @@ def _row(array: Array) -> DType:
 
 
 def convert(value: Array, target: DType) -> Array:
-    """`value` as `target`: floats to integers truncate and saturate (nan to 0), and every rounding happens once."""
+    """`value` as `target`: floats to integers truncate and saturate (nan to 0); all rounding happens once."""
     source = _row(value)
     if source == target:
         return value

@@ -1,4 +1,4 @@
-"""Atomic updates of the interpreter: one lane after the other, in lane order."""
+"""Atomic updates in the interpreter: one lane after another, in lane order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def update(memory: Memory, op: AtomicOp, address: Array, values: Sequence[Array], mask: Mask) -> Array:
-    """Apply the op at every active lane's address and return the old values; zero in other lanes.
+    """Apply the op at the address of every active lane and return the old values; other lanes return zero.
 
     Rounds of lanes with distinct addresses give what the lanes would one by one, in order.
     """

@@ -1,4 +1,4 @@
-"""Which axes a program names by number, and how far an index is from the element's own place along each."""
+"""The axes that a program names by number, and the distance of an index from the element's position on each axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusec.ir.walk import expressions, operands, statements
 
 
 def required(program: Program) -> dict[str, int]:
-    """Raw array -> the least number of axes the program needs it to have; "" stands for the iteration space."""
+    """Raw array -> the least number of axes that the program needs; "" stands for the iteration space."""
     least: dict[str, int] = {}
     for param, count in _mentions(program):
         least[param] = max(least.get(param, 0), count)
@@ -32,7 +32,7 @@ def _mentions(program: Program) -> Iterator[tuple[str, int]]:
 
 
 def position_of(expr: Expr) -> tuple[int, int] | None:
-    """Axis and distance of a coordinate of the element, moved by a constant."""
+    """The axis and the distance of an element's coordinate that a constant shifts."""
     match expr:
         case Query("", "coordinate", Const(value=axis)):
             return int(axis), 0
@@ -42,7 +42,7 @@ def position_of(expr: Expr) -> tuple[int, int] | None:
 
 
 def distances_of(index: tuple[Expr, ...]) -> tuple[int, ...] | None:
-    """How far an index is from the element's own place, along every axis in order."""
+    """The distance of an index from the element's position, for every axis in order."""
     found = [position_of(part) for part in index]
     if any(part is None or part[0] != axis for axis, part in enumerate(found)):
         return None

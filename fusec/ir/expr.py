@@ -74,14 +74,14 @@ class Expr(metaclass=_Interned):
         return ()
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same node over other operands."""
+        """The same node with other operands."""
         assert not children, f"{type(self).__name__} has no operands"
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A constant, held as the bits of its storage so that -0.0, nan and every dtype are exact.
+    """A constant, stored as bits so that -0.0, nan and every dtype are exact.
 
     bits: unsigned; a complex constant has the real part in the lower half.
     """
@@ -98,7 +98,7 @@ class Const(Expr):
 
 
 def const(value: object, dtype: DType) -> Const:
-    """The constant of a Python or NumPy number, converted as NumPy's astype converts (integers wrap)."""
+    """The constant of a Python or NumPy number, converted by the rules of NumPy's astype (integers wrap)."""
     if dtype.is_integer and isinstance(value, int):
         return Const(int(value) % (1 << dtype.bits), dtype)
     with np.errstate(all="ignore"):
@@ -120,13 +120,13 @@ class Apply(Expr):
         return self.args
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same op over other operands of the same dtypes."""
+        """The same op with other operands of the same dtypes."""
         return Apply(self.op, children, self.type)
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Expr):
-    """An entry of a constant table: of an elementary function's, or of what a kernel captures.
+    """An entry of a constant table, which belongs to an elementary function or was captured by a kernel.
 
     values: a power of two of them, of one float of finite and not subnormal ones, or of one integer of 32 or 64 bits.
     index: an integer, of which the low bits count, so that every index is good.
@@ -146,18 +146,18 @@ class Lookup(Expr):
         return Lookup(self.values, children[0], self.type)
 
     def at(self, index: int) -> Const:
-        """The entry of a known index."""
+        """The entry at a known index."""
         return self.values[index % len(self.values)]
 
 
 def apply(op: str, *args: Expr, target: DType | None = None) -> Apply:
-    """Apply an op, deriving the result dtype by the rule of its row; `target` for convert and bitcast."""
+    """Apply an op, with the result dtype by the rule of its row; `target` for convert and bitcast."""
     types = tuple(scalar_type(arg) for arg in args)
     return Apply(op, args, result_type(TABLE[op], types, target))
 
 
 def convert(value: Expr, dtype: DType) -> Expr:
-    """`value` as `dtype`; the value itself if it has that dtype already."""
+    """`value` as `dtype`; `value` itself if it has that dtype."""
     return value if type_of(value) == dtype else Apply("convert", (value,), dtype)
 
 

@@ -96,7 +96,7 @@ def interpret(
 
 
 def call(function: Function, args: Sequence[Array], callees: Sequence[Function] = ()) -> Array:
-    """The function's result for arrays of arguments, which broadcast; the dtypes must be those of its parameters."""
+    """The function's result for arrays of arguments, which broadcast; their dtypes must be those of its parameters."""
     assert function.result is not None, f"{function.name} returns nothing"
     broadcast = np.broadcast_arrays(*args) if args else [np.zeros(())]
     shape = broadcast[0].shape

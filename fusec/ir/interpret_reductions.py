@@ -40,7 +40,7 @@ def interpret_reduction(
     *,
     is_last: bool | None = None,
 ) -> None:
-    """Reduce `axis` of the walk `shape`, writing outputs in place; the whole axis, however many chunks it has.
+    """Reduce `axis` of the walk `shape`, writing outputs in place; the axis may have any number of chunks.
 
     arrays: by parameter name; those of stages broadcast to `shape`, those of `finish` to `shape` without `axis`.
     is_last: which of the two orders holds; None takes that of the axis's place.
@@ -61,7 +61,7 @@ def interpret_reduction(
 
 
 def fold(values: Array, accumulator: Accumulator, reduction: Reduction, *, is_last: bool) -> Array:
-    """The last axis of `values` combined, chunk after chunk until one value is left."""
+    """The combination of the last axis of `values`, chunk after chunk until one value is left."""
     chunk = chunk_of(reduction.lanes, is_last)
     while values.shape[-1] > 1:
         parts = [
@@ -111,7 +111,7 @@ class Walk:
         self.left: dict[str, Array] = {}  # what the stages over the last chunk have left
 
     def chunk(self, start: int, stop: int) -> Array:
-        """All stages over some elements of the axis; returns their value for the total."""
+        """All stages over some elements of the axis; returns the value of the total."""
         axis, reduction = self.axis, self.reduction
         outer, inner = self.shape[:axis], self.shape[axis + 1 :]
         here, kept = (*outer, stop - start, *inner), (*outer, *inner)
@@ -143,7 +143,7 @@ class Walk:
     def run(
         self, program: Program, results: Mapping[str, Array], shape: tuple[int, ...], arrays: dict[str, Array]
     ) -> list[Array]:
-        """Run a part of the reduction, results of earlier parts as arrays in place of scalars; what it keeps."""
+        """Run a part of the reduction, with arrays for results of earlier parts; return the values that it keeps."""
         taken = [param for param in program.params if isinstance(param, ScalarParam) and param.name in results]
         params = [param for param in program.params if param not in taken]
         loads = []
@@ -181,7 +181,7 @@ def parts_by_name(value: Array, accumulator: Accumulator) -> dict[str, Array]:
 
 
 def whole_value(parts: list[Array], kind: Type) -> Array:
-    """The value whose parts these are: a structured array for a struct."""
+    """The value with these parts: a structured array for a struct."""
     if not isinstance(kind, Struct):
         return parts[0]
     made = np.zeros(parts[0].shape, [(name, dtype.numpy) for name, dtype in kind.fields])

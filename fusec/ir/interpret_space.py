@@ -1,4 +1,4 @@
-"""Where an interpreted program runs: the positions of its iteration space, and the arrays that it is given."""
+"""The iteration space of an interpreted program: its positions, and the given arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @dataclass
 class Space:
-    """The iteration space and the arrays of a program, whose buffers take the numbers 1, 2, ... of every run."""
+    """The iteration space and the arrays of a program; their buffers have the numbers 1, 2, ... in every run."""
 
     program: Program
     arrays: Mapping[str, Array]
@@ -55,7 +55,7 @@ def _steps(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def unravelled(positions: Array, shape: tuple[int, ...]) -> list[Array]:
-    """C-order coordinates; the first one takes what is beyond the shape, so that end addresses stay meaningful."""
+    """C-order coordinates; the first one takes the overflow beyond the shape, so end addresses stay meaningful."""
     coordinates: list[Array] = []
     for extent in reversed(shape[1:]):
         coordinates.append(positions % max(extent, 1))

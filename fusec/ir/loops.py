@@ -43,7 +43,7 @@ class Element(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Moved(Expr):
-    """The address that the current element of a non-raw array has where the position is moved along some axes.
+    """The address of a non-raw array's element at a position that is shifted along some axes.
 
     axes: of the iteration space, each once. distances: int64, the number of positions along each; strides and
     broadcasting are honoured. Nothing checks that the array has such an element.
@@ -60,13 +60,13 @@ class Moved(Expr):
         return self.distances
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same array moved by other distances."""
+        """The same array shifted by other distances."""
         return Moved(self.param, self.axes, children, self.type)
 
 
 @dataclass(frozen=True, eq=False)
 class At(Expr):
-    """The address of an element of a raw array parameter; strides are honoured.
+    """The address of an element of a raw array parameter; strides are respected.
 
     index: int64 values; one, the position in C order of the logical array, or one for every axis.
     """
@@ -95,7 +95,7 @@ class LocalArray(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Offset(Expr):
-    """An address moved by a number of elements (int64), without regard to strides."""
+    """An address shifted by a number of elements (int64), regardless of strides."""
 
     pointer: Expr
     offset: Expr
@@ -107,7 +107,7 @@ class Offset(Expr):
         return (self.pointer, self.offset)
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """Another address moved by another distance."""
+        """Another address shifted by another distance."""
         return Offset(children[0], children[1], self.type)
 
 
@@ -130,7 +130,7 @@ class Load(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Query(Expr):
-    """A fact about a raw array (`param`) or, with param "", about the iteration space; int64.
+    """A property of a raw array (`param`), or of the iteration space if param is ""; int64.
 
     what: "size", "ndim"; "shape" or "stride" (in bytes) along `axis`; of the space alone "index" (the flat C-order
     position of the current element, CuPy's `i`) and "coordinate" along `axis` (CuPy's `_ind.get()[axis]`); in a block
@@ -201,7 +201,7 @@ class Make(Expr):
         return self.fields
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same struct of other values."""
+        """The same struct with other values."""
         return Make(children, self.type)
 
 
@@ -210,7 +210,7 @@ class Make(Expr):
 
 @dataclass(frozen=True)
 class Stmt:
-    """Base of all statements. line: line of the user's text it came from, 0 for none; it takes no part in equality."""
+    """Base of all statements. line: the line of the user's text, 0 for none; it takes no part in equality."""
 
     line: int = field(default=0, compare=False, kw_only=True)
 
@@ -271,7 +271,7 @@ class Store(Stmt):
 
 @dataclass(frozen=True)
 class Atomic(Stmt):
-    """An indivisible update of an element; `result` names a declared local that receives the old value, "" for none.
+    """An atomic update of an element; `result` names a declared local that receives the old value, "" for none.
 
     values: one operand; for compare_exchange the expected value, then the new one.
     """
@@ -292,7 +292,7 @@ class CallStatement(Stmt):
 
 @dataclass(frozen=True)
 class Shuffle(Stmt):
-    """A value of another position of the same group: of GROUP neighbours that run together.
+    """A value of another position of the same group of GROUP neighbours, which run together.
 
     result: a declared local. distance: how many positions further the other one is, a power of two below GROUP, or one
     with a minus sign for one before; past the ends of the group it receives anything. FIRST, LAST: it is the first or
@@ -312,7 +312,7 @@ ASSERT = "fusec_assert"  # the function that an assertion calls with its conditi
 
 @dataclass(frozen=True)
 class Barrier(Stmt):
-    """All threads of a block meet: what they wrote before, the others see after. All of them come here, or none."""
+    """All threads of a block wait for each other and then see earlier writes. All of them come here, or none."""
 
 
 @dataclass(frozen=True)
@@ -344,12 +344,12 @@ class Break(Stmt):
 
 @dataclass(frozen=True)
 class Continue(Stmt):
-    """Go to the step of the innermost loop."""
+    """Continue with the step of the innermost loop."""
 
 
 @dataclass(frozen=True)
 class Return(Stmt):
-    """Leave the function with a value, or end this element's work (no value)."""
+    """Leave the function with a value, or end the work of this element (no value)."""
 
     value: Expr | None = None
 
@@ -359,7 +359,7 @@ class Return(Stmt):
 
 @dataclass(frozen=True)
 class ScalarParam:
-    """A kernel argument passed by value, read as a Local of the same name."""
+    """A kernel argument that is passed by value and read as a Local of the same name."""
 
     name: str
     dtype: DType
@@ -401,7 +401,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Program:
-    """One kernel: what happens for every element.
+    """One kernel: the work for every element.
 
     functions: callees before callers. source: the user's text that statement lines refer to. block: of a block program,
     the threads along each axis of a block, numbered in C order; () for all others.

@@ -1,4 +1,4 @@
-"""What loses its value: integer operations whose exact result their type does not hold, and casts to integers."""
+"""Loss of values: integer operations whose exact result exceeds their type, and casts to integers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Loss:
 
 
 def losses(expr: Expr) -> Iterator[Loss]:
-    """How an expression itself, its operands apart, may lose its value."""
+    """How an expression itself, apart from its operands, may lose its value."""
     match expr:
         case Apply("convert", (Const(),)):
             return  # a constant is what the text says
@@ -40,7 +40,7 @@ def losses(expr: Expr) -> Iterator[Loss]:
 
 
 def bits_of(value: Expr) -> Expr:
-    """A number in 64 bits, for a message: integers extended by their sign, floats as they are."""
+    """A number in 64 bits for a message: integers are sign-extended, floats stay as they are."""
     dtype = scalar_type(value)
     if dtype in STORAGE_FLOATS:
         return bits_of(apply("convert", value, target=FLOAT32))

@@ -23,11 +23,11 @@ ADDRESS: np.dtype[Any] = np.dtype([("buffer", np.int64), ("offset", np.int64)]) 
 
 
 class InterpreterError(AssertionError):
-    """The interpreted program did what no program may: a bad address, a missing function, a wrong argument."""
+    """An invalid action of an interpreted program: a bad address, a missing function, a wrong argument."""
 
 
 class BlockFault(InterpreterError):  # noqa: N818 - what happened
-    """Threads of a block did what they must not do together. what: for people; line: of the program, once known."""
+    """A conflict between threads of a block. what: a description for people; line: of the program, once known."""
 
     def __init__(self, what: str, line: int = 0) -> None:
         super().__init__(what)
@@ -44,14 +44,14 @@ class Buffer(Protocol):
     size: int
 
     def gather(self, lanes: Lanes, offsets: Array, dtype: DType) -> Array:
-        """The values at one offset for each of the lanes."""
+        """The values at one offset for each lane."""
 
     def scatter(self, lanes: Lanes, offsets: Array, values: Array) -> None:
-        """Write one value for each of the lanes; the last lane wins where offsets coincide."""
+        """Write one value for each lane; the last lane wins where offsets coincide."""
 
 
 class ArrayBuffer:
-    """The bytes that an array spans, gaps between its elements included."""
+    """The bytes that an array spans, including gaps between its elements."""
 
     def __init__(self, name: str, array: Array) -> None:
         self.name = name
@@ -117,7 +117,7 @@ NOBODY, SEVERAL, UPDATED = -1, -2, -3  # in place of a thread: none, more than o
 
 
 class SharedBuffer:
-    """A shared array: a row of elements for every block, and who has touched each of them since the last barrier."""
+    """A shared array: a row of elements for every block, and the threads that accessed each since the last barrier."""
 
     def __init__(self, name: str, memory: Memory, lanes: int, threads: int, length: int, dtype: DType) -> None:
         self.name, self.memory, self.threads, self.length = name, memory, threads, length
@@ -128,12 +128,12 @@ class SharedBuffer:
         self.reader = np.full(self.elements.size, NOBODY, np.int32)
 
     def meet(self, blocks: Mask) -> None:
-        """A barrier of some of the blocks."""
+        """A barrier in some of the blocks."""
         for touched in (self.writer, self.reader):
             touched.reshape(len(blocks), self.length)[blocks] = NOBODY
 
     def gather(self, lanes: Lanes, offsets: Array, dtype: DType) -> Array:
-        """The values in the rows of the lanes' blocks. Raises BlockFault where a barrier or a write is missing."""
+        """The values in the rows of the lanes' blocks. Raises BlockFault if a barrier or a write is missing."""
         assert self.elements.dtype == dtype.numpy, f"shared array {self.name} read as {dtype}"
         places, threads = self._places(lanes, offsets, dtype.nbytes)
         self._refuse(~self.written[places], lanes, places, "reads {place}, which nobody has written")
@@ -146,7 +146,7 @@ class SharedBuffer:
         return np.asarray(self.elements[places])
 
     def scatter(self, lanes: Lanes, offsets: Array, values: Array) -> None:
-        """Write one value for each lane. Raises BlockFault where the order of threads would make a difference."""
+        """Write one value for each lane. Raises BlockFault if the order of threads would matter."""
         assert self.elements.dtype == values.dtype, f"shared array {self.name} written as {values.dtype}"
         places, threads = self._places(lanes, offsets, values.dtype.itemsize)
         reader, writer = self.reader[places], self.writer[places]
@@ -187,7 +187,7 @@ class SharedBuffer:
 
 @dataclass
 class Memory:
-    """All buffers of a running program; number 0 is no buffer. updating: an atomic update is under way."""
+    """All buffers of a running program; number 0 is no buffer. updating: an atomic update is in progress."""
 
     buffers: list[Buffer | None] = field(default_factory=lambda: [None])
     updating: bool = False
@@ -198,14 +198,14 @@ class Memory:
         return len(self.buffers) - 1
 
     def load(self, address: Array, lanes: Lanes, dtype: DType) -> Array:
-        """The values at the addresses of some lanes, one for each of those. address: one for every lane."""
+        """The values at the addresses of some lanes, one for each of these. address: one for every lane."""
         result = np.zeros(lanes.shape, dtype.numpy)
         for buffer, chosen in self._targets(address, lanes, dtype.nbytes):
             result[chosen] = buffer.gather(lanes[chosen], address["offset"][lanes[chosen]], dtype)
         return result
 
     def store(self, address: Array, lanes: Lanes, values: Array) -> None:
-        """Write one value for each of some lanes, in that order."""
+        """Write one value for each of some lanes, in their order."""
         for buffer, chosen in self._targets(address, lanes, values.dtype.itemsize):
             buffer.scatter(lanes[chosen], address["offset"][lanes[chosen]], values[chosen])
 

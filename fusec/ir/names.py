@@ -1,4 +1,4 @@
-"""What names and symbols mean in the IR's text: the account that its printer and its parser both keep."""
+"""The meaning of names and symbols in the IR's text, as its printer and its parser both track it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KEYWORDS = frozenset(
 
 @dataclass
 class Names:
-    """What names mean at a point of a function: kept up statement by statement."""
+    """The meaning of names at a point of a function, updated statement by statement."""
 
     functions: Mapping[str, Function] = field(default_factory=dict)
     locals: dict[str, Type] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Names:
         return names
 
     def declare(self, stmt: Stmt) -> None:
-        """Enter what a statement declares."""
+        """Declare the names of a statement."""
         if isinstance(stmt, Declare):
             self.locals[stmt.name] = stmt.type
         elif isinstance(stmt, DeclareArray):
@@ -67,7 +67,7 @@ class Names:
 
 
 def default_type(expr: Expr, names: Names) -> Type | None:
-    """The type an expression has when its text does not say, or None if that has to be said."""
+    """The type of an expression whose text does not state one, or None if the text must state it."""
     match expr:
         case Const() | Make() | Input() | Lookup():
             return expr.type

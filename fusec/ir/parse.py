@@ -50,7 +50,7 @@ from fusec.ir.tokens import Tokens
 
 
 def parse_program(text: str) -> Program:
-    """The program that was printed; ValueError with the line if the text is none."""
+    """The program of a printed text. Raises ValueError with the line if the text is not a program."""
     parser = _Parser(text)
     while parser.accept("struct"):
         parser.struct()
@@ -62,7 +62,7 @@ def parse_program(text: str) -> Program:
 
 
 def parse_graph(text: str) -> Graph:
-    """The graph that was printed; ValueError with the line if the text is none."""
+    """The graph of a printed text. Raises ValueError with the line if the text is not a graph."""
     return _Parser(text).graph()
 
 

@@ -1,4 +1,4 @@
-"""The reductions IR: what is accumulated along one axis, in stages, and what is made of the total.
+"""The reductions IR: what is accumulated along one axis, in stages, and what is computed from the total.
 
 Note [Order]. The order of operations is part of the meaning, so that every target gives the same bits. It depends on
 the number of elements and on which axis of the walk is reduced, on nothing else:
@@ -110,7 +110,7 @@ class Reduction:
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
-        """Those of all stages, then the total."""
+        """The accumulators of all stages, followed by the total."""
         found = [*(stage.accumulator for stage in self.stages), self.total]
         return tuple(each for each in found if each is not None)
 
@@ -122,7 +122,7 @@ class Reduction:
 
 
 def chunk_of(lanes: int, is_last: bool) -> int:
-    """Elements of a chunk along the last axis of the walk, or along another."""
+    """The number of elements of a chunk along the last axis of the walk, or along another axis."""
     return ROUNDS * lanes if is_last else ROUNDS
 
 
@@ -156,14 +156,14 @@ KEPT = "_kept"
 
 
 def stage_program(reduction: Reduction, number: int) -> Program:
-    """What a stage does for one element; stores the parts of the accumulated value."""
+    """The work of a stage for one element; it stores the parts of the accumulated value."""
     stage = reduction.stages[number]
     values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
     return _keeping(reduction, (*reduction.params, *_scalars(visible(reduction, number))), stage.body, values)
 
 
 def then_program(reduction: Reduction, number: int) -> Program:
-    """What follows a stage; stores the locals it declares, and after the last stage the parts of the total."""
+    """The work after a stage; it stores the declared locals, and after the last stage the parts of the total."""
     stage = reduction.stages[number]
     seen = [*visible(reduction, number), *results_of(stage), (COVERED, INT64)]
     values: tuple[Expr, ...] = tuple(Local(name, dtype) for name, dtype in declared(stage.then))
@@ -185,13 +185,13 @@ def combine_program(reduction: Reduction, accumulator: Accumulator) -> Program:
 
 
 def finish_program(reduction: Reduction) -> Program:
-    """What is made of a total; without one, of what the stages leave."""
+    """The work on a total; without a total, the work on the results of the stages."""
     total = visible(reduction, len(reduction.stages)) if reduction.total is None else reduction.total.parts
     return _keeping(reduction, (*reduction.params, *_scalars(total)), reduction.finish, ())
 
 
 def visible(reduction: Reduction, number: int) -> list[tuple[str, DType]]:
-    """The locals that earlier stages leave to a stage, with their dtypes."""
+    """The locals of earlier stages that a stage can read, with their dtypes."""
     found: list[tuple[str, DType]] = []
     for stage in reduction.stages[:number]:
         found += [*results_of(stage), *declared(stage.then)]
@@ -199,18 +199,18 @@ def visible(reduction: Reduction, number: int) -> list[tuple[str, DType]]:
 
 
 def results_of(stage: Stage) -> tuple[tuple[str, DType], ...]:
-    """The locals that hold what a stage has accumulated."""
+    """The locals that hold the accumulated values of a stage."""
     return () if stage.accumulator is None else stage.accumulator.parts
 
 
 def declared(body: tuple[Stmt, ...]) -> list[tuple[str, DType]]:
-    """The scalar locals that statements declare at their top."""
+    """The scalar locals that statements declare at their top level."""
     pairs = [(stmt.name, stmt.type) for stmt in body if isinstance(stmt, Declare)]
     return [(name, kind) for name, kind in pairs if isinstance(kind, DType)]
 
 
 def parts_of(value: Expr) -> tuple[Expr, ...]:
-    """The scalars that make a value: itself, or the fields of a struct."""
+    """The scalars of a value: the value itself, or the fields of a struct."""
     kind = type_of(value)
     if not isinstance(kind, Struct):
         return (value,)
@@ -220,12 +220,12 @@ def parts_of(value: Expr) -> tuple[Expr, ...]:
 
 
 def whole_of(parts: tuple[Expr, ...], kind: Type) -> Expr:
-    """The value that scalars make: the inverse of `parts_of`."""
+    """The value with these scalars: the inverse of `parts_of`."""
     return Make(parts, kind) if isinstance(kind, Struct) else parts[0]
 
 
 def split_kept(program: Program) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
-    """The statements of such a program but for the stores of what it hands on, and these values in order."""
+    """The statements of such a program without the stores of its results, and these results in order."""
     body, values = [], []
     for stmt in program.body:
         if isinstance(stmt, Store) and isinstance(stmt.pointer, Element) and stmt.pointer.param.startswith(KEPT):
@@ -255,6 +255,6 @@ def _keeping(
 
 
 def addressed(body: tuple[Stmt, ...], values: Iterable[Expr] = ()) -> set[str]:
-    """Names of the arrays that statements and values address or ask about."""
+    """The names of the arrays that statements and values address or query."""
     roots = [*values, *(root for stmt in statements(body) for root in operands(stmt))]
     return {expr.param for expr in expressions(roots) if isinstance(expr, Element | Moved | At | Query)}

@@ -1,4 +1,4 @@
-"""Exactly rounded sums and products in NumPy: rounding to odd, fused multiply-add, and the upper half of a product.
+"""Exactly rounded sums and products in NumPy: rounding to odd, fused multiply-add, the upper half of a product.
 
 A value rounded to odd (truncated, with the last bit set if anything was lost) to at least two bits more than wanted
 rounds to nearest afterwards as the exact value would: Boldo and Melquiond, "Emulation of FMA and correctly rounded
@@ -36,7 +36,7 @@ def add_to_odd(a: Float64, b: Float64) -> Float64:
 
 
 def to_odd_float32(value: Float64) -> NDArray[np.float32]:
-    """A float64 rounded to odd in float32; beyond the largest float32 that is the largest one, not infinity."""
+    """A float64 rounded to odd in float32; beyond the largest float32 the result is the largest one, not infinity."""
     nearest = np.asarray(value.astype(np.float32))
     error = value - nearest.astype(np.float64)
     even = (np.atleast_1d(nearest).view(np.uint32) & np.uint32(1) == 0).reshape(nearest.shape)
@@ -45,7 +45,7 @@ def to_odd_float32(value: Float64) -> NDArray[np.float32]:
 
 
 def integer_to_odd(value: Array) -> Float64:
-    """A 64-bit integer rounded to odd in float64: the upper 53 and the lower 11 bits are each exact."""
+    """A 64-bit integer rounded to odd in float64; its upper 53 and lower 11 bits are each exact."""
     upper = (value >> 11) << 11
     return add_to_odd(upper.astype(np.float64), (value - upper).astype(np.float64))
 

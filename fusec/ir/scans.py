@@ -1,4 +1,4 @@
-"""The IR of scans: the running totals along one axis, of which every element gets its own.
+"""The IR of scans: running totals along one axis, one for every element.
 
 Note [Scan order]. The order of operations is part of the meaning, as that of reductions is. It depends on the number
 of elements and on which axis of the walk is scanned, on nothing else:
@@ -85,7 +85,7 @@ class Scan:
 
     @property
     def stage(self) -> Stage:
-        """What happens for each element."""
+        """The work for each element."""
         (stage,) = self.reduction.stages
         return stage
 
@@ -108,12 +108,12 @@ class Scan:
 
 
 def chunk_of(is_last: bool) -> int:
-    """Elements of a chunk along the last axis of the walk, or along another."""
+    """The number of elements of a chunk along the last axis of the walk, or along another axis."""
     return GROUP * GROUPS if is_last else ROWS
 
 
 def levels_of(extent: int, is_last: bool) -> int:
-    """How many times the totals of chunks have to be scanned."""
+    """The number of times that totals of chunks must be scanned."""
     chunk, levels = chunk_of(is_last), 0
     while extent > chunk:
         extent = -(-extent // chunk)
@@ -122,7 +122,7 @@ def levels_of(extent: int, is_last: bool) -> int:
 
 
 def first_program(scan: Scan) -> Program:
-    """What the first element of an exclusive scan gets."""
+    """The value of the first element of an exclusive scan."""
     reduction = scan.reduction
     outputs = tuple(param for param in reduction.arrays if param.written)
     return Program(reduction.name, outputs, scan.first, reduction.functions, reduction.source)
@@ -143,7 +143,7 @@ def between(scan: Scan) -> Scan:
 
 
 def partials(total: Accumulator) -> tuple[tuple[ArrayParam, ...], tuple[Stmt, ...]]:
-    """Arrays `PARTIAL`, and the stores of a total there."""
+    """Arrays `PARTIAL`, and the stores of a total in them."""
     outputs = tuple(
         ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False) for at, (_, dtype) in enumerate(total.parts)
     )
@@ -157,7 +157,7 @@ def prefixes(total: Accumulator) -> tuple[ArrayParam, ...]:
 
 
 def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[Param, ...]:
-    """The parameters of a kernel in that role. levels: how often totals of chunks are scanned as they come."""
+    """The parameters of a kernel in that role. levels: how many times totals of chunks are scanned in the kernel."""
     params = scan.reduction.params
     match role:
         case "whole":
@@ -174,7 +174,7 @@ def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[Param, ...]:
 
 
 def states(total: Accumulator, levels: int) -> tuple[tuple[str, tuple[ArrayParam, ...]], ...]:
-    """The variables that a group leaves to the next, and the arrays that hold their parts, an element for each member.
+    """The variables that a group passes to the next, and the arrays for their parts, one element for each member.
 
     They are the carry of the chunk and, for each level of totals, what `fusec.passes.scan_rows` holds between groups.
     """
@@ -203,7 +203,7 @@ STARTS = "starts"  # the field that says whether a segment begins among the elem
 
 
 def in_segments(scan: Scan, flag: str) -> Scan:
-    """The scan that starts again at every element where the bool input `flag` is true.
+    """The scan that restarts at every element where the bool input `flag` is true.
 
     Values become pairs: whether a segment starts among their elements, and the total since the last start. Their
     combination is associative, and what lies before a start never enters a value behind it.

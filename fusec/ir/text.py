@@ -1,4 +1,4 @@
-"""The text of both IRs: a printer here, the parser in `fusec.ir.parse`; what is printed parses to what it was.
+"""The printer of both IRs' text; the parser in `fusec.ir.parse` recovers what was printed.
 
 One statement a line, blocks in braces, ``@3`` for line 3 of the user's text. Operators are infix in parentheses or
 named as in the op table. Constants are exact: the shortest decimal that reads back, or their bits in hexadecimal.
@@ -81,7 +81,7 @@ def print_program(program: Program) -> str:
 
 
 def print_graph(graph: Graph) -> str:
-    """The graph's text: named, shared and located values in lines of their own, then the outputs."""
+    """The graph's text: named, shared and located values on lines of their own, followed by the outputs."""
     head = ", ".join(f"{name(value.name)}: {type_text(value.type)}" for value in graph.inputs)
     printer = _Expressions(Names())
     body: list[str] = []
@@ -113,7 +113,7 @@ def print_expression(expr: Expr) -> str:
 
 
 def name(text: str) -> str:
-    """A name as it is, or quoted if it is no identifier or a keyword."""
+    """A name, quoted if it is not an identifier or is a keyword."""
     return text if PLAIN_NAME.fullmatch(text) and text not in KEYWORDS else json.dumps(text)
 
 
@@ -308,7 +308,7 @@ class _Expressions:
 
 
 def constant_text(value: Const) -> str:
-    """``true``, ``int64(-3)``, ``float32(0.1)``; in hexadecimal the bits of what decimals cannot say."""
+    """``true``, ``int64(-3)``, ``float32(0.1)``; hexadecimal bits where decimals are not exact."""
     dtype = value.type
     if dtype == BOOL and value.bits < 2:
         return "true" if value.bits else "false"

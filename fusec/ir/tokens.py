@@ -1,4 +1,4 @@
-"""The tokens of the IR's text, and a reader that looks one ahead."""
+"""The tokens of the IR's text, and a reader with one token of lookahead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 
 class Tokens:
-    """Tokens as (kind, text) pairs, and the position in them."""
+    """Tokens as (kind, text) pairs, and the current position."""
 
     def __init__(self, text: str) -> None:
         self.tokens: list[tuple[str, str]] = []
@@ -36,12 +36,12 @@ class Tokens:
         self.at = 0
 
     def error(self, wanted: str) -> ValueError:
-        """The exception for a token that is not what the form wants."""
+        """The exception for an unexpected token."""
         line = 1 + sum(kind == "newline" for kind, _ in self.tokens[: self.at])
         return ValueError(f"line {line}: expected {wanted}, found {self.tokens[self.at][1]!r}")
 
     def accept(self, text: str) -> bool:
-        """Step over a mark or keyword if it is next."""
+        """Skip a mark or keyword if it is next."""
         kind, found = self.tokens[self.at]
         if found == text and kind in ("mark", "name", "newline"):
             self.at += 1
@@ -49,12 +49,12 @@ class Tokens:
         return False
 
     def expect(self, text: str) -> None:
-        """Step over a mark or keyword that must be next."""
+        """Skip a mark or keyword that must be next."""
         if not self.accept(text):
             raise self.error(repr(text))
 
     def take(self, *kinds: str) -> str:
-        """Step over a token of one of the kinds and return it."""
+        """Skip a token of one of the kinds and return it."""
         kind, text = self.tokens[self.at]
         if kind not in kinds:
             raise self.error(" or ".join(kinds))
@@ -62,7 +62,7 @@ class Tokens:
         return text
 
     def next_is(self, kind: str) -> bool:
-        """Whether a token of that kind is next."""
+        """Whether the next token has that kind."""
         return self.tokens[self.at][0] == kind
 
     def name(self) -> str:
@@ -71,7 +71,7 @@ class Tokens:
         return str(json.loads(text)) if text.startswith('"') else text
 
     def list(self, close: str) -> Iterator[None]:
-        """Iterate once for every element of a list with commas, up to the closing mark."""
+        """Iterate once for every element of a comma-separated list, up to the closing mark."""
         if self.accept(close):
             return
         while True:
@@ -81,7 +81,7 @@ class Tokens:
             self.expect(",")
 
     def line(self) -> int:
-        """An ``@`` mark if there is one, and the end of the line."""
+        """An ``@`` mark if there is one, followed by the end of the line."""
         number = int(self.take("line")[1:]) if self.next_is("line") else 0
         self.expect("\n")
         return number

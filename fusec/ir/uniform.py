@@ -1,4 +1,4 @@
-"""Uniform: which values all threads of a block have alike, and where their ways part.
+"""Uniformity: the values that all threads of a block share, and where control flow diverges.
 
 Positions in the block differ, and so does what is read from arrays, for another thread may change it meanwhile. All
 else is alike: constants, numbers among the arguments, shapes, the position of the block, and what is computed of these
@@ -33,7 +33,7 @@ from fusec.ir.walk import Body, operands
 
 @dataclass(frozen=True)
 class Parting:
-    """A barrier that only some threads come to: its line, and that of the condition on which their ways part."""
+    """A barrier that only some threads reach: its line, and the line of the condition where they diverge."""
 
     barrier: int
     condition: int
@@ -41,7 +41,7 @@ class Parting:
 
 @dataclass(frozen=True)
 class Uniformity:
-    """What is known of a block program. varying: locals that threads have different values of. loops: by id, those that
+    """Facts about a block program. varying: locals whose values differ between threads. loops: by id, those that
     threads leave in different rounds.
     """
 
@@ -50,12 +50,12 @@ class Uniformity:
     loops: frozenset[int]
 
     def is_varying(self, value: Expr) -> bool:
-        """Whether threads may have different values of an expression."""
+        """Whether an expression's value may differ between threads."""
         return is_varying(value, self.varying)
 
 
 def uniformity(program: Program) -> Uniformity:
-    """Analyse the kernel's own body; what it calls has no barriers and reads no arrays."""
+    """Analyse the kernel's own body; functions that it calls have no barriers and read no arrays."""
     varying: set[str] = set()
     partings: dict[int, Parting] = {}  # by barrier, as found first: later rounds know what follows from it
     while True:
@@ -69,7 +69,7 @@ def uniformity(program: Program) -> Uniformity:
 
 
 def is_varying(value: Expr, varying: set[str] | frozenset[str]) -> bool:
-    """Whether threads may have different values of an expression, given the locals of which they have."""
+    """Whether an expression's value may differ between threads, given the locals whose values differ."""
     stack, seen = [value], set()
     while stack:
         expr = stack.pop()

@@ -1,4 +1,4 @@
-"""Update: what an atomic update writes, for memory that no other thread touches meanwhile."""
+"""The value that an atomic update writes, for memory that no other thread touches in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker of both IRs: a violation is a bug of the pass or front end before it, and the message says where."""
+"""The verifier of both IRs: a violation is a bug of an earlier pass or front end, and the message says where."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})  # ops that evalua
 
 
 def operands(stmt: Stmt) -> tuple[Expr, ...]:
-    """The expressions a statement itself evaluates, in order; those of nested statements are not among them."""
+    """The expressions that a statement itself evaluates, in order, without those of nested statements."""
     match stmt:
         case Declare(_, _, value) | Return(value):
             return () if value is None else (value,)
@@ -71,7 +71,7 @@ def blocks(stmt: Stmt) -> tuple[Body, ...]:
 
 
 def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> Stmt:
-    """The same statement over other operands and nested lists, given in the order of `operands` and `blocks`."""
+    """The same statement with other operands and nested lists, in the order of `operands` and `blocks`."""
     line = stmt.line
     match stmt:
         case Declare(name, kind):
@@ -179,7 +179,7 @@ def with_body(function: Function, body: Body) -> Function:
 
 
 def is_elementary(function: Function) -> bool:
-    """Whether fusec.math wrote the function: its arithmetic is exact as it stands, whatever a kernel allows."""
+    """Whether fusec.math wrote the function: its arithmetic is exact as written, whatever a kernel allows."""
     return function.name.startswith("fusec_")
 
 
@@ -314,7 +314,7 @@ def rewriter(change: Callable[[Expr], Expr], known: dict[Expr, Expr] | None = No
 
 
 def renamed(body: Body, suffix: str) -> tuple[Body, Callable[[Expr], Expr]]:
-    """The statements with every local that they declare renamed, and the same change for further expressions."""
+    """The statements with all declared locals renamed, and the same renaming for further expressions."""
     declared = declared_names(body)
     if not declared:
         return body, lambda expr: expr

@@ -1,1 +1,1 @@
-"""What each kind of kernel is: how its iteration domain becomes launches."""
+"""The kinds of kernels: how the iteration domain of each becomes launches."""

@@ -29,7 +29,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Number of elements the operation runs for."""
+        """The number of elements that the operation runs for."""
         size = 1
         for extent in self.nest.extents:
             size *= extent
@@ -60,7 +60,7 @@ def make_space(
 
 @dataclass(frozen=True)
 class Arguments:
-    """How the slots of a kernel are filled for a space: constants at once, addresses and numbers at every call.
+    """How the slots of a kernel are filled for a space: constants once, addresses and numbers at every call.
 
     template: all slots, with extents, strides and sizes in place. pointers: (slot, argument, offset in bytes).
     scalars: (slot, argument, dtype, which half of a complex128).
@@ -73,7 +73,7 @@ class Arguments:
     def fill(
         self, addresses: Sequence[int], values: Sequence[object], params: Sequence[Parameter], kernel: str
     ) -> array[int]:
-        """The slots of one call; raises if a number does not fit its parameter."""
+        """The slots of one call. Raises an error if a number does not fit its parameter."""
         slots = self.template[:]
         for slot, argument, offset in self.pointers:
             slots[slot] = addresses[argument] + offset

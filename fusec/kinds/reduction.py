@@ -1,4 +1,4 @@
-"""How a reduction walks its arrays: the order of axes, and one phase after the other until every total is one value.
+"""How a reduction walks its arrays: the order of axes, and the phases until every total is one value.
 
 Plain numbers only, so that host and device arrays are treated alike; the choices made here are part of the order of
 operations (`fusec.ir.reductions`) and must not depend on a target.
@@ -23,7 +23,7 @@ from fusec.ir.reductions import SHORT, Role, chunk_of
 
 @dataclass(frozen=True)
 class Request:
-    """What a reduction is to be compiled for, apart from its phase."""
+    """The specialisation of a reduction, apart from its phase."""
 
     types: tuple[tuple[str, DType], ...]  # of parameters
     scalars: frozenset[str]  # inputs passed by value
@@ -58,12 +58,12 @@ class Phase:
 
     @property
     def is_last(self) -> bool:
-        """Whether the axis that is reduced is the innermost of the walk."""
+        """Whether the reduced axis is the innermost of the walk."""
         return self.axis == len(self.extents) - 1
 
     @property
     def positions(self) -> int:
-        """Chunks of all totals: how often the kernel's work is done."""
+        """The number of chunks of all totals, which is how many times the kernel's work is done."""
         return prod(self.extents[: self.axis]) * self.chunks * prod(self.extents[self.axis + 1 :])
 
     @property
@@ -73,7 +73,7 @@ class Phase:
 
     @property
     def kind(self) -> Phase:
-        """What kernels for many threads depend on: a small phase, the same for many."""
+        """The part of a phase that kernels for many threads depend on, which many phases share."""
         small, layout = (1,) * len(self.extents), self.threads_layout
         return replace(self, extents=small, chunks=1, operands=(), layout=layout, arrays=(), made=())
 
@@ -89,18 +89,18 @@ class Phase:
 
     @property
     def threads(self) -> Shape:
-        """The same for targets of many threads, of which a group shares each chunk of a last axis."""
+        """The same for targets with many threads, where a group shares each chunk of a last axis."""
         return (*self.space[:-1], self.chunks * GROUP) if self.is_last else self.space
 
     @property
     def threads_layout(self) -> Layout:
-        """The layout of a kernel over `threads`, which may be more than the elements."""
+        """The layout of a kernel over `threads`, which may exceed the number of elements."""
         return replace(self.layout, wide=True) if prod(self.threads) >= WIDE else self.layout
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An argument of a reduction as memory: an input over the walk's shape, or an output over the axes that stay.
+    """An argument of a reduction as memory: an input over the walk's shape, or an output over the remaining axes.
 
     strides: along all axes of the walk, in bytes; 0 where an input is broadcast, and for outputs along reduced axes.
     """
@@ -113,7 +113,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Arguments:
-    """How the slots of a phase's kernel are filled: constants at once, addresses and numbers at every call.
+    """How the slots of a phase's kernel are filled: constants once, addresses and numbers at every call.
 
     template: all slots, with what no call changes in place. pointers: (slot, name, offset in bytes). scalars: (slot,
     name, dtype, which half of a complex128).
@@ -124,7 +124,7 @@ class Arguments:
     scalars: tuple[tuple[int, str, DType, int], ...]
 
     def fill(self, addresses: Mapping[str, int], values: Mapping[str, object], kernel: str) -> array[int]:
-        """The slots of one call; raises if a number does not fit its parameter."""
+        """The slots of one call. Raises an error if a number does not fit its parameter."""
         slots = self.template[:]
         for slot, name, offset in self.pointers:
             slots[slot] = addresses[name] + offset
@@ -342,7 +342,7 @@ def _after(
 
 
 def dense(shape: Shape, dtype: DType) -> View:
-    """A new array in C order, wherever it will be."""
+    """A new array in C order, on the host or on a device."""
     strides, step = [0] * len(shape), dtype.nbytes
     for axis in range(len(shape) - 1, -1, -1):
         strides[axis] = step

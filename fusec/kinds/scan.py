@@ -1,4 +1,4 @@
-"""How a scan walks its arrays, and the kernels that it takes: one, or totals, their scan, and results.
+"""How a scan walks its arrays, and its kernels: one, or totals, their scan, and results.
 
 Plain numbers only. The walk is part of the order of operations (`fusec.ir.scans`) and must not depend on a target; the
 number of kernels is not, since they give the same bits in any number.
@@ -22,7 +22,7 @@ from fusec.kinds.reduction import Operand, dense
 
 @dataclass(frozen=True)
 class Machine:
-    """From when on one kernel keeps a machine busy.
+    """The size from which one kernel keeps a machine busy.
 
     groups: that scan rows of their own. columns: positions that scan columns of their own. least: elements in all from
     which more than one kernel pays. chain: blocks from which a row is a chain, 0 where there are none. twice: whether
@@ -46,7 +46,7 @@ MOST_BLOCK_BYTES = 1 << 21
 
 @dataclass(frozen=True)
 class Form:
-    """What a kernel is specialised for, apart from dtypes.
+    """The specialisation of a kernel, apart from dtypes.
 
     role, levels: of `fusec.passes.scan_rows`. of_totals: it scans totals of chunks, not elements. axis: of the walk.
     """
@@ -106,22 +106,22 @@ class Step:
 
     @property
     def positions(self) -> int:
-        """How many there are."""
+        """The number of totals."""
         return prod(self.space)
 
     @property
     def threads(self) -> Shape:
-        """The space of targets of many threads: the same."""
+        """The same space, for targets with many threads."""
         return self.space
 
     @property
     def threads_layout(self) -> Layout:
-        """The layout of a kernel whose threads take one position at a time."""
+        """The layout of a kernel whose threads take one position each."""
         return replace(self.form.layout, aligned=1)
 
     @property
     def elements(self) -> int:
-        """Elements that a position stands for, about."""
+        """The approximate number of elements for each position."""
         return max(1, self.extent // self.space[self.form.axis])
 
 
@@ -135,7 +135,7 @@ class Walk:
 
 
 def walk_of(shape: Shape, axis: int, operands: Sequence[Operand], *, backwards: bool) -> Walk:
-    """The walk over `shape`: axes in the order of the inputs' memory, joined where all operands allow.
+    """The walk over `shape`: axes in the order of the inputs' memory, merged where all operands allow it.
 
     backwards: the scan begins at the end of the axis. Requires: no extent is 0.
     """
@@ -188,7 +188,7 @@ def steps_of(
     *,
     is_dear: bool = False,
 ) -> tuple[Step, ...]:
-    """The kernels in order. totals: dtypes of the parts of a total. inputs: what a kernel that makes totals reads.
+    """The kernels in order. totals: dtypes of a total's parts. inputs: arrays that a kernel for totals reads.
 
     is_dear: elements take longer to compute than to read.
     """
@@ -200,7 +200,7 @@ def steps_of(
 def chain_of(
     steps: Sequence[Step], totals: Sequence[DType], nbytes: Sequence[int], machine: Machine
 ) -> tuple[Step, ...]:
-    """The kernels of a chain in place of several steps: totals, a group of their scan, results; none if there is none.
+    """The kernels of a chain instead of several steps: totals, a group of their scan, results; none if impossible.
 
     A block is a group of chunks, see Note [Chains] in `fusec.runtime.cpu.chain_text`. nbytes: of one element of each
     input and output.

@@ -1,1 +1,1 @@
-"""What only kernels can say, as Python has it."""
+"""Functions that only kernels can use, in Python."""

@@ -1,4 +1,4 @@
-"""Blocks of a kernel run by Python: each position is a thread of Python, of which one runs at a time."""
+"""Blocks of a kernel in Python: each position is a Python thread, of which one runs at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _GivenUpError(BaseException):
 
 
 class PythonBlock:
-    """One block; `run` calls a function for each position, up to the next barrier, in turn, and again up to the next.
+    """One block; `run` calls a function for each position in turn, from barrier to barrier.
 
     index: of the block, along each axis.
     """
@@ -29,7 +29,7 @@ class PythonBlock:
         self.given_up = False
 
     def run(self, work: Callable[[], object]) -> None:
-        """Run all positions to their ends. Raises what one of them raises, or BlockMisused."""
+        """Run all positions to their ends. Raises the exception of a position, or BlockMisused."""
         positions = [_Position(self, thread, work) for thread in np.ndindex(*self.block)]
         try:
             while True:

@@ -1,4 +1,4 @@
-"""Functions that only kernels have, as plain Python has them: what a kernel computes when it is not compiled.
+"""Functions that only kernels have, in plain Python: they run when a kernel is not compiled.
 
 In a function decorated with `fusec.kernel` they are compiled; called anywhere else, as `fusec.simulate` does with
 ``python=True``, they work on NumPy arrays, one element after the other.
@@ -20,7 +20,7 @@ Number = Any
 
 
 class Thread(Protocol):
-    """A position of a block that runs in Python: what `fusec.simulate` makes. position: in the grid; thread: in its
+    """A position of a block that runs in Python, for `fusec.simulate`. position: in the grid; thread: in its
     block; block: that of the block; all as numbers for one axis, else as tuples.
     """
 
@@ -29,17 +29,17 @@ class Thread(Protocol):
     block: Index
 
     def meet(self) -> None:
-        """Wait for the others of the block."""
+        """Wait for the other positions of the block."""
 
     def shared(self, site: object, shape: int | Sequence[int], dtype: DTypeLike) -> Array:
-        """The array of the block that a place in the text makes."""
+        """The array of the block that belongs to a place in the text."""
 
 
 HERE: ContextVar[Thread | None] = ContextVar("HERE", default=None)  # the position that runs, if one of a block does
 
 
 def grid(shape: int | Sequence[int]) -> Iterable[Any]:
-    """The positions of a kernel's elements: numbers below `shape`, or tuples of them in C order for a tuple."""
+    """The positions of a kernel's elements: numbers below `shape`, or tuples of them in C order if it is a tuple."""
     here = HERE.get()
     if here is not None:
         return (here.position,)
@@ -49,28 +49,28 @@ def grid(shape: int | Sequence[int]) -> Iterable[Any]:
 
 
 def local(shape: int | Sequence[int], dtype: DTypeLike) -> Array:
-    """A small array of an element's own, of zeros; its shape is known when the kernel is compiled."""
+    """A small array of zeros that belongs to one element; its shape is known when the kernel is compiled."""
     return np.zeros(shape, dtype)
 
 
 def shared(shape: int | Sequence[int], dtype: DTypeLike) -> Array:
-    """An array that the positions of a block have together; it holds anything until they write to it."""
+    """An array that the positions of a block share; its contents are undefined until they are written."""
     frame = sys._getframe(1)
     return _here("shared").shared((frame.f_code, frame.f_lasti), shape, dtype)
 
 
 def barrier() -> None:
-    """Wait until all positions of the block have come here; then what they have written can be read."""
+    """Wait until all positions of the block have arrived; afterwards their writes can be read."""
     _here("barrier").meet()
 
 
 def thread_index() -> Index:
-    """Where the position is in its block: a number, or a tuple for a block of several axes."""
+    """The position within its block: a number, or a tuple for a block with several axes."""
     return _here("thread_index").thread
 
 
 def block_index() -> Index:
-    """Where the block is among the blocks: a number, or a tuple for a block of several axes."""
+    """The position of the block among the blocks: a number, or a tuple for a block with several axes."""
     return _here("block_index").block
 
 
@@ -82,44 +82,44 @@ def _here(name: str) -> Thread:
 
 
 def atomic_add(x: Array, index: Index, value: Number) -> Number:
-    """Add to ``x[index]`` as if alone, and return what was there; floats in any order."""
+    """Add to ``x[index]`` atomically and return the old value; the order of float additions is not fixed."""
     return _update(x, index, lambda old: old + value)
 
 
 def atomic_min(x: Array, index: Index, value: Number) -> Number:
-    """Make ``x[index]`` the lesser of itself and a value, and return what was there; nan gives way."""
+    """Set ``x[index]`` to the minimum of itself and a value, and return the old value; a number replaces nan."""
     return _update(x, index, lambda old: value if value < old or old != old else old)
 
 
 def atomic_max(x: Array, index: Index, value: Number) -> Number:
-    """Make ``x[index]`` the greater of itself and a value, and return what was there; nan gives way."""
+    """Set ``x[index]`` to the maximum of itself and a value, and return the old value; a number replaces nan."""
     return _update(x, index, lambda old: value if value > old or old != old else old)
 
 
 def atomic_and(x: Array, index: Index, value: Number) -> Number:
-    """``x[index] &= value``, returning what was there."""
+    """``x[index] &= value``; returns the old value."""
     return _update(x, index, lambda old: old & value)
 
 
 def atomic_or(x: Array, index: Index, value: Number) -> Number:
-    """``x[index] |= value``, returning what was there."""
+    """``x[index] |= value``; returns the old value."""
     return _update(x, index, lambda old: old | value)
 
 
 def atomic_xor(x: Array, index: Index, value: Number) -> Number:
-    """``x[index] ^= value``, returning what was there."""
+    """``x[index] ^= value``; returns the old value."""
     return _update(x, index, lambda old: old ^ value)
 
 
 def atomic_exchange(x: Array, index: Index, value: Number) -> Number:
-    """``x[index] = value``, returning what was there."""
+    """``x[index] = value``; returns the old value."""
     old = x[index]
     x[index] = value
     return old
 
 
 def atomic_cas(x: Array, index: Index, expected: Number, value: Number) -> Number:
-    """``x[index] = value`` if it is `expected`, returning what was there."""
+    """``x[index] = value`` if ``x[index]`` is `expected`; returns the old value."""
     return _update(x, index, lambda old: value if old == expected else old)
 
 

@@ -1,1 +1,1 @@
-"""The functions that are built in: reductions, cumulative functions, normalisations."""
+"""The built-in functions: reductions, cumulative functions, normalisations."""

@@ -1,4 +1,4 @@
-"""Positions of extremes: a chunk finds its extreme, then, while its elements are in cache, the first place of that.
+"""Positions of extremes: a chunk finds its extreme, then, from cache, the first position of that extreme.
 
 Fewer operations for each element than to carry places along.
 """
@@ -20,7 +20,7 @@ Fields = tuple[tuple[str, DType], ...]
 
 
 def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
-    """The rule for the first place of the greatest or the least element; -1 if none takes part."""
+    """The rule for the first position of the largest or the smallest element; -1 if no element takes part."""
 
     def rule(formula: Formula, reduced: Sequence[int]) -> Lowered:
         x, index = formula.element(), formula.index

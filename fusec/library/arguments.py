@@ -1,4 +1,4 @@
-"""Arguments of built-in reductions: arrays, masks, numbers and axes; from there to a kernel, which runs."""
+"""The arguments of built-in reductions: arrays, masks, numbers and axes; and the call of their kernel."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ SHORT_INDEX = 1 << 31  # elements whose positions int32 holds
 
 
 def named(dtype: Dtype) -> np.dtype[Any] | None:
-    """The dtype asked for."""
+    """The requested dtype."""
     return None if dtype is None else np.dtype(dtype)
 
 
 def dtype_of(out: object) -> np.dtype[Any] | None:
-    """The dtype of a given output; of one that is no array, none."""
+    """The dtype of a given output; None for an output that is not an array."""
     given = out[0] if isinstance(out, (tuple, list)) and out else out
     return None if given is None or is_number(given) else array_of(given, "out")[1].dtype
 
@@ -91,7 +91,7 @@ def _number(value: Given, name: str, keyword: str, *, needed: bool = False) -> G
 
 
 def corrected(name: str, correction: float, ddof: float | None, unknown: Mapping[str, object]) -> float:
-    """What the number of elements is reduced by, under either name. Raises CorrectionTwice, and UnknownKeyword."""
+    """The correction of the number of elements, under either name. Raises CorrectionTwice, and UnknownKeyword."""
     for keyword in unknown:
         takes = "a call takes axis=, dtype=, out=, correction=, ddof=, keepdims=, mean= and where="
         raise UnknownKeyword(name, keyword, takes).at()
@@ -121,7 +121,7 @@ def run(
     *,
     scalars: bool = True,
 ) -> object:
-    """The output, or a tuple of several; new ones without axes as `scalars` of NumPy. Raises WrongNumberOfOutputs."""
+    """The output, or a tuple of several; new ones without axes as NumPy `scalars`. Raises WrongNumberOfOutputs."""
     if out is not None:
         count = len(out) if isinstance(out, (tuple, list)) else 1
         if count != kernel.nout:
@@ -209,7 +209,7 @@ def extreme(
     *,
     skips_nan: bool = False,
 ) -> object:
-    """The least or greatest element, both, or their distance."""
+    """The minimum, the maximum, both, or their difference."""
     given, array = array_of(x, name)
     mask = _masked(where, array, name)
     initial = _number(initial, name, "initial")
@@ -234,7 +234,7 @@ def moments(
     skips_nan: bool = False,
     mean: object = None,
 ) -> object:
-    """Means and variances. mean: known from before."""
+    """Means and variances. mean: a mean that is already known."""
     name = ("nan" if skips_nan else "") + "_".join(outputs)
     given, array = array_of(x, name)
     mask = _masked(where, array, name)
@@ -255,7 +255,7 @@ def moments(
 
 
 def place(name: str, x: object, axis: Axis, out: object, keepdims: bool, *, skips_nan: bool) -> object:
-    """The place of an extreme element."""
+    """The position of an extreme element."""
     given, array = array_of(x, name)
     one, asked = plain_axis(axis), f"nan{name}" if skips_nan else name
     if isinstance(one, tuple):

@@ -1,4 +1,4 @@
-"""Cumulative functions of arrays on a CUDA device: all elements in one row, and a first element that is given."""
+"""Cumulative functions of arrays on a CUDA device: all elements in one row, with a given first element."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODULES = 512  # compiled kernels kept in memory
 
 
 def flat(x: object) -> object:
-    """The elements of an array in C order along one axis: the same memory if they lie so there, else a copy."""
+    """The elements of an array in C order along one axis: the same memory if it is in C order, else a copy."""
     stream = cuda.stream_for((x,))
     found = cuda.describe(x, stream)
     if isinstance(x, cuda.CudaArray) and found.strides == dense(found.shape, found.dtype).strides:
@@ -31,7 +31,7 @@ def flat(x: object) -> object:
 
 
 def with_initial(kernel: ScanKernel, x: object, shape: Shape, axis: int, start: int, out: object) -> object:
-    """A scan with one element more along the axis, the first, which is `start`. shape: of x.
+    """A scan with one more element along the axis, the first, which is `start`. shape: of x.
 
     Raises OutShapeMismatch, and what `run` raises.
     """

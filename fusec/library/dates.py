@@ -31,7 +31,7 @@ OF_DURATIONS: Mapping[str, Callable[..., Any]] = {
 
 
 class Dated:
-    """A function of the library for an array of dates or durations, called as the kernels of `arguments.run` are.
+    """A built-in function for an array of dates or durations, called like the kernels of `arguments.run`.
 
     masked, starts: after the array come its where= and its initial=.
     """
@@ -44,7 +44,7 @@ class Dated:
         self.in_params = self.out_params = ()
 
     def run(self, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
-        """All results, or the outputs given. Raises DatesRefused for what NumPy refuses."""
+        """All results, or the given outputs. Raises DatesRefused for what NumPy refuses."""
         x, rest, options = host_array(args[0], "x", self.name), list(args[1:]), dict[str, object]()
         if self.masked:
             options["where"] = rest.pop(0)
@@ -97,12 +97,12 @@ class Dated:
 
 
 def is_dated(given: Given) -> bool:
-    """Whether a dtype is of dates or durations."""
+    """Whether a dtype holds dates or durations."""
     return given.kind in "mM"
 
 
 def function_of(name: str, given: Given) -> Callable[..., Any]:
-    """What computes it. Raises UnsupportedDtype for what has no meaning."""
+    """The function that computes it. Raises UnsupportedDtype for operations without a meaning."""
     if name in OF_BOTH:
         return OF_BOTH[name]
     if name in OF_DURATIONS and given.kind == "m":

@@ -1,4 +1,4 @@
-"""Which formula a built-in reduction is for dtypes and options; every one becomes a kernel once."""
+"""The formula of a built-in reduction for dtypes and options; each formula becomes one kernel."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def truth(name: str, given: Given, out: Asked, *, masked: bool) -> AxisKernel | 
 def extreme(
     name: str, rule: str, given: Given, out: Asked, *, starts: bool, masked: bool, skips_nan: bool
 ) -> AxisKernel | Dated:
-    """The least or greatest element, both, or their distance."""
+    """The minimum, the maximum, both, or their difference."""
     if is_dated(given):
         return Dated(name, given, masked=masked, starts=starts)
     row = ordered(given, name)
@@ -86,7 +86,7 @@ def extreme(
 
 @lru_cache(CACHE)
 def place(name: str, given: Given, out: Asked = None, *, short: bool, skips_nan: bool) -> AxisKernel | Dated:
-    """The place of an extreme element. short: int32 holds all places."""
+    """The position of an extreme element. short: int32 holds all positions."""
     if is_dated(given):
         return Dated(f"nan{name}" if skips_nan else name, given)
     row = ordered(given, f"nan{name}" if skips_nan else name)
@@ -124,7 +124,7 @@ def moments(
 
 @lru_cache(CACHE)
 def norm(order: float, given: Given, dtype: Asked, out: Asked) -> AxisKernel:
-    """A norm; one of an order without a rule of its own takes it as a number."""
+    """A norm; one whose order has no rule of its own takes the order as a number."""
     row = row_of(given, "norm")
     default = row if row.kind in ("float", "complex") else FLOAT64
     result = _floating("norm", asked("norm", default, dtype, out))
@@ -137,7 +137,7 @@ def norm(order: float, given: Given, dtype: Asked, out: Asked) -> AxisKernel:
 
 @lru_cache(CACHE)
 def logsumexp(given: Given, out: Asked = None) -> AxisKernel:
-    """The logarithm of a sum of powers."""
+    """The logarithm of a sum of exponentials."""
     row = ordered(given, "logsumexp")
     floating = row if row.is_float else FLOAT64
     result = asked("logsumexp", floating, None, out)
@@ -166,7 +166,7 @@ def row_of(given: Given, name: str, param: str = "x") -> DType:
 
 
 def ordered(given: Given, name: str) -> DType:
-    """The dtype of elements that are less or greater. Raises NotReducible for complex numbers."""
+    """The dtype of elements that are compared. Raises NotReducible for complex numbers."""
     row = row_of(given, name)
     if row.is_complex:
         raise NotReducible(name, row.name, "complex numbers have no order; pass abs(x), or a part").at()
@@ -174,7 +174,7 @@ def ordered(given: Given, name: str) -> DType:
 
 
 def asked(name: str, default: DType, dtype: Asked, out: Asked) -> DType:
-    """The dtype of the result: as asked for; that of `out` if it can hold the default; or the default."""
+    """The dtype of the result: the requested one; that of `out` if it can hold the default; or the default."""
     if dtype is not None:
         found = row_of(dtype, name, "dtype")
         if default.is_complex and not found.is_complex:

@@ -1,4 +1,4 @@
-"""Elementary functions outside of kernels, with the bits that they have in kernels.
+"""Elementary functions outside of kernels, with the same bits as in kernels.
 
 A kernel that names one of these gets the function itself. NumPy's would differ in the last bit, now and then.
 """
@@ -18,17 +18,17 @@ Number = Any
 
 
 def log(x: Number) -> Number:
-    """The natural logarithm, as kernels have it."""
+    """The natural logarithm, with the bits of kernels."""
     return _same("log")(x)
 
 
 def cospi(x: Number) -> Number:
-    """cos(pi x), as kernels have it."""
+    """cos(pi x), with the bits of kernels."""
     return _same("cospi")(x)
 
 
 def sinpi(x: Number) -> Number:
-    """sin(pi x), as kernels have it."""
+    """sin(pi x), with the bits of kernels."""
     return _same("sinpi")(x)
 
 

@@ -1,4 +1,4 @@
-"""Formulas: reductions written as expressions, one walk along the axis unless `fusec.library.moments` needs two."""
+"""Formulas: reductions written as expressions, in one walk along the axis unless `fusec.library.moments` needs two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Lowered = tuple[Reduction, Program]
 
 @dataclass(frozen=True)
 class Rule:
-    """What a built-in reduction computes; `fusec.library.rules` lists all of them."""
+    """The definition of a built-in reduction; `fusec.library.rules` lists all of them."""
 
     name: str
     build: Callable[[Formula, Sequence[int]], Lowered]  # of the reduced axes, in C order
@@ -88,7 +88,7 @@ class Formula:
     # --- elements ------------------------------------------------------------------------------------------------
 
     def element(self, at: int = 0) -> Value:
-        """An element of an input, in the type that it is computed with."""
+        """An element of an input, in the type of the computation."""
         return Value(Local("xy"[at], self.given[at])).to(compute_type(self.given[at]))
 
     @property
@@ -101,7 +101,7 @@ class Formula:
         return found
 
     def chosen(self, value: Value, neutral: Value) -> Value:
-        """The value of an element, or what takes its place if it does not take part."""
+        """The value of an element, or its replacement if it does not take part."""
         takes = self.condition
         return value if takes is None else where(takes, value, neutral)
 
@@ -118,7 +118,7 @@ class Formula:
 
     @property
     def scalars(self) -> tuple[Param, ...]:
-        """Numbers, and how many elements a total has."""
+        """The numbers, and the number of elements of a total."""
         return (*(ScalarParam(name, dtype) for name, dtype in self.numbers), ScalarParam(REDUCED, INT64))
 
     @property
@@ -203,7 +203,7 @@ def combining(
     fields: Sequence[tuple[str, DType]],
     combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]],
 ) -> Function:
-    """A function of two accumulators with these fields; of scalars if there is one."""
+    """A function of two accumulators with these fields, or of two scalars if there is one field."""
     if len(fields) == 1:
         ((only, dtype),) = fields
         a, b = ({only: Value(Local(side, dtype))} for side in "ab")
@@ -215,7 +215,7 @@ def combining(
 
 
 def kind_of(function: Function) -> Type:
-    """What a combining function takes and gives."""
+    """The operand type of a combining function."""
     assert function.result is not None, "a combination is a value"
     return function.result
 
@@ -235,7 +235,7 @@ def parts_named(name: str, fields: Sequence[tuple[str, DType]]) -> dict[str, Val
 
 @lru_cache(maxsize=1024)
 def signature_of(formula: Formula) -> Signature:
-    """The inputs and outputs as a kernel's."""
+    """The inputs and outputs as those of a kernel."""
 
     def parameter(name: str, dtype: DType) -> Parameter:
         return Parameter(name, dtype.name, dtype)

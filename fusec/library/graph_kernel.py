@@ -1,4 +1,4 @@
-"""Kernels made of a graph with reductions: one kernel where every row fits a chunk, else one for each level."""
+"""Kernels made of a graph with reductions: one kernel if every row fits a chunk, else one for each level."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class GraphKernel:
         return given
 
     def whole(self, scalars: frozenset[str]) -> AxisKernel:
-        """The one kernel for calls that give these inputs as numbers."""
+        """The single kernel for calls that pass these inputs as numbers."""
         found = self._whole.get(scalars)
         if found is None:
             found = AxisKernel(
@@ -119,7 +119,7 @@ class GraphKernel:
 
     @briefly
     def explain(self, *args: object, axis: Axis = None) -> Explanation:
-        """How many kernels a call runs, and why; nothing is run, but kernels are compiled."""
+        """The number of kernels of a call, and the reason; kernels are compiled, but not run."""
         scalars = self._numbers(args)
         whole = self.whole(scalars)
         arrays = tuple(arg if is_number(arg) else array_of(arg, "x")[1] for arg in args)

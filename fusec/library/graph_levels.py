@@ -1,4 +1,4 @@
-"""A graph with reductions as several kernels: totals level by level, then what is left, element by element."""
+"""A graph with reductions as several kernels: the totals of each level, then the remaining element-wise work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fusec.passes.lower_graph_reductions import elements_of
 
 
 class Apart:
-    """The kernels of a graph for calls that give these inputs as numbers.
+    """The kernels of a graph for calls that pass these inputs as numbers.
 
     reducing: of totals, in order; later ones read what earlier ones give. elements: of all outputs over which elements
     differ. totals: of the others, each for itself, or the total that it is.
@@ -50,7 +50,7 @@ class Apart:
 
 
 class Call:
-    """One call of them."""
+    """One call of these kernels."""
 
     def __init__(self, kernels: Apart, args: Sequence[object], axis: Axis, keepdims: bool) -> None:
         self.kernels, self.keepdims = kernels, keepdims
@@ -78,7 +78,7 @@ class Call:
         return tuple(results[name] for name in names)
 
     def steps(self) -> list[tuple[str, int]]:
-        """The kernels that a call runs: of what, and how many. Compiles those of totals."""
+        """The kernels of a call: their names and numbers. Compiles those of totals."""
         found = []
         for reducing in self.kernels.reducing:
             plan = reducing.plan(

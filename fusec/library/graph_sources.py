@@ -1,4 +1,4 @@
-"""Graphs with reductions: as the source of one kernel, or taken apart into one for each level of reductions."""
+"""Graphs with reductions: as the source of one kernel, or split into one for each level of reductions."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class GraphSource:
 
 @dataclass(frozen=True)
 class ReducingSource(GraphSource):
-    """A graph in which something is reduced."""
+    """A graph that reduces."""
 
 
 @dataclass(frozen=True)
 class ElementwiseSource(GraphSource):
-    """A graph in which nothing is reduced."""
+    """A graph that does not reduce."""
 
 
 @lower_reduction.register(ReducingSource)
@@ -77,7 +77,7 @@ def _elementwise(
 
 @lru_cache(maxsize=256)
 def signature_of(source: GraphSource) -> Signature:
-    """The graph's inputs and outputs as a kernel's."""
+    """The graph's inputs and outputs as those of a kernel."""
     inputs = tuple(Parameter(each.name, each.type.name, each.type) for each in source.graph.inputs)
     outputs = tuple(
         Parameter(name, scalar_type(value).name, scalar_type(value)) for name, value in source.graph.outputs
@@ -87,7 +87,7 @@ def signature_of(source: GraphSource) -> Signature:
 
 @dataclass(frozen=True)
 class Levels:
-    """A graph as kernels that run one after the other: totals of each level, then what is left.
+    """A graph as kernels in order: the totals of each level, then the remaining work.
 
     totals: graphs of totals, level by level; their outputs are inputs of the following ones. rest: the element-wise
     graph over inputs and totals.
@@ -98,7 +98,7 @@ class Levels:
 
 
 def levels(graph: Graph) -> Levels:
-    """Take a graph apart into one that reduces for each level of reductions, and one for the rest."""
+    """Split a graph into one that reduces for each level of reductions, and one for the remaining work."""
     known: dict[Expr, Expr] = {}
     totals: list[Graph] = []
     inputs = graph.inputs
@@ -169,7 +169,7 @@ def _used(inputs: tuple[Input, ...], values: list[Expr]) -> tuple[Input, ...]:
 
 
 def counts(graph: Graph) -> bool:
-    """Whether a graph asks how many elements it reduces."""
+    """Whether a graph uses the number of elements that it reduces."""
     seen: set[Expr] = set()
     pending: list[Expr] = [value for _, value in graph.outputs]
     while pending:

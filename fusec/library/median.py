@@ -1,4 +1,4 @@
-"""The median, by selection: NumPy's partition finds the elements in the middle without sorting the others."""
+"""The median, by selection: NumPy's partition finds the middle elements without sorting the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions whose chunks are walked twice: variance and logsumexp.
+"""Reductions that walk each chunk twice: variance and logsumexp.
 
 Note [Spread]. A chunk computes its mean, then, while its elements are in cache, the sums d and q of deviations from it
 and of their squares. Since the mean is rounded, d is not zero; mean + d / n and q - d * d / n are corrected for that
@@ -65,7 +65,7 @@ def _exact_sum(x: Value, y: Value) -> tuple[Value, Value]:
 
 
 def spread(formula: Formula, _: Sequence[int]) -> Lowered:
-    """The mean, the variance, its root, as the outputs are named: see Note [Spread]."""
+    """The mean, the variance or its root, as the outputs are named: see Note [Spread]."""
     held, real = formula.held, real_type(formula.held)
     x, nothing = formula.element().to(held), Value(const(0, held))
     counted = formula.condition is not None
@@ -145,7 +145,7 @@ def _maximum(a: Value, b: Value) -> Value:
 
 
 def logsumexp(formula: Formula, _: Sequence[int]) -> Lowered:
-    """The logarithm of the sum of the powers of e; no power overflows."""
+    """The logarithm of a sum of exponentials; no exponential overflows."""
     held = formula.held
     lowest = Value(const(-np.inf, held))
     x = formula.chosen(formula.element().to(held), lowest)

@@ -1,4 +1,4 @@
-"""Functions that scale elements by totals of their row: softmax, its logarithm, layer_norm."""
+"""Functions that scale elements by the totals of their row: softmax, its logarithm, layer_norm."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def log_softmax_kernel(given: np.dtype[Any]) -> GraphKernel:
 
 @lru_cache(256)
 def layer_norm_kernel(given: np.dtype[Any], weight: Scale = None, bias: Scale = None) -> GraphKernel:
-    """The kernel of layer_norm; its inputs are x, weight and bias if there are, and eps."""
+    """The kernel of layer_norm; its inputs are x, weight and bias if present, and eps."""
     source, x, kind = _input(given, "layer_norm")
     count = Value(Count(INT64)).to(x.dtype)
     far = x - _total("add", x) / count

@@ -1,4 +1,4 @@
-"""What the functions of fusec.random check where they are called outside of kernels; kernels see them unchecked."""
+"""Argument checks of fusec.random outside of kernels; kernels do not check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDEST = 1 << 32  # what two words of random bits are spread over
 
 
 def checks_words(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`philox`, whose numbers must be words."""
+    """`philox`, whose arguments must fit their words."""
 
     @wraps(function)
     def checked(key: Number, counter: Number, stream: Number = 0) -> Any:
@@ -29,7 +29,7 @@ def checks_words(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checks_range(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`integers`, whose range must hold a number, and at most 2^32 of them."""
+    """`integers`, whose range must hold at least one number and at most 2^32."""
 
     @wraps(function)
     def checked(key: Number, counter: Number, low: Number, high: Number, stream: Number = 0) -> Any:
@@ -41,7 +41,7 @@ def checks_range(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def whole(value: Number, name: str, bounds: tuple[int, int]) -> None:
-    """Raise NotWhole for anything but whole numbers, and NotInWord for those that are out of bounds."""
+    """Raise NotWhole for anything but whole numbers, and NotInWord for numbers out of bounds."""
     low, high = bounds
     if type(value) is int:
         if not low <= value <= high:
@@ -70,7 +70,7 @@ def whole(value: Number, name: str, bounds: tuple[int, int]) -> None:
 
 
 def in_range(low: Number, high: Number) -> None:
-    """Raise BadRange where no number lies between, or more than 2^32."""
+    """Raise BadRange if the range is empty, or wider than 2^32."""
     whole(low, "low", SIGNED)
     whole(high, "high", SIGNED)
     if _is_traced(low) or _is_traced(high):

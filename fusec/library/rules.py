@@ -1,4 +1,4 @@
-"""The rules of built-in reductions: what is accumulated, how, and what is made of the total."""
+"""The rules of built-in reductions: the accumulated values, their combination, and the work on the total."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number(value: object, dtype: DType) -> Value:
 
 
 def started(formula: Formula, op: str, total: Value) -> Value:
-    """The total with the number that takes part in it."""
+    """The total combined with the number that takes part in it."""
     if not formula.is_started:
         return total
     return Value(apply(op, formula.number("initial").expr, total.expr))

@@ -109,14 +109,14 @@ out:
 
 
 def area_text(architecture: str) -> str:
-    """Functions that take an area for slots, and give it back; `word` reads a word of an array."""
+    """Functions that allocate an area for slots and free it; `word` reads a word of an array."""
     text = filled_in(_TEXT, {"HEADS": words_of("description", HEAD)})
     numbers = {"HEAD_WORDS": len(HEAD), "PATCH_WORDS": len(PATCH), "TWO_LINES": 2 * LINE}
     return paused(filled_in(text, {name: str(number) for name, number in numbers.items()}), architecture)
 
 
 def words_of(array: str, names: tuple[str, ...]) -> str:
-    """Instructions that read words of an array into variables of these names."""
+    """Instructions that load words of an array into variables of these names."""
     return "\n".join(f"  %{name} = call i64 @word(ptr %{array}, i64 {at})" for at, name in enumerate(names))
 
 
@@ -128,6 +128,6 @@ def filled_in(text: str, values: Mapping[str, str]) -> str:
 
 
 def paused(text: str, architecture: str) -> str:
-    """A text with the processor's way to wait."""
+    """A text with the processor's instruction for waiting."""
     declaration, call = PAUSES.get(architecture, ("", ""))
     return filled_in(text, {"PAUSE_DECLARATION": declaration, "PAUSE_CALL": call})

@@ -44,7 +44,7 @@ class CompositePiece:
 
 @dataclass(frozen=True)
 class CompositeInterface:
-    """What a composite looks like to its callers.
+    """A composite as its callers see it.
 
     slots: its arguments, after the description. layout: of the arrays among them. arrays: bytes of what lies between
     kernels, by name.
@@ -77,7 +77,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Moving:
-    """A pointer of the kernel that advances: its slot, and bytes from block to block and from row to row."""
+    """A pointer of the kernel that advances: its slot, and its step in bytes per block and per row."""
 
     slot: int
     block: int
@@ -85,7 +85,7 @@ class Moving:
 
 
 class Description:
-    """The words of a description, and the area that they keep, for as long as somebody may call."""
+    """The words of a description, and the area that they own, which live as long as somebody may call."""
 
     def __init__(self, words: array[int]) -> None:
         self.words = words
@@ -94,7 +94,7 @@ class Description:
 
     @property
     def address(self) -> int:
-        """Where the words are."""
+        """The address of the words."""
         return self.words.buffer_info()[0]
 
     def __del__(
@@ -118,7 +118,7 @@ class Composite(Executable):
 def chain(
     outside: CompositeInterface, job: Job, pieces: Sequence[CompositePiece], moving: Sequence[Moving]
 ) -> Composite | None:
-    """A scan of long rows. pieces: kernels of totals, advance, results. None where there is no pool of threads."""
+    """A scan of long rows. pieces: kernels of totals, advance, results. None without a pool of threads."""
     pool = threads.pool(pieces[0].executable.store)
     if pool is None:
         return None
@@ -143,7 +143,7 @@ def chain(
 
 
 def sequence(outside: CompositeInterface, pieces: Sequence[CompositePiece]) -> Composite:
-    """Kernels one after the other."""
+    """Kernels that run in order."""
     area = _Area(len(STEP) * len(pieces), pieces, outside.arrays)
     for number, (each, start) in enumerate(zip(pieces, area.starts, strict=True)):
         step = area.words + len(STEP) * number

@@ -1,4 +1,4 @@
-"""What the native entry reads about a kernel: `Header.WORDS` words of 64 bits, then `Argument.WORDS` a parameter."""
+"""The native entry's description of a kernel: `Header.WORDS` words of 64 bits, then `Argument.WORDS` per parameter."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Argument(IntEnum):
 
 
 class ParameterKind(IntEnum):
-    """What a parameter takes."""
+    """What a parameter accepts."""
 
     ARRAY = 0
     RAW = 1
@@ -75,7 +75,7 @@ class ParameterKind(IntEnum):
 
 
 class NumberForm(IntEnum):
-    """How a number lies in its slot."""
+    """How a number is stored in its slot."""
 
     FLOAT32 = 0
     FLOAT64 = 1
@@ -83,7 +83,7 @@ class NumberForm(IntEnum):
 
 
 class Accepts(IntEnum):
-    """Bits: the Python types that convert to a number, and whether NumPy's scalars do so too."""
+    """Bits: the Python types that convert to a number, and whether NumPy's scalars convert too."""
 
     FLOAT = 1
     INT = 2
@@ -92,7 +92,7 @@ class Accepts(IntEnum):
 
 
 class Returns(IntEnum):
-    """What a call evaluates to."""
+    """The result of a call."""
 
     OUTPUTS = 0  # the output, or a tuple of several
     TUPLE = 1

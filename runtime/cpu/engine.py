@@ -1,4 +1,4 @@
-"""Kernels become executables: compiled or loaded from bytes, and run over the pool of threads."""
+"""Kernels as executables: compiled or loaded from bytes, and run by the pool of threads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Executable:
     runner: int = 0
 
     def run(self, slots: int, size: int) -> None:
-        """Run all positions 0 to `size`, without the interpreter lock; returns when they are done.
+        """Run all positions from 0 to `size`, without the interpreter lock; return when they are done.
 
         slots: address of the arguments, one int64 for each of `kernel.slots`; numbers lie in the low bytes.
         """
@@ -80,7 +80,7 @@ def assembly(kernel: Kernel) -> str:
 
 
 def with_grain(executable: Executable, elements: int, together: int = 1) -> Executable:
-    """The same executable, for positions that stand for so many elements each.
+    """The same executable, for positions that each stand for this many elements.
 
     together: positions that one thread should take at least, since they lie side by side.
     """
@@ -88,7 +88,7 @@ def with_grain(executable: Executable, elements: int, together: int = 1) -> Exec
 
 
 def with_rows(executable: Executable, columns: int, size: int) -> Executable:
-    """The same executable for rows of so many columns: of these, chunks are those that it takes together.
+    """The same executable for rows of this many columns; a chunk is a number of columns.
 
     size: of the space; where it has too few rows for all threads, chunks are what they were.
     """
@@ -99,7 +99,7 @@ def with_rows(executable: Executable, columns: int, size: int) -> Executable:
 
 
 def fingerprint() -> str:
-    """Names the compiler and the processor: objects are for one fingerprint, which belongs in the keys of caches."""
+    """Names the compiler and the processor. An object belongs to one fingerprint, which must be in its cache key."""
     return jit.target_id()
 
 
@@ -159,7 +159,7 @@ def _text(kernel: Kernel) -> str:
 
 
 def guarded(kernel: Kernel, entry: str) -> str:
-    """The kernel's text, behind an entry of its name."""
+    """The kernel's text, with an entry of its name."""
     head = re.compile(rf'^define void @"?{re.escape(kernel.name)}"?\(', re.MULTILINE)
     body, count = head.subn(lambda _: f'define internal void @"{kernel.name}.body"(', kernel.source)
     assert count == 1, f"{kernel.name} is defined once"

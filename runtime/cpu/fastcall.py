@@ -1,4 +1,4 @@
-"""Builtins that call a kernel in a fraction of a microsecond, and leave the rest to Python.
+"""Builtins that call a kernel in a fraction of a microsecond, and leave other calls to Python.
 
 One kind takes contiguous arrays of any shape, another arrays of the very shapes and strides of an earlier call.
 
@@ -63,7 +63,7 @@ class ArgSpec:
 
 @dataclass(frozen=True)
 class KnownLayout:
-    """How one array lay in a known call: shape, strides in bytes, whether NumPy called it aligned.
+    """How one array of a known call is laid out: shape, strides in bytes, NumPy's alignment flag.
 
     offset: from its data to what the kernel gets. low, high: from its data to the bounds of its memory.
     """
@@ -78,7 +78,7 @@ class KnownLayout:
 
 @dataclass(frozen=True)
 class KnownCall:
-    """A call whose slots are known but for addresses and numbers.
+    """A call whose slots are known except for addresses and numbers.
 
     template: the slots. size, shape: of the iteration space. places: of the arguments, None for numbers. orders: the
     axes of outputs to allocate, from outermost to innermost in memory, by parameter; empty if none may be allocated.
@@ -308,7 +308,7 @@ def _range(dtype: DType) -> tuple[int, int]:
 
 @cache
 def address_reader() -> Callable[[object], int]:
-    """What gives the address of an array's elements, in a tenth of the time that NumPy's attributes take if it can."""
+    """The function that returns the address of an array's elements, in a tenth of the time of NumPy's attributes."""
     if _objection_to_build():
         return _slow_address
     word = ctypes.c_int64.from_address
@@ -345,7 +345,7 @@ def objection(executable: Executable, args: Sequence[ArgSpec], known: KnownCall 
 
 
 def is_contiguous(layout: Layout) -> bool:
-    """True if all arrays that a kernel walks lie like its space, without gaps."""
+    """True if all arrays that a kernel walks have the layout of its space, without gaps."""
     return layout.ndim == 1 and all(row == (Step.UNIT,) for _, row in layout.steps)
 
 

@@ -1,4 +1,4 @@
-"""The functions that the native entry is made of, as LLVM IR text; all are inlined into it or called by it alone."""
+"""The functions of the native entry, as LLVM IR text; they are inlined into it or called by it alone."""
 
 from __future__ import annotations
 

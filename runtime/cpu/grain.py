@@ -1,4 +1,4 @@
-"""How much work a kernel is: when threads pay, and into which chunks they divide it."""
+"""The amount of work of a kernel: when threads pay off, and how they divide it into chunks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Grain:
 
 
 def nanoseconds_per_element(kernel: Kernel) -> float:
-    """Estimated time of one element on one core, its data in cache; right to a factor of three or so."""
+    """Estimated time of one element on one core with its data in cache, right to a factor of about three."""
     widths = [slot.dtype.nbytes for slot in kernel.slots if slot.kind == "pointer"]
     at_once = VECTOR_BYTES // max(widths, default=1)
     lanes = max(1, min(kernel.lanes, at_once))

@@ -1,4 +1,4 @@
-"""LLVM at work: IR text to an object, an object to an address, behind one lock.
+"""LLVM's work: IR text to an object, an object to an address, behind one lock.
 
 LLVM aborts the process on internal errors, so every module is verified and emitted once. No process-wide option of
 LLVM is touched: other users of llvmlite share the library.
@@ -65,18 +65,18 @@ _MERGING_LOGIC = re.compile(
 
 
 class Store(Protocol):
-    """Where objects outlive the process; fusec.compiler.disk_cache.Cache is one."""
+    """A store of objects that outlives the process; fusec.compiler.disk_cache.Cache is one."""
 
     def get(self, kind: str, key: str) -> bytes | None:
-        """The payload kept under kind and key, unchanged, or None."""
+        """The payload stored under kind and key, unchanged, or None."""
 
     def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
-        """Keep a payload if possible."""
+        """Store a payload if possible."""
 
 
 @dataclass(frozen=True)
 class LoadedCode:
-    """Code in memory, for as long as the process lives: the entry's address, and the object it came from."""
+    """Code in memory for the life of the process: the entry's address, and the object it came from."""
 
     address: int
     object_bytes: bytes
@@ -90,7 +90,7 @@ _loaded: dict[str, LoadedCode] = {}  # by symbol, which names source and target
 
 
 def target_id() -> str:
-    """Names all that an object depends on besides its source; a part of every key of cached code."""
+    """Names everything that an object depends on besides its source; part of every key of cached code."""
     host = processor()
     import llvmlite  # after a look at the processor, which explains what to do if the package is missing
 
@@ -98,7 +98,7 @@ def target_id() -> str:
 
 
 def compile_text(name: str, source: str, store: Store | None = None, effort: Effort = "full") -> LoadedCode:
-    """The function `name` of a module given as IR text; compiled at most once in a process, and kept in the store."""
+    """The function `name` of a module given as IR text; compiled at most once in a process, and stored."""
     with _lock:
         symbol = symbol_of(name, source, effort)
         if symbol in _loaded:
@@ -116,7 +116,7 @@ def compile_text(name: str, source: str, store: Store | None = None, effort: Eff
 
 
 def load_object(name: str, source: str, data: bytes, effort: Effort = "full") -> LoadedCode | None:
-    """The function `name` of an object emitted from `source` for this target; None if the object is not that.
+    """The function `name` of an object emitted from `source` for this target; None if the object does not match.
 
     LLVM would end the process if asked for a symbol that is not there, so the object is searched for it first.
     """
@@ -206,7 +206,7 @@ class TargetMachine:
             return str((self.narrow_target if is_narrow else self.target).emit_assembly(module))
 
     def parse(self, source: str, name: str, symbol: str) -> Any:
-        """The module of a text, its entry renamed to `symbol`, all else hidden. A bad text is a bug of ours."""
+        """The module of a text, its entry renamed to `symbol`, all else hidden. An invalid text is a bug of fusec."""
         llvm = self._llvm
         try:
             module = llvm.parse_assembly(source, llvm.create_context())

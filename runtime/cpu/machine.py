@@ -1,4 +1,4 @@
-"""What the host machine offers: threads, cache, memory; read once, from the operating system."""
+"""The host machine: threads, cache, memory; read once, from the operating system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USUAL_CACHE = 32 << 20  # bytes; assumed where the system does not tell
 
 @cache
 def last_level_cache_bytes() -> int:
-    """Size of the largest data cache that the first core sees; 32 MiB where the system does not tell."""
+    """Size of the largest data cache of the first core; 32 MiB if the system does not report it."""
     sizes = [_size(folder) for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")]
     return max((*sizes, _sysconf("SC_LEVEL3_CACHE_SIZE"))) or USUAL_CACHE
 
@@ -42,13 +42,13 @@ def _sysconf(name: str) -> int:
 
 @cache
 def memory_bytes() -> int:
-    """Physical memory; 8 GiB where the system does not tell."""
+    """Physical memory; 8 GiB if the system does not report it."""
     return _sysconf("SC_PHYS_PAGES") * _sysconf("SC_PAGE_SIZE") or 8 << 30
 
 
 @cache
 def thread_count() -> int:
-    """Threads a kernel may use: FUSEC_NUM_THREADS, else the cores this process may run on, within its CPU quota.
+    """The number of threads of a kernel: FUSEC_NUM_THREADS, else the cores of this process within its CPU quota.
 
     Raises SettingNotUnderstood if FUSEC_NUM_THREADS is not a positive number.
     """

@@ -39,7 +39,7 @@ MOST_RETURNED = 8  # small regions that may wait to be put in order, to keep fre
 
 
 def empty(shape: Sequence[int], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:
-    """A new array with undefined content, aligned to 64 bytes from 32 KiB on.
+    """A new array with undefined contents, aligned to 64 bytes from 32 KiB on.
 
     axes: the axes from outermost to innermost in memory, C order if not given. Raises MemoryError.
     """
@@ -124,7 +124,7 @@ class _Block(np.ndarray[Any, Any]):
 
 @dataclass(frozen=True)
 class PoolInfo:
-    """State of the pool: bytes and regions kept for reuse, the bound on those bytes, and how requests were served."""
+    """State of the pool: idle bytes and regions, the limit on those bytes, and how requests were served."""
 
     idle_bytes: int
     idle_regions: int
@@ -134,7 +134,7 @@ class PoolInfo:
 
 
 class RegionPool:
-    """Regions by size class. Thread-safe; regions may come back at any moment, even while the same thread is inside."""
+    """Regions by size class. Thread-safe; regions may return at any moment, even while the same thread is inside."""
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
@@ -190,21 +190,21 @@ class RegionPool:
                 self._sort_in()
 
     def info(self) -> PoolInfo:
-        """What the pool holds."""
+        """The contents of the pool."""
         with self.lock:
             self._sort_in()
             regions = sum(map(len, self._idle.values()))
             return PoolInfo(self._idle_bytes, regions, self.bound, self._reused, self._fresh)
 
     def clear(self) -> None:
-        """Give all idle regions back to the system."""
+        """Return all idle regions to the system."""
         with self.lock:
             self._sort_in()
             self._idle.clear()
             self._idle_bytes = 0
 
     def renew(self) -> None:
-        """In a child process: a thread that is not here may have held the lock, amid a change of the count."""
+        """In a child process: a thread that no longer exists may have held the lock during a change of the count."""
         self.lock = threading.Lock()
         self._idle_bytes = sum(size * len(rows) for size, rows in self._idle.items())
 
@@ -228,7 +228,7 @@ class RegionPool:
 
 
 def size_class(nbytes: int) -> int:
-    """`nbytes` rounded up to a size that is shared: eight classes for each power of two, whole pages."""
+    """`nbytes` rounded up to a shared size: eight classes for each power of two, whole pages."""
     bits = max(12, nbytes.bit_length() - 4)
     return (nbytes + (1 << bits) - 1) >> bits << bits
 
@@ -245,10 +245,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def pool_info() -> PoolInfo:
-    """What the pool of large outputs holds."""
+    """The contents of the pool of large outputs."""
     return _pool.info()
 
 
 def pool_clear() -> None:
-    """Give the memory of the pool that nobody uses back to the system."""
+    """Return the pool's idle memory to the system."""
     _pool.clear()

@@ -31,7 +31,7 @@ class Processor:
 
     @property
     def permutes(self) -> int:
-        """Bits of the registers whose elements an instruction permutes by variable indices; 0 where none does.
+        """Width in bits of the registers that an instruction permutes by variable indices; 0 if none does.
 
         512: of 32 and 64 bits each (AVX-512F), 256: of 32 bits (AVX2).
         """
@@ -39,14 +39,14 @@ class Processor:
 
     @property
     def converts_halves(self) -> bool:
-        """True if instructions convert between float16 and float32; elsewhere LLVM calls functions of a C runtime."""
+        """True if instructions convert between float16 and float32; otherwise LLVM calls functions of a C runtime."""
         if self.architecture == "x86_64":
             return self.name == "x86-64-v3" or "+f16c" in self.features.split(",")
         return self.architecture in ("aarch64", "arm64")
 
 
 def processor() -> Processor:
-    """The processor in force. Raises SettingNotUnderstood for a FUSEC_CPU that this machine cannot run."""
+    """The selected processor. Raises SettingNotUnderstood for a FUSEC_CPU that this machine cannot run."""
     return _processor(settings.text_of("FUSEC_CPU").lower() or "native")
 
 

@@ -1,4 +1,4 @@
-"""Kernels one after the other as LLVM IR text, each by the pool if there is one: no Python runs between them.
+"""Kernels in order as LLVM IR text, each run by the pool if there is one: no Python runs between them.
 
 The area of a call, see Note [Areas] in `fusec.runtime.cpu.area_text`, begins with a line that is not used; then come
 `STEP` for each kernel.

@@ -40,7 +40,7 @@ class ThreadPool:
             os.register_at_fork(after_in_child=self._forget_workers)
 
     def run(self, address: int, slots: int, size: int, grain: Grain) -> None:
-        """Run ``void (lo, hi, slots)`` over 0 to `size` in chunks; alone if the pool is busy with another caller's."""
+        """Run ``void (lo, hi, slots)`` over 0 to `size` in chunks; on one thread if another caller uses the pool."""
         self._run(self.state_address, address, slots, size, grain.address)
 
     def _word(self, offset: int) -> ctypes.c_int64:
@@ -55,7 +55,7 @@ _pools: list[ThreadPool] = []  # none or one
 
 
 def pool(store: Store | None = None) -> ThreadPool | None:
-    """The pool of this process, None where kernels run on one thread; `store` keeps its code."""
+    """The pool of this process, None if kernels run on one thread; `store` holds its code."""
     if _pools:
         return _pools[0]
     if thread_count() == 1 or not is_supported():

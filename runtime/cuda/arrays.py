@@ -45,7 +45,7 @@ class DeviceArray:
 
 
 def is_device_array(value: object) -> bool:
-    """True for an array in CUDA memory; asks the array, not the driver."""
+    """True for an array in CUDA memory; queries the array, not the driver."""
     if isinstance(value, (CudaArray, DeviceArray)):
         return True
     kind = _dlpack_kind(value)
@@ -55,7 +55,7 @@ def is_device_array(value: object) -> bool:
 
 
 def describe(value: object, stream: int | None = None) -> DeviceArray:
-    """An array of any library that speaks DLPack or ``__cuda_array_interface__`` version 2 or 3.
+    """An array of any library that has DLPack or ``__cuda_array_interface__`` version 2 or 3.
 
     stream: handle of the stream the array will be used on; a DLPack producer then orders that stream after its own.
     Raises HostArrayAmongDeviceArrays, NotACudaDevice, DeviceDtypeUnsupported, DeviceArrayRefused.
@@ -85,7 +85,7 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
 
 
 def broadcast(value: object, shape: tuple[int, ...], stream: int) -> DeviceArray:
-    """A device array of any library as one of a larger shape, in the same memory; calls take it as an argument.
+    """A device array of any library broadcast to a larger shape, in the same memory; calls accept it as an argument.
 
     stream: handle of the stream it will be used on. The shape must be one that the array broadcasts to.
     """
@@ -123,7 +123,7 @@ def acquire(arrays: Iterable[DeviceArray], stream: int, device: int) -> None:
 
 
 def release(outputs: Iterable[DeviceArray], stream: int, device: int) -> None:
-    """After a launch: let later work on the streams of other libraries' outputs see what was written on `stream`."""
+    """After a launch: make later work on the streams of other libraries' outputs wait for `stream`."""
     for array in outputs:
         if array.stream is not None and not isinstance(array.given, CudaArray):
             streams.wait(array.stream, stream, device)

@@ -57,7 +57,7 @@ class _Versioned(ctypes.Structure):
 
 
 class Contents(NamedTuple):
-    """What a capsule says; the memory lives as long as the capsule.
+    """The contents of a capsule; the memory lives as long as the capsule.
 
     strides: in bytes. kind: the type in words, for messages; dtype is None if fusec has none for it.
     """
@@ -79,7 +79,7 @@ _pointer.argtypes, _pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctype
 
 
 def read(capsule: object) -> Contents:
-    """Look into a capsule without consuming it. Raises BufferError for something else or a newer major version."""
+    """Read a capsule without consuming it. Raises BufferError for another capsule or a newer major version."""
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
         if managed.major > 1:

@@ -53,7 +53,7 @@ def check(result: tuple[Any, ...], what: str) -> Any:
 
 @cache
 def initialise() -> int:
-    """Load and initialise the driver; the number of devices, at least 1.
+    """Load and initialise the driver; return the number of devices, at least 1.
 
     Raises NoCudaDriver, NoCudaDevice, CudaCallFailed (a driver that does not match the kernel module, for example).
     """
@@ -99,14 +99,14 @@ def device(ordinal: int) -> DeviceProperties:
 
 
 def current_ordinal() -> int:
-    """The device that is current in this thread; 0 if none is yet. Raises NoCudaDriver, NoCudaDevice."""
+    """The current device of this thread; 0 if there is none yet. Raises NoCudaDriver, NoCudaDevice."""
     initialise()
     code, ordinal = driver_api().cuCtxGetDevice()
     return int(ordinal) if int(code) == 0 else 0
 
 
 def enter(on: DeviceProperties) -> bool:
-    """Make a device current in this thread; True if another one was, so that `leave` must bring it back.
+    """Make a device current in this thread; return whether another one was, so that `leave` must restore it.
 
     Any context of the device will do: pointers, modules and streams are valid in it.
     """
@@ -128,7 +128,7 @@ def leave(entered: bool) -> None:
 
 
 def ordinal_of_pointer(pointer: int) -> int | None:
-    """The device on which an address lies; None if the driver does not know the address."""
+    """The device that holds an address; None if the driver does not know the address."""
     initialise()
     ordinal = ctypes.c_int(-1)
     code = _pointer_attribute()(ctypes.byref(ordinal), _DEVICE_ORDINAL, pointer)

@@ -1,4 +1,4 @@
-"""New arrays of the caller's own library, and the stream that is current there: CuPy, PyTorch, Numba, JAX, fusec."""
+"""New arrays of the caller's own library, and the library's current stream: CuPy, PyTorch, Numba, JAX, fusec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Library = Literal["cupy", "torch", "numba", "jax", "fusec"]
 
 
 def library_of(value: object) -> Library:
-    """The library whose kind of array comes back for `value`; fusec's own for any that cannot make arrays."""
+    """The library whose arrays are returned for `value`; fusec's own for a library that cannot create arrays."""
     root = type(_given(value)).__module__.partition(".")[0]
     match root:
         case "cupy" | "torch":
@@ -31,7 +31,7 @@ def library_of(value: object) -> Library:
 
 
 def stream_for(values: Iterable[object], stream: object = None) -> int:
-    """The handle of the stream a call runs on: `stream` if given, else what is current in the library of the first
+    """The handle of a call's stream: `stream` if given, else the current stream of the library of the first
     array that has such a notion, on that array's device, else the legacy default stream.
 
     Raises StreamRefused.
@@ -59,7 +59,7 @@ def allocate(
     device: int = 0,
     stream: int = streams.LEGACY,
 ) -> object:
-    """A new array with arbitrary content, of the library of `like` (JAX: a CudaArray until `deliver`).
+    """A new array with undefined contents, of the library of `like` (JAX: a CudaArray until `deliver`).
 
     order: axes from outermost to innermost in memory; None is C order. stream: where it will be written first.
     Raises DeviceMemoryExhausted for memory of fusec's own, and whatever the library raises.
@@ -90,7 +90,7 @@ def allocate(
 
 
 def deliver(like: object, array: object) -> object:
-    """The array as `like`'s library shows it to the user, after the launch that writes it was enqueued."""
+    """The array as `like`'s library presents it to the user, after the launch that writes it was enqueued."""
     if library_of(like) == "jax" and isinstance(array, CudaArray):
         return module("jax").dlpack.from_dlpack(array)
     return array
@@ -102,7 +102,7 @@ def _given(value: object) -> object:
 
 
 def module(name: str) -> Any:
-    """A library that must be loaded, since an array of it was given."""
+    """A library that must be loaded, because one of its arrays was given."""
     found: ModuleType = sys.modules[name]
     return found
 

@@ -70,14 +70,14 @@ def checked_block_size(block_size: object) -> int:
 
 
 def usual_block(kernel: Kernel) -> int:
-    """Threads of a block where no call says."""
+    """The default number of threads of a block."""
     if kernel.block:
         return kernel.block
     return USUAL_BLOCK if kernel.group == 1 else GROUP_BLOCK
 
 
 def block_of(kernel: Kernel, asked: int, most: int) -> int:
-    """Threads of a block: as asked, rounded up to whole groups, and no more than the kernel can run."""
+    """Threads of a block: the requested number, rounded up to whole groups, and no more than the kernel can run."""
     groups = min(-(-asked // kernel.group), most // kernel.group)
     assert groups, f"{kernel.name} cannot run a group of {kernel.group} threads"
     assert not kernel.block or kernel.block <= most, f"{kernel.name} cannot run blocks of {kernel.block} threads"
@@ -85,7 +85,7 @@ def block_of(kernel: Kernel, asked: int, most: int) -> int:
 
 
 def grid_size(kernel: Kernel, size: int, block: int) -> int:
-    """Blocks of an elementwise launch: one thread for every `lanes` elements, which none of them has to stride for.
+    """Blocks of an elementwise launch: one thread for every `lanes` elements, so that no thread has to stride.
     Of a block program one block for every element.
 
     Fewer blocks whose threads go on cost 1 to 4 % of the bandwidth (H200). 32-bit positions must not wrap when all
@@ -99,7 +99,7 @@ def grid_size(kernel: Kernel, size: int, block: int) -> int:
 
 
 class Launcher:
-    """Enqueues one kernel over one number of elements on one device, in blocks of the usual size.
+    """Enqueues one kernel over one number of elements on one device, in blocks of the default size.
 
     It takes less time than `launch`, and does only what it can do at once: whatever it raises, `launch` says why.
     launch, config, kernel, targets: what ``launch(targets[stream], config, kernel, *words)`` needs to do the same

@@ -1,4 +1,4 @@
-"""NVIDIA's Python packages, imported when first asked for; one that is missing becomes an error with the cure."""
+"""NVIDIA's Python packages, imported at their first use; a missing one becomes an error with a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _imported(module: str, package: str) -> ModuleType:
 
 @cache
 def driver_api() -> ModuleType:
-    """``cuda.bindings.driver``, the calls of libcuda; libcuda itself is loaded by the first call of an entry.
+    """``cuda.bindings.driver``, the calls of libcuda; the first call of an entry loads libcuda itself.
 
     Raises CudaExtraMissing.
     """
@@ -26,7 +26,7 @@ def driver_api() -> ModuleType:
 
 
 def bindings_version() -> str:
-    """The version of cuda-bindings, which stands for that of the toolkit: NVRTC tells its own only once loaded."""
+    """The version of cuda-bindings, which stands for that of the toolkit: NVRTC reports its own only once loaded."""
     driver_api()
     return str(import_module("cuda.bindings").__version__)
 

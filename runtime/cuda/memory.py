@@ -1,4 +1,4 @@
-"""Device memory of fusec's own: CudaArray, from the driver's stream-ordered pool."""
+"""fusec's own device memory: CudaArray, from the driver's stream-ordered pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fusec.runtime.cuda.libraries import cuda_core, driver_api
 
 
 class CudaArray:
-    """An array in device memory that any library takes by DLPack or ``__cuda_array_interface__`` version 3.
+    """An array in device memory that any library reads by DLPack or ``__cuda_array_interface__`` version 3.
 
     row: its fusec dtype; `dtype` is NumPy's. strides: in bytes. device: ordinal. pointer: address of the first element.
     stream: handle of the stream on which it was last used; the memory goes back to the pool in order of it, so that
@@ -42,7 +42,7 @@ class CudaArray:
 
     @stream.setter
     def stream(self, handle: int) -> None:
-        """The memory will go back to the pool in order of the new stream."""
+        """Return the memory to the pool in the order of the new stream."""
         if self._whole is not None:
             self._whole.stream = handle
         elif handle != self._stream:
@@ -97,11 +97,11 @@ class CudaArray:
         return capsule
 
     def ravel(self) -> CudaArray:
-        """The elements along one axis, in the same memory. Raises ValueError unless they lie there in C order."""
+        """The elements along one axis, in the same memory. Raises ValueError unless they are in C order."""
         return self.with_shape((self.size,))
 
     def with_shape(self, shape: tuple[int, ...]) -> CudaArray:
-        """As many elements in another shape, in the same memory. Raises ValueError unless they lie there in C order."""
+        """The same elements in another shape, in the same memory. Raises ValueError unless they are in C order."""
         if self.strides != strides_in_order(self.shape, range(self.ndim), self.row.nbytes):
             raise ValueError(f"an array of shape {self.shape} with strides {self.strides} is not in C order")
         if prod(shape) != self.size:
@@ -152,7 +152,7 @@ class CudaArray:
 def empty(
     shape: Sequence[int], row: DType, order: Sequence[int] | None = None, device: int = 0, stream: int = streams.LEGACY
 ) -> CudaArray:
-    """A new array with arbitrary content, ready for use on `stream`.
+    """A new array with undefined contents, ready for use on `stream`.
 
     order: axes from outermost to innermost in memory; None is C order. Raises DeviceMemoryExhausted, NoCudaDriver,
     NoCudaDevice, CudaExtraMissing.
@@ -232,7 +232,7 @@ def _buffer(nbytes: int, device: int, stream: int) -> Any:
 
 
 def allocator(nbytes: int, device: int, stream: int) -> Callable[[], Any]:
-    """A function that takes that much memory from the pool, for use on `stream`, while the device is current."""
+    """A function that allocates that much memory from the pool, for use on `stream`, while the device is current."""
     return partial(_pool(device).allocate, max(nbytes, 1), stream=cuda_core().Stream.from_handle(stream))
 
 

@@ -19,13 +19,13 @@ _MAX_THREADS_PER_BLOCK = 0  # CUfunction_attribute
 
 
 class Store(Protocol):
-    """Where images outlive the process; fusec.compiler.disk_cache.Cache is one."""
+    """A store of images that outlives the process; fusec.compiler.disk_cache.Cache is one."""
 
     def get(self, kind: str, key: str) -> bytes | None:
-        """The payload kept under kind and key, unchanged, or None."""
+        """The payload stored under kind and key, unchanged, or None."""
 
     def put(self, kind: str, key: str, payload: bytes, label: str = "") -> None:
-        """Keep a payload if possible."""
+        """Store a payload if possible."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class CompiledModule:
         return self._loaded
 
     def threads_per_block(self, device: int) -> int:
-        """The most threads a block of this kernel may have on a device: less than 1024 if it needs many registers."""
+        """The most threads that a block of this kernel may have on a device: below 1024 if it needs many registers."""
         loaded = self.load()
         limit = loaded.limits.get(device)
         if limit is None:
@@ -75,7 +75,7 @@ class CompiledModule:
 
     @staticmethod
     def unpacked(kernel: Kernel, data: bytes) -> CompiledModule:
-        """The module of a kernel whose image was `packed`; needs no NVRTC, whose loading takes its time."""
+        """The module of a kernel whose image was `packed`; needs no NVRTC, which takes long to load."""
         head, _, code = data.partition(b"\n")
         form, arch = head.decode().split()
         return CompiledModule(kernel, Image(code, Goal(arch, "cubin" if form == "cubin" else "ptx"), ""))

@@ -18,7 +18,7 @@ STRICT = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--pr
 
 @dataclass(frozen=True)
 class Goal:
-    """What to ask of NVRTC. arch: ``sm_90`` gives a cubin, ``compute_120`` gives PTX that the driver finishes."""
+    """The target of a compilation. arch: ``sm_90`` gives a cubin, ``compute_120`` PTX that the driver compiles."""
 
     arch: str
     form: Literal["cubin", "ptx"]
@@ -40,13 +40,13 @@ def version() -> tuple[int, int]:
 
 
 def supported() -> tuple[int, ...]:
-    """Architectures that NVRTC makes machine code for, as numbers (90 for sm_90), in increasing order."""
+    """The architectures that NVRTC can compile for, as numbers (90 for sm_90), in increasing order."""
     _, archs = nvrtc_api().nvrtcGetSupportedArchs()
     return tuple(sorted(int(arch) for arch in archs))
 
 
 def goal(arch: str) -> Goal:
-    """What to compile for a device of architecture `arch`.
+    """The target for a device of architecture `arch`.
 
     Its own machine code if NVRTC knows it, else that of the nearest older one of the same major version (a cubin runs
     on later minor versions), else PTX of the newest older one. Raises DeviceUnsupported, ValueError for a bad name.
@@ -73,7 +73,7 @@ def options(to: Goal) -> tuple[str, ...]:
 
 
 def compile_text(source: str, name: str, to: Goal) -> Image:
-    """Compile CUDA C. name: of the kernel, for messages.
+    """Compile CUDA C. name: the kernel's name, for messages.
 
     Raises CudaCompileFailed with the compiler's log; the text is kept in a file, since it is fusec that wrote it.
     """

@@ -1,4 +1,4 @@
-"""Arrays of one library as repeated calls see them: an address and a mark that settles everything else."""
+"""Arrays of one library as repeated calls see them: an address, and a mark that determines everything else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Maker = Callable[[], tuple[Any, int]]
 
 @dataclass(frozen=True)
 class ArrayLibrary:
-    """How a library's arrays are read and made without DLPack, where its own attributes say the same in less time.
+    """How a library's arrays are read and created without DLPack, where its own attributes take less time.
 
     kind: the exact type it is for; subclasses may mean something else. address: a Python expression of an array for
     the address of its first element. facts: expressions, and how their values compare, that settle everything else:

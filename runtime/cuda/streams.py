@@ -1,4 +1,4 @@
-"""Streams of any library as handles, and waiting of one for another."""
+"""Streams of any library as handles, and waiting of one stream for another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 def handle(stream: object) -> int:
-    """The handle of a stream: an int, None (the legacy default one), or an object of CuPy, PyTorch, Numba, cuda.core.
+    """The handle of a stream: an int, None (the legacy default), or an object of CuPy, PyTorch, Numba, cuda.core.
 
     Raises StreamRefused.
     """
@@ -47,7 +47,7 @@ def _named(number: int, stream: object) -> int:
 
 
 def wait(stream: int, producer: int, device: int) -> None:
-    """Work enqueued on `stream` from now on waits for all that is on `producer` so far; the host does not."""
+    """Make later work on `stream` wait for the present work on `producer`; the host does not wait."""
     if stream == producer:
         return
     api = driver_api()
