@@ -21,8 +21,7 @@ from fusec.base.records import dataclass, replace
 from fusec.base.source import Span
 from fusec.compiler.lowering import lower_program
 from fusec.compiler.pipeline import Source
-from fusec.dispatch import host
-from fusec.dispatch.planned import Planned, runner
+from fusec.dispatch.planned import Planned, is_on_device
 from fusec.environment import debug, settings
 from fusec.errors.base import FusecError, UserError
 from fusec.errors.checks import AssertionFailed, CastLoses, IndexOutside, IntegerWraps, ItemOutside, UnknownCheck
@@ -138,10 +137,9 @@ def run(
     """
     nin = kernel.nin - 1
     fault: Any = np.zeros(WORDS, np.uint32)
-    start = host.run if not any(map(is_foreign, args)) else runner(args)
-    if start is not host.run:
+    if is_on_device(args, None, None):
         fault = _on_device(fault, args, stream)
-    outputs = start(kernel, (*args[:nin], fault, *args[nin:]), size, stream, threads)
+    outputs = kernel.run((*args[:nin], fault, *args[nin:]), size, stream, threads)
     words = fault if isinstance(fault, np.ndarray) else fault.numpy()
     if words[0]:
         arrays = {param.name: arg for param, arg in zip(kernel.params[:nin], args, strict=False) if not is_number(arg)}

@@ -19,6 +19,7 @@ from fusec.codegen import ON_DEVICE
 from fusec.compiler import disk_cache, pipeline
 from fusec.compiler.pipeline import Specialisation
 from fusec.dispatch import device_plans, fast_path_device, host
+from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.kinds.elementwise import Arguments, Space, arrange, make_space
@@ -26,14 +27,17 @@ from fusec.runtime import cuda
 
 if TYPE_CHECKING:
     from fusec.compiler.pipeline import Source
-    from fusec.dispatch.planned import Planned
     from fusec.runtime.cuda import CompiledModule, DeviceArray
 
 MODULES = 512  # compiled kernels kept in memory
 
 
 def run(
-    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, block_size: int | None = None
+    kernel: KernelSpec,
+    args: tuple[object, ...],
+    size: int | Shape,
+    stream: object = None,
+    block_size: int | None = None,
 ) -> tuple[object, ...]:
     """Enqueue a kernel on a stream of the arrays' device and return all outputs; does not wait.
 
@@ -62,7 +66,7 @@ def run(
     return tuple(outputs) if given else tuple(cuda.deliver(like, each) for each in outputs)
 
 
-def _describe(kernel: Planned, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
+def _describe(kernel: KernelSpec, args: tuple[object, ...], stream: int) -> list[DeviceArray | None]:
     arrays: list[DeviceArray | None] = []
     for position, (param, arg) in enumerate(zip(kernel.params, args, strict=False)):
         if is_number(arg) or arg is None:
@@ -81,7 +85,7 @@ def _view(array: DeviceArray) -> View:
 
 
 def _allocate(
-    kernel: Planned,
+    kernel: KernelSpec,
     args: tuple[object, ...],
     arrays: Sequence[DeviceArray | None],
     types: dict[str, DType],
@@ -104,7 +108,7 @@ def _allocate(
 
 
 def _protect(
-    kernel: Planned, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
+    kernel: KernelSpec, args: tuple[object, ...], arrays: list[DeviceArray | None], stream: int
 ) -> list[DeviceArray | None]:
     """Copy inputs that a given output overlaps in another order; refuse outputs that overlap each other."""
     written = [*(param.non_const for param in kernel.in_params), *(True for _ in kernel.out_params)]
@@ -123,12 +127,12 @@ def _protect(
             and not param.non_const
             and any(_disturbs(param, _view(each), *output) for output in outputs)
         ):
-            (copy,) = run(kernel.copier(), (args[position],), -1, stream, None)
+            (copy,) = run(KernelSpec.copier(), (args[position],), -1, stream, None)
             protected[position] = cuda.describe(copy, stream)
     return protected
 
 
-def _pairs(kernel: Planned, arrays: Sequence[DeviceArray | None]) -> list[tuple[Parameter, DeviceArray | None]]:
+def _pairs(kernel: KernelSpec, arrays: Sequence[DeviceArray | None]) -> list[tuple[Parameter, DeviceArray | None]]:
     return list(zip(kernel.params, arrays, strict=True))
 
 
@@ -139,7 +143,7 @@ def _disturbs(param: Parameter, view: View, out_param: Parameter, out_view: View
 
 
 def _launch(
-    kernel: Planned,
+    kernel: KernelSpec,
     args: tuple[object, ...],
     arrays: Sequence[DeviceArray | None],
     types: dict[str, DType],
@@ -182,7 +186,7 @@ class Launched:
 
 
 def _remember(
-    kernel: Planned,
+    kernel: KernelSpec,
     args: tuple[object, ...],
     arrays: Sequence[DeviceArray | None],
     done: Launched,

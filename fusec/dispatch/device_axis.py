@@ -25,7 +25,7 @@ from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
 from fusec.dispatch.device_steps import Step, Steps, room_of, view_of
 from fusec.dispatch.host_axis import empty_totals, key_of_axes
-from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors.arguments import OutputIsNotAnArray, OutputOverlapsItself, OutputsOverlap
 from fusec.errors.reductions import WhereNotBool
@@ -83,7 +83,7 @@ def new_output(like: object, shape: tuple[int, ...], of: DeviceArray, call: Call
 
 def copy(source: object, target: object, stream: int) -> None:
     """Enqueue a copy of an array's elements."""
-    device.run(Planned.copier(), (source, target), -1, stream, None)
+    device.run(KernelSpec.copier(), (source, target), -1, stream, None)
 
 
 def execute(kernel: AxisSpec, plan: Plan, call: Call, like: object) -> list[object]:

@@ -19,7 +19,7 @@ from fusec.dispatch.fast_path_device import Encoder, Pair, Ready, entry_of
 from fusec.runtime import cuda
 
 if TYPE_CHECKING:
-    from fusec.dispatch.planned import Planned
+    from fusec.dispatch.spec import KernelSpec
 
 MAX_READY = 256  # kinds of call remembered by one kernel
 MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of these pass them all
@@ -39,7 +39,7 @@ class Repeated:
         self._front: Callable[..., object] = self.call
         self._entries: set[tuple[object, ...]] = set()
         self._readers: dict[type, Callable[[Any], tuple[Any, object]]] = {}
-        self._ready: Recent[tuple[object, ...], tuple[Planned, Ready, cuda.ArrayLibrary, int]] = Recent(MAX_READY)
+        self._ready: Recent[tuple[object, ...], tuple[KernelSpec, Ready, cuda.ArrayLibrary, int]] = Recent(MAX_READY)
         install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
@@ -73,7 +73,7 @@ class Repeated:
         return results[0] if len(results) == 1 and not kernel.return_tuple else tuple(results)
 
     def add(
-        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
+        self, kernel: KernelSpec, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
     ) -> None:
         """Remember a kind of call of a kernel by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)

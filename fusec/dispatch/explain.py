@@ -12,8 +12,8 @@ from fusec.dispatch.plan import Plan
 from fusec.kinds.elementwise import Space
 
 if TYPE_CHECKING:
-    from fusec.dispatch.host import Call
-    from fusec.dispatch.planned import Planned
+    from fusec.dispatch.plan import Call
+    from fusec.dispatch.spec import KernelSpec
 
 _STEPS = {Step.ZERO: "repeated", Step.UNIT: "contiguous", Step.ANY: "strided"}
 
@@ -51,9 +51,8 @@ class Explanation:
         return f"<b>{escape(self.kernel)}</b><table>{rows}</table>"
 
 
-def explain(kernel: Planned, call: Call) -> Explanation:
-    """Describe the plan of a call; compiles it if that has not happened."""
-    plan = kernel.plan(call)
+def explain(kernel: KernelSpec, plan: Plan, call: Call) -> Explanation:
+    """Describe a call by its plan."""
     compiled = plan.executable.kernel
     moved = sum(_bytes(kernel, plan))
     lines = [
@@ -93,7 +92,7 @@ def _raw(space: Space, name: str) -> str:
     return f"raw, {ndim} axes, {'C-contiguous' if contiguous else 'strided'}"
 
 
-def _bytes(kernel: Planned, plan: Plan) -> list[int]:
+def _bytes(kernel: KernelSpec, plan: Plan) -> list[int]:
     """Bytes of every array, once; an output whose former content matters counts twice."""
     counts = []
     for param, view in (*plan.space.operands, *plan.space.raw):

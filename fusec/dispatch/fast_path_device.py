@@ -33,7 +33,7 @@ class Ready:
     launcher: enqueues argument words on a stream. template: those words, addresses and numbers still 0. pointers:
     (slot, argument, offset in bytes). scalars: (slot, argument, encoder). makers: of the outputs that the call
     allocates. written: positions of the outputs that the caller gives. pairs: arrays that must not meet.
-    specialisation: for Planned.remember.
+    specialisation: for KernelSpec.remember.
     """
 
     launcher: cuda.Launcher

@@ -10,14 +10,13 @@ from fusec.base import locks
 from fusec.base.recent import Recent
 from fusec.base.rounding_mode import usual
 from fusec.dispatch import host
-from fusec.dispatch.host import Call
-from fusec.dispatch.plan import Plan
+from fusec.dispatch.plan import Call, Plan
 from fusec.environment import debug
 
 if TYPE_CHECKING:
     from fusec.dispatch.device_plans import Repeated
     from fusec.dispatch.fast_path_device import Ready
-    from fusec.dispatch.planned import Planned
+    from fusec.dispatch.spec import KernelSpec
     from fusec.runtime import cuda
 
 Callee = Callable[..., object]
@@ -82,7 +81,7 @@ class Entries:
         self._called: set[object] = set()
         self._settled: Recent[object, bool] = Recent(MAX_SETTLED)  # keys of calls that get no entry
 
-    def after(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> Callee | None:
+    def after(self, kernel: KernelSpec, plan: Plan, call: Call, again: bool) -> Callee | None:
         """What to call from now on, after a call that came to Python; None if that stays as it is.
 
         again: there was a call with these shapes and strides before.
@@ -131,7 +130,7 @@ class ShortWays:
         self._entries = Entries(python)
         self._repeated: Repeated | None = None
 
-    def hasten_calls(self, kernel: Planned, plan: Plan, call: Call, again: bool) -> None:
+    def hasten_calls(self, kernel: KernelSpec, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python once a kind of call has come twice."""
         entry = self._entries.after(kernel, plan, call, again)
         if entry is not None and self._repeated is not None:
@@ -140,7 +139,7 @@ class ShortWays:
             self._fast = entry
 
     def repeat_calls(
-        self, kernel: Planned, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
+        self, kernel: KernelSpec, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
     ) -> None:
         """Put what repeats calls on devices before everything else."""
         with locks.lock:

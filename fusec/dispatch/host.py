@@ -25,10 +25,10 @@ from fusec.arguments.operands import (
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
-from fusec.base.records import dataclass
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Specialisation
-from fusec.dispatch.plan import Plan
+from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors.arguments import (
     OutputOverlapsItself,
@@ -44,29 +44,10 @@ from fusec.errors.python import StencilShapes
 from fusec.kinds.elementwise import arrange, make_space
 
 if TYPE_CHECKING:
-    from fusec.dispatch.planned import Planned
     from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
 
 
-@dataclass
-class Call:
-    """The arguments of one call, read and checked for kind.
-
-    arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.
-    given: outputs were passed. size: the `size=` argument or -1, or the shape of the space. key: what the plan
-    depends on.
-    """
-
-    arrays: list[Array | None]
-    values: tuple[object, ...]
-    dtypes: tuple[DType | None, ...]
-    given: bool
-    size: int | Shape
-    numbers: frozenset[str]
-    key: object
-
-
-def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
+def read(kernel: KernelSpec, args: tuple[object, ...], size: int | Shape) -> Call:
     """Sort the arguments into arrays and numbers; raises for anything else."""
     arrays: list[Array | None] = []
     found: list[DType | None] = []
@@ -94,31 +75,21 @@ def read(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> Call:
     return Call(arrays, args, tuple(found), given, size, frozenset(numbers), tuple(key))
 
 
-def run(
-    kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, block_size: int | None = None
-) -> tuple[object, ...]:
-    """Run a kernel on host arguments and return all outputs; `stream` and `block_size` mean something on a GPU only."""
-    del stream, block_size
-    call = read(kernel, args, size)
-    if call.given or any(param.non_const for param in kernel.in_params):
-        protect(kernel, call)
-    plan = kernel.plan(call)
+def execute(kernel: KernelSpec, call: Call, plan: Plan) -> Sequence[object]:
+    """Run the plan of a call; all outputs, new ones in the container of the inputs."""
     _allocate(kernel, call, plan)
     if plan.space.size:
         plan.launch(call.arrays, call.values, kernel.params, kernel.name)
-    outputs: Sequence[object]
     if call.given:
-        outputs = args[kernel.nin :]
-    else:
-        wrap = wrapper_of(args)
-        outputs = [each if wrap is None or each is None else wrap(each) for each in call.arrays[kernel.nin :]]
-    return tuple(outputs)
+        return call.values[kernel.nin :]
+    wrap = wrapper_of(call.values)
+    return [each if wrap is None or each is None else wrap(each) for each in call.arrays[kernel.nin :]]
 
 
 # --- shapes --------------------------------------------------------------------------------------------------------
 
 
-def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int | Shape) -> Shape:
+def loop_shape(kernel: KernelSpec, shapes: Sequence[Shape | None], size: int | Shape) -> Shape:
     """The shape of the iteration space: that of the non-raw arrays, or (size,) if there is none.
 
     shapes: of the arguments, None for numbers and outputs not given. size: a shape is that of the space.
@@ -147,7 +118,7 @@ def loop_shape(kernel: Planned, shapes: Sequence[Shape | None], size: int | Shap
     return shape
 
 
-def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape, size: int | Shape) -> None:
+def check_outputs(kernel: KernelSpec, shapes: Sequence[Shape | None], shape: Shape, size: int | Shape) -> None:
     """Given outputs have the shape of the space, and raw arrays that follow it; raw ones to allocate need `size=`."""
     if kernel.follows_raw:
         for param, each in zip(kernel.in_params, shapes, strict=False):
@@ -165,7 +136,7 @@ def check_outputs(kernel: Planned, shapes: Sequence[Shape | None], shape: Shape,
 
 
 @locks.forks_wait
-def make_plan(kernel: Planned, call: Call) -> Plan:
+def make_plan(kernel: KernelSpec, call: Call) -> Plan:
     """Bind types, lay out the space, compile."""
     from fusec.runtime.cpu import engine
 
@@ -185,7 +156,7 @@ def make_plan(kernel: Planned, call: Call) -> Plan:
 
 
 def _views(
-    kernel: Planned, call: Call, types: dict[str, DType], shape: Shape
+    kernel: KernelSpec, call: Call, types: dict[str, DType], shape: Shape
 ) -> tuple[list[tuple[Parameter, View]], dict[str, tuple[int, ...]]]:
     """All array arguments as memory; outputs to allocate lie in the order of the inputs."""
     views: list[tuple[Parameter, View]] = []
@@ -210,7 +181,7 @@ def _strides_in_order(shape: Shape, order: tuple[int, ...], nbytes: int) -> Shap
     return tuple(strides)
 
 
-def _exceeds_cache(kernel: Planned, views: Sequence[tuple[Parameter, View]]) -> bool:
+def _exceeds_cache(kernel: KernelSpec, views: Sequence[tuple[Parameter, View]]) -> bool:
     """True if the contiguous outputs are larger than the last-level cache, so that they should be written around it."""
     from fusec.runtime.cpu import machine
 
@@ -218,7 +189,7 @@ def _exceeds_cache(kernel: Planned, views: Sequence[tuple[Parameter, View]]) -> 
     return sum(view.size * view.dtype.nbytes for view in outputs) > machine.last_level_cache_bytes()
 
 
-def _allocate(kernel: Planned, call: Call, plan: Plan) -> None:
+def _allocate(kernel: KernelSpec, call: Call, plan: Plan) -> None:
     """Fill in the outputs that were not given; what an element may leave unassigned starts as zero."""
     if call.given:
         return
@@ -240,7 +211,7 @@ def _allocate(kernel: Planned, call: Call, plan: Plan) -> None:
 # --- memory that overlaps --------------------------------------------------------------------------------------------
 
 
-def protect(kernel: Planned, call: Call) -> None:
+def protect(kernel: KernelSpec, call: Call) -> None:
     """Copy inputs that share memory with a given output in another order, as NumPy does; refuse what has no meaning."""
     outputs = [
         (param, array, view_of(array, dtype))
@@ -289,7 +260,7 @@ def _disturbs(param: Parameter, array: Array, view: View, output: tuple[Paramete
 # --- the native entries --------------------------------------------------------------------------------------------
 
 
-def takes_any_shape(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> bool:
+def takes_any_shape(kernel: KernelSpec, plan: Plan, numbers: frozenset[str]) -> bool:
     """True if an entry may take contiguous arrays of any shape; outputs beyond the cache have their own code."""
     from fusec.runtime.cpu import fastcall
 
@@ -303,7 +274,7 @@ def takes_any_shape(kernel: Planned, plan: Plan, numbers: frozenset[str]) -> boo
 
 
 def typed_entry(
-    kernel: Planned, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
+    kernel: KernelSpec, plan: Plan, numbers: frozenset[str], fallback: Callable[..., object]
 ) -> Callable[..., object]:
     """A native function in front of `fallback` for calls with these dtypes on contiguous arrays of any shape."""
     from fusec.runtime.cpu import fastcall, machine
@@ -325,7 +296,7 @@ def typed_entry(
 
 
 def placed_entry(
-    kernel: Planned,
+    kernel: KernelSpec,
     plan: Plan,
     numbers: frozenset[str],
     places: tuple[KnownLayout | None, ...],
@@ -357,7 +328,7 @@ def placed_entry(
     )
 
 
-def objection(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> str:
+def objection(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> str:
     """Why calls like one with this plan cannot have a native entry; empty if they can."""
     from fusec.runtime.cpu import fastcall
 
@@ -375,7 +346,7 @@ def _exact(value: object) -> int | None:
     return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
 
 
-def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> list[ArgSpec]:
+def _specs(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding: Mapping[str, object]) -> list[ArgSpec]:
     from fusec.runtime.cpu.fastcall import ArgSpec
 
     return [
@@ -393,13 +364,13 @@ def _specs(kernel: Planned, plan: Plan, numbers: frozenset[str], deciding: Mappi
     ]
 
 
-def _returns(kernel: Planned) -> Literal["outputs", "tuple", "nothing"]:
+def _returns(kernel: KernelSpec) -> Literal["outputs", "tuple", "nothing"]:
     if kernel.no_return:
         return "nothing"
     return "tuple" if kernel.return_tuple else "outputs"
 
 
-def places_of(kernel: Planned, plan: Plan, call: Call) -> tuple[KnownLayout | None, ...]:
+def places_of(kernel: KernelSpec, plan: Plan, call: Call) -> tuple[KnownLayout | None, ...]:
     """How the arrays of a call lie, outputs that are to be allocated included."""
     from fusec.runtime.cpu.fastcall import KnownLayout
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from fusec.arguments.layouts import Shape
 from fusec.arguments.signature import Parameter
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
@@ -38,3 +39,21 @@ class Plan:
         addresses = [0 if each is None else each.__array_interface__["data"][0] for each in arrays]
         slots = self.arguments.fill(addresses, values, params, name)
         self.executable.run(slots.buffer_info()[0], self.space.size)
+
+
+@dataclass
+class Call:
+    """The arguments of one call, read and checked for kind.
+
+    arrays: one entry for every parameter, None for numbers and for outputs to allocate. values: the numbers, likewise.
+    given: outputs were passed. size: the `size=` argument or -1, or the shape of the space. key: what the plan
+    depends on.
+    """
+
+    arrays: list[Array | None]
+    values: tuple[object, ...]
+    dtypes: tuple[DType | None, ...]
+    given: bool
+    size: int | Shape
+    numbers: frozenset[str]
+    key: object

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_foreign
-from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.arguments.signature import Signature
 from fusec.base import locks
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import DType
@@ -21,18 +21,15 @@ from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
 from fusec.dispatch import host
-from fusec.dispatch.host import Call
-from fusec.dispatch.plan import Plan
+from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.spec import KernelSpec
 from fusec.environment import debug
 from fusec.errors import FusecError
 from fusec.errors.arguments import BadBlockSize, InvalidKernelName, UnknownScalar
 from fusec.errors.interpreter import explained
-from fusec.frontends.c.definition import Definition
 
 if TYPE_CHECKING:
     from fusec.dispatch.explain import Explanation
-    from fusec.dispatch.fast_path_device import Ready
-    from fusec.runtime import cuda
 
 MAX_PLANS = 256  # combinations of shapes and strides remembered by one kernel
 
@@ -79,34 +76,6 @@ def block_size_of(given: object) -> int:
     return int(given)
 
 
-class Run(Protocol):
-    """What runs a call: `fusec.dispatch.host.run` on the host, `fusec.dispatch.device.run` on a device."""
-
-    def __call__(
-        self,
-        kernel: Planned,
-        args: tuple[object, ...],
-        size: int | Shape,
-        stream: object = None,
-        block_size: int | None = None,
-        /,
-    ) -> tuple[object, ...]:
-        """Run a kernel and return all outputs; size: -1 where the arrays say it."""
-
-
-def runner(args: tuple[object, ...]) -> Run:
-    """What runs a call with arrays of other libraries: on their device if one of them is on one."""
-    with locks.lock:
-        from fusec.runtime import cuda
-
-    if not any(cuda.is_device_array(arg) for arg in args if is_foreign(arg)):
-        return host.run
-    with locks.lock:
-        from fusec.dispatch import device as device_calls
-
-    return device_calls.run
-
-
 def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
     """Whether one of the arrays of a call is."""
     outputs = out if isinstance(out, (tuple, list)) else (out,)
@@ -119,18 +88,8 @@ def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
     return any(cuda.is_device_array(arg) for arg in foreign)
 
 
-class Planned:
-    """A definition and a signature, with a plan for every kind of call; what all kernels of users are made on.
-
-    reduce_dims: merge axes that all operands walk evenly. no_return: calls return None. return_tuple: calls return a
-    tuple even of one output. uses_index: the texts may ask for the position of the element. takes_outputs:
-    calls may give the outputs after the inputs. names_output: they may give the only one as out=. follows_raw: raw
-    arrays have the shape of the iteration space. fp: the floating-point mode.
-    """
-
-    takes_outputs = True
-    names_output = False
-    follows_raw = False
+class Planned(KernelSpec):
+    """A kernel with a plan for every kind of call; what all element-wise kernels of users are made on."""
 
     def __init__(
         self,
@@ -143,15 +102,34 @@ class Planned:
         uses_index: bool = False,
         fp: Fp = "strict",
     ) -> None:
-        self.definition, self.signature = definition, signature
-        self.name = signature.name
-        self.in_params, self.out_params = signature.inputs, signature.outputs
-        self.params = signature.params
-        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
-        self.reduce_dims, self.no_return, self.return_tuple = reduce_dims, no_return, return_tuple
-        self.uses_index, self.fp = uses_index, fp
+        super().__init__(
+            definition, signature, reduce_dims=reduce_dims, no_return=no_return, return_tuple=return_tuple,
+            uses_index=uses_index, fp=fp,
+        )  # fmt: skip
         self._plans: Recent[object, Plan] = Recent(MAX_PLANS)
-        self._last: Specialisation | None = None
+
+    def run(
+        self, args: tuple[object, ...], size: int | Shape = -1, stream: object = None, block_size: int | None = None
+    ) -> tuple[object, ...]:
+        """Run a call, on the device of its arrays if one of them is on one; all outputs.
+
+        size: -1 where the arrays say it. stream, block_size: for arrays on a device.
+        """
+        if any(map(is_foreign, args)) and is_on_device(args, None, None):
+            with locks.lock:
+                from fusec.dispatch import device
+
+            return device.run(self, args, size, stream, block_size)
+        call = host.read(self, args, size)
+        if call.given or any(param.non_const for param in self.in_params):
+            host.protect(self, call)
+        return tuple(host.execute(self, call, self.plan(call)))
+
+    @staticmethod
+    def copier() -> Planned:
+        """A kernel that copies an array."""
+        spec = KernelSpec.copier()
+        return Planned(spec.definition, spec.signature)
 
     def plan(self, call: Call) -> Plan:
         """The plan of a call, made at the first call of its kind and remembered."""
@@ -162,43 +140,6 @@ class Planned:
         self.hasten(found, call, again)
         self.remember(Specialisation(tuple(found.types.items()), call.numbers, found.space.layout, self.fp))
         return found
-
-    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Make later calls of this kind faster; again: there was one with these shapes and strides before."""
-
-    def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
-        """Take the short way in later calls on a device with arguments like these."""
-
-    def remember(self, spec: Specialisation) -> None:
-        """Note what was called last: source() without types shows it."""
-        self._last = spec
-
-    def converts(self, name: str, types: Mapping[str, DType]) -> bool:
-        """True if the parameter takes any number that converts, False if the type of the number counts."""
-        del name, types
-        return True
-
-    def takes(self, param: Parameter) -> Takes:
-        """Whose numbers a call like this one may have for a parameter."""
-        del param
-        return "any"
-
-    def deciding(self, call: Call) -> Mapping[str, object]:
-        """The numbers of a call without which one could not tell how many elements it has."""
-        del call
-        return {}
-
-    def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
-        """True if input arrays alone fix the dtypes of all outputs; types: of a call; numbers: passed by value."""
-        del types
-        fixed = {param.type_name for param in self.in_params if param.name not in numbers}
-        return all(param.dtype is not None or param.type_name in fixed for param in self.out_params)
-
-    @staticmethod
-    def copier() -> Planned:
-        """A kernel that copies an array."""
-        source, target = Parameter("x", "T", None), Parameter("y", "T", None)
-        return Planned(Definition("T x", "T y", "y = x", "copy"), Signature("copy", (source,), (target,)))
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
@@ -222,8 +163,8 @@ class Planned:
 
     def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
         """What source() shows: the types given, or those of the last call."""
-        if types is None and self._last is not None:
-            return self._last
+        if types is None and self.last is not None:
+            return self.last
         inputs = [param.name for param in self.in_params]
         for name in scalars:
             if name not in inputs:
@@ -247,7 +188,8 @@ class Planned:
         with locks.lock:
             from fusec.dispatch import explain
 
-        return explain.explain(self, host.read(self, args, size))
+        call = host.read(self, args, size)
+        return explain.explain(self, self.plan(call), call)
 
     @property
     def cached_codes(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.operands import TEXT, Form, admitted, dtype_of, form_of, host_array, is_contained, is_foreign
+from fusec.arguments.operands import TEXT, Form, admitted, dtype_of, form_of, host_array, is_contained
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base import dtypes, locks
@@ -18,14 +18,13 @@ from fusec.base.dtypes import DType
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field, replace
 from fusec.base.rounding_mode import usual
-from fusec.dispatch import checked, host
+from fusec.dispatch import checked
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.exact_totals import check_totals
 from fusec.dispatch.fast_path_host import Entries
-from fusec.dispatch.host import Call
-from fusec.dispatch.plan import Plan
-from fusec.dispatch.planned import Planned, runner
+from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import TypesIncomplete, UnknownTypeName
 from fusec.errors.base import FusecError
@@ -160,8 +159,7 @@ class Elements:
         given, variant = (*inputs, *outputs), self.variant(inputs)
         if self.source.checks:
             return checked.run(variant.checked, given, -1)
-        run = host.run if not any(map(is_foreign, given)) else runner(given)
-        return run(variant, given, -1, None, None)
+        return variant.run(given)
 
     def variant(self, inputs: tuple[object, ...]) -> Variant:
         """The variant for these arguments."""

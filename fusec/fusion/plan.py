@@ -13,10 +13,9 @@ from fusec.arguments import layouts
 from fusec.arguments.operands import memory_order
 from fusec.base import locks
 from fusec.base.records import dataclass
-from fusec.dispatch import host
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.fast_path_host import Entries
-from fusec.dispatch.host import Call
+from fusec.dispatch.plan import Call
 from fusec.dispatch.plan import Plan as KernelPlan
 from fusec.dispatch.planned import Planned
 from fusec.dispatch.planned_axis import AxisKernel
@@ -52,7 +51,7 @@ class MapKernel(Planned):
         return self._fast(*args)
 
     def _from_python(self, *args: object) -> object:
-        found = host.run(self, args, -1)
+        found = self.run(args)
         return found[0] if self.nout == 1 else found
 
     def hasten(self, plan: KernelPlan, call: Call, again: bool) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fusec.arguments.containers import Door, adopted
 from fusec.arguments.layouts import Shape
-from fusec.arguments.operands import Form, dtype_of, form_of, is_contained, is_foreign
+from fusec.arguments.operands import Form, dtype_of, form_of, is_contained
 from fusec.arguments.scalars import SCALAR_TYPES, as_array, encode
 from fusec.arguments.signature import Parameter, Signature, Takes
 from fusec.base import dtypes, locks
@@ -24,12 +24,11 @@ from fusec.base.records import dataclass, field
 from fusec.codegen import DEFAULT_TARGET, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
-from fusec.dispatch import checked, host
+from fusec.dispatch import checked
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
-from fusec.dispatch.host import Call
-from fusec.dispatch.plan import Plan
-from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, briefly, kernel_name, runner
+from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, briefly, kernel_name
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
@@ -292,8 +291,7 @@ class Elementwise(Public, ShortWays):
         self.last = variant
         if self.checks:
             return checked.run(variant.checked, args, size, stream, threads)
-        run = host.run if not any(map(is_foreign, args)) else runner(args)
-        return run(variant, args, size, stream, threads)
+        return variant.run(args, size, stream, threads)
 
     def _of_numbers(self, inputs: tuple[object, ...], variant: Variant) -> tuple[object, ...]:
         """The function of numbers alone, as NumPy scalars; Python's numbers adapt to NumPy's among them, if any."""

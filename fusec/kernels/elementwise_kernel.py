@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from fusec.arguments.annotations import ElementwiseOptions, Foreign, Given, Number, Output
 from fusec.arguments.containers import Door, adopted
-from fusec.arguments.operands import is_contained, is_foreign
+from fusec.arguments.operands import is_contained
 from fusec.arguments.signature import Parameter, Signature, join
 from fusec.base.diagnostics import shown_number
 from fusec.base.kernel_abi import Fp
 from fusec.base.public import Public
 from fusec.compiler import pipeline
 from fusec.compiler.pipeline import Source, Specialisation
-from fusec.dispatch import checked, host
+from fusec.dispatch import checked
 from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
-from fusec.dispatch.host import Call
-from fusec.dispatch.plan import Plan
-from fusec.dispatch.planned import Planned, block_size_of, briefly, runner
+from fusec.dispatch.plan import Call, Plan
+from fusec.dispatch.planned import Planned, block_size_of, briefly
 from fusec.errors.arguments import (
     BadSize,
     DefinitionNotText,
@@ -185,8 +184,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         """All outputs of a call whose arguments need no reading before."""
         if self.checks:
             return checked.run(self._checked, args, size, stream, block_size)
-        run = host.run if not any(map(is_foreign, args)) else runner(args)
-        return run(self, args, size, stream, block_size)
+        return self.run(args, size, stream, block_size)
 
     @cached_property
     def _checked(self) -> Planned:

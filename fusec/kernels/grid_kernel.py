@@ -14,9 +14,8 @@ from fusec.arguments.operands import Form, admitted, host_array, is_lent, is_num
 from fusec.arguments.signature import Parameter
 from fusec.base.kernel_abi import Fp
 from fusec.base.records import replace
-from fusec.dispatch import host
 from fusec.dispatch.checked import Checks
-from fusec.dispatch.plan import Plan
+from fusec.dispatch.plan import Call, Plan
 from fusec.dispatch.planned import block_size_of, briefly
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
@@ -56,12 +55,12 @@ class ExplicitVariant(Variant):
         assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
         return Extents(self.definition)
 
-    def deciding(self, call: host.Call) -> dict[str, object]:
+    def deciding(self, call: Call) -> dict[str, object]:
         """The numbers that the grid depends on."""
         given = zip(self.in_params, call.values, strict=False)
         return {param.name: value for param, value in given if not param.raw and param.name in self.grid.reads}
 
-    def hasten(self, plan: Plan, call: host.Call, again: bool) -> None:
+    def hasten(self, plan: Plan, call: Call, again: bool) -> None:
         """Put a native entry before Python, for numbers that make this grid."""
         call.key = (call.key, *self.deciding(call).items())
         super().hasten(plan, call, again)

@@ -13,8 +13,8 @@ from fusec.arguments.operands import is_number
 from fusec.base.rounding_mode import usual
 from fusec.compiler import pipeline
 from fusec.dispatch import checked, host
-from fusec.dispatch.host import Call
-from fusec.dispatch.planned import Planned, briefly, runner
+from fusec.dispatch.plan import Call
+from fusec.dispatch.planned import Planned, briefly, is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.errors.blocks import BlockMisused
 from fusec.kernels.elementwise_function import Elementwise
@@ -97,7 +97,7 @@ def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) ->
     from fusec.ir.memory import BlockFault
     from fusec.passes import Facts
 
-    if runner(args) is not host.run:
+    if is_on_device(args, None, None):
         raise CannotSimulate("arrays of a device", NO_DEVICE).at()
     nin = kernel.nin - 1
     fault = np.zeros(checked.WORDS, np.uint32)

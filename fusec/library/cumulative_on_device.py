@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusec.arguments.layouts import Shape
 from fusec.dispatch import device as device_calls
-from fusec.dispatch.planned import Planned
+from fusec.dispatch.spec import KernelSpec
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kinds.reduction import dense
@@ -26,7 +26,7 @@ def flat(x: object) -> object:
     if isinstance(x, cuda.CudaArray) and found.strides == dense(found.shape, found.dtype).strides:
         return x.ravel()
     made = cuda.empty(found.shape, found.dtype, device=cuda.same_device([found]), stream=stream)
-    device_calls.run(Planned.copier(), (x, made), -1, stream, None)
+    device_calls.run(KernelSpec.copier(), (x, made), -1, stream, None)
     return made.ravel()
 
 

@@ -8,16 +8,15 @@ from math import prod
 import numpy as np
 
 from fusec.arguments.layouts import Shape
-from fusec.arguments.operands import is_foreign, is_number
+from fusec.arguments.operands import is_number
 from fusec.base import locks
 from fusec.base.dtypes import INT64
 from fusec.base.kernel_abi import Fp
-from fusec.dispatch import host as elementwise_calls
 from fusec.dispatch import host_axis
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along, Axis
-from fusec.dispatch.planned import Planned, is_on_device, runner
+from fusec.dispatch.planned import Planned, is_on_device
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Count, Graph, Input
@@ -73,7 +72,7 @@ class Call:
             outputs = () if out is None else tuple(given[name] for name in stored)
             results |= zip(stored, self._elementwise(self.kernels.elements, outputs), strict=True)
         for name in given.keys() & self.kernels.totals.keys():
-            _run(Planned.copier(), (results[name], given[name]))
+            Planned.copier().run((results[name], given[name]))
             results[name] = given[name]
         return tuple(results[name] for name in names)
 
@@ -124,13 +123,7 @@ class Call:
         return reshape(kept)
 
     def _elementwise(self, kernel: Planned, outputs: tuple[object, ...]) -> tuple[object, ...]:
-        return _run(kernel, (*(self.values[param.name] for param in kernel.in_params), *outputs))
-
-
-def _run(kernel: Planned, args: tuple[object, ...]) -> tuple[object, ...]:
-    """Run an element-wise kernel where its arrays are; all outputs."""
-    start = elementwise_calls.run if not any(map(is_foreign, args)) else runner(args)
-    return start(kernel, args, -1)
+        return kernel.run((*(self.values[param.name] for param in kernel.in_params), *outputs))
 
 
 def _planned(rest: Graph, outputs: tuple[tuple[str, Expr], ...], fp: Fp) -> Planned:
