@@ -1,4 +1,4 @@
-"""Code generators, and the table of the targets that they write for: nothing else names a target."""
+"""Code generators, and the table of their targets: nothing else names a target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A text that kernels are shown or run as."""
+    """A text form of kernels, for display or for running."""
 
     name: str
     language: str  # what it is called for people
@@ -27,7 +27,7 @@ class Target:
 
     @property
     def generator(self) -> Generator:
-        """What writes the kernels."""
+        """The code generator of the target."""
         found: Generator = import_module(self.module).GENERATOR
         return found
 

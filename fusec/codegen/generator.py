@@ -1,4 +1,4 @@
-"""What a code generator offers, and what it is told beside a program and its memory layout."""
+"""The interface of a code generator, and its options beside a program and its memory layout."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How a call becomes launches: arguments, plans, memory that overlaps, fast paths, reports."""
+"""From calls to launches: arguments, plans, overlapping memory, fast paths, reports."""

@@ -1,4 +1,4 @@
-"""Kernels that are checked as they run: indices inside their arrays, assertions that hold.
+"""Kernels that check themselves at run time: indices inside their arrays, and assertions.
 
 A checked kernel is the same one with a pass more and one more argument, an array for the first violation.
 """

@@ -1,4 +1,4 @@
-"""What reductions and scans combine, for the check "wrap": by which operation, and whether it loses values."""
+"""The combinations of reductions and scans, for the check "wrap": the operation, and whether it loses values."""
 
 from __future__ import annotations
 

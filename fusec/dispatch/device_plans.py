@@ -1,4 +1,4 @@
-"""Repeated calls on a device: what the first call of a kind worked out, found again by a few attributes of its arrays.
+"""Repeated calls on a device: the results of the first call of a kind, found by a few attributes of its arrays.
 
 The first call goes through device_calls; it leaves a `Ready` here if all its arrays come from one library, were used
 on the stream that is current there, and nothing had to be copied, cleared or waited for.

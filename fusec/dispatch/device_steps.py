@@ -1,4 +1,4 @@
-"""The kernels of a call on a device one after the other, and the memory between them: of reductions and of scans."""
+"""The kernels of a call on a device in order, and the memory between them, for reductions and scans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and products of integers as they are without a width, to find those that wrap."""
+"""Exact sums and products of integers without a width, to find those that wrap."""
 
 from __future__ import annotations
 

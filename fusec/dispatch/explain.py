@@ -1,4 +1,4 @@
-"""What fusec makes of a call, as a value that prints as a short report."""
+"""The report of a call: a value that prints as a short text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What repeated calls on a device run: a function made of text for one kind of call, with nothing to look up in it."""
+"""The functions that repeated calls on a device run: each is generated for one kind of call and looks nothing up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways for repeated calls: the native entries of one kernel, one behind the other, and what precedes them."""
+"""Fast paths for repeated calls: a chain of native entries of one kernel, and the steps before them."""
 
 from __future__ import annotations
 

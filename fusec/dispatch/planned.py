@@ -1,4 +1,4 @@
-"""A kernel as calls see it: what it was made of, its signature, and the plans of the calls so far."""
+"""A kernel as calls see it: its definition, its signature, and its plans so far."""
 
 from __future__ import annotations
 

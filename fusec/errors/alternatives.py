@@ -1,4 +1,4 @@
-"""What to use instead of names that CuPy, Numba and JAX have, and fusec has not."""
+"""Replacements for names that CuPy, Numba and JAX have and fusec lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machinery of user errors: a value that says what is wrong, and the exception that carries it."""
+"""The machinery of user errors: a value that describes a mistake, and the exception that carries it."""
 
 from __future__ import annotations
 

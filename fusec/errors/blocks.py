@@ -1,4 +1,4 @@
-"""Errors of kernels whose positions come in blocks (codes F390 to F399)."""
+"""Errors of kernels with blocks of positions (codes F390 to F399)."""
 
 from __future__ import annotations
 

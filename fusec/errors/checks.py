@@ -1,4 +1,4 @@
-"""What kernels find when they are checked (codes F380 to F389, F720 to F724 and F740)."""
+"""Errors that checked kernels report (codes F380 to F389, F720 to F724 and F740)."""
 
 from __future__ import annotations
 

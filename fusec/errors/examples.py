@@ -1,4 +1,4 @@
-"""A mistake and its cure for the commonest errors; ``fusec explain CODE`` shows them.
+"""A mistake and its correction for the most common errors; ``fusec explain CODE`` shows them.
 
 A text says why, then gives lines to try, with ``np``, ``ElementwiseKernel`` and an array ``out`` of three float64.
 """

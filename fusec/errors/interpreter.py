@@ -1,4 +1,4 @@
-"""Errors of the Python that runs fusec: one that ends, and one of several in a process (codes F790 to F799)."""
+"""Errors of the Python interpreter: one that shuts down, and a second one in a process (codes F790 to F799)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake and its cure for the errors in kernel texts; ``fusec explain CODE`` shows them, see examples.py."""
+"""A mistake and its correction for the errors in kernel texts; ``fusec explain CODE`` shows them, see examples.py."""
 
 LANGUAGE: dict[str, str] = {
     "F100": """\

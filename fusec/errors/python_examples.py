@@ -1,4 +1,4 @@
-"""A mistake and its cure for every error in functions written in Python; ``fusec explain CODE`` shows them.
+"""A mistake and its correction for every error in functions written in Python; ``fusec explain CODE`` shows them.
 
 The lines to try also know the decorators `elementwise`, `stencil` and `reduction`, which take texts too.
 """

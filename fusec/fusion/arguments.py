@@ -34,7 +34,7 @@ class At:
 
 @dataclass(frozen=True)
 class Nest:
-    """A tuple, list or dictionary; what a dictionary has are pairs."""
+    """A tuple, list or dictionary; the items of a dictionary are its pairs."""
 
     kind: Any
     items: tuple[Any, ...]
@@ -42,20 +42,20 @@ class Nest:
 
 @dataclass(frozen=True)
 class Constant:
-    """A plain constant, which the function gets as it is."""
+    """A plain constant, which the function receives unchanged."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Object:
-    """An object or function that the trace reads; by its place."""
+    """An object or function that the trace reads, identified by its place."""
 
     place: int
 
 
 class Arguments:
-    """What a call is given. flat: arrays and numbers. objects: what has attributes; readable: types of these, as far as
+    """The arguments of a call. flat: arrays and numbers. objects: with attributes; readable: types of these, as far as
     they are known. function: whose parameters errors name. Raises NotTraceable.
     """
 
@@ -85,7 +85,7 @@ class Arguments:
         return self._taken(given)
 
     def name(self, place: int | None = None) -> str:
-        """The parameter that has what is at a place in `flat`, or what is being looked at."""
+        """The parameter that holds the entry at a place in `flat`, or the entry under inspection."""
         owner = self._owner if place is None or place >= len(self._owners) else self._owners[place]
         code = self.function.__code__ if isinstance(self.function, FunctionType) else None
         if isinstance(owner, str) or code is None:
@@ -119,7 +119,7 @@ class Arguments:
         return self._object(given)
 
     def names(self) -> list[str]:
-        """The parameters that have what is in `flat`."""
+        """The parameters that hold the entries of `flat`."""
         return [self.name(place) for place in range(len(self.flat))]
 
     def _placed(self, given: Any, *kind: Any) -> At:
@@ -172,7 +172,7 @@ class Arguments:
         return Object(len(self.objects) - 1)
 
     def key(self, values: frozenset[int]) -> Any:
-        """What the plan depends on. values: places of numbers that the function needs as such."""
+        """The key of the plan. values: places of numbers that the function needs as Python numbers."""
         found = self._kinds
         for at in values:
             if at < len(self.flat) and not isinstance(self.flat[at], np.ndarray):
@@ -189,7 +189,7 @@ def _is_on_host(given: Any) -> bool:
 
 
 def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
-    """Which arrays share memory with others, if those that are written do; None if they do not."""
+    """The arrays that share memory with others, if written arrays do; None if they do not."""
     arrays = [(at, each) for at, each in enumerate(flat) if isinstance(each, np.ndarray)]
     groups: dict[int, int] = {}
     written = set(writes)

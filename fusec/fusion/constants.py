@@ -1,4 +1,4 @@
-"""What a traced function may take or read that is no array: plain constants, told apart exactly."""
+"""Plain constants that a traced function may take or read, distinguished exactly."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ PROTOCOLS = ("__array__", "__dlpack__", "__array_interface__", "__array_struct__
 
 
 class Traced:
-    """What fuse makes of a function; a trace that meets it calls the function itself."""
+    """A function made by fuse; a trace that meets it calls the wrapped function."""
 
     _function: Callable[..., Any]
 
 
 class Same:
-    """A key that only one object has."""
+    """A key that belongs to one object only."""
 
     __slots__ = ("value",)
 
@@ -61,7 +61,7 @@ class Same:
 
 
 def exact(value: Any) -> Hashable | None:
-    """A key that only this constant has: 0.0 is not -0.0, and 1 is not True. None for what is no plain constant."""
+    """A key of this constant only: 0.0 is not -0.0, and 1 is not True. None if it is not a plain constant."""
     kind = type(value)
     if kind in BY_VALUE or kind is int or isinstance(value, np.dtype):
         return kind, value
@@ -87,12 +87,12 @@ def exact(value: Any) -> Hashable | None:
 
 
 def key_of(value: Any) -> Hashable | None:
-    """The same for what a dictionary has as a key, where classes are constants."""
+    """The same for the keys of a dictionary, where classes are constants."""
     return Same(value) if is_user_made(value) else exact(value)
 
 
 def is_user_made(value: object) -> bool:
-    """Whether a class or module is none of a library, so that it has attributes that are read."""
+    """Whether a class or module is the user's, so that its attributes are read."""
     return isinstance(value, (type, types.ModuleType)) and not is_of_library(value)
 
 
@@ -102,7 +102,7 @@ def _all(kind: type, values: Any) -> Hashable | None:
 
 
 def is_fixed(value: object) -> bool:
-    """Whether a value is known by its identity: a module, a type, a function of a library."""
+    """Whether a value is identified by its identity: a module, a type, a function of a library."""
     if isinstance(value, (types.ModuleType, type, Enum, np.finfo, np.iinfo, *CALLABLES)):
         return True
     if isinstance(value, (types.FunctionType, KEPT)):
@@ -111,29 +111,29 @@ def is_fixed(value: object) -> bool:
 
 
 def is_of_library(value: object) -> bool:
-    """Whether a function, class or module belongs to a library that does not change."""
+    """Whether a function, class or module belongs to a library, which is assumed not to change."""
     name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
     return str(name).partition(".")[0] in LIBRARIES
 
 
 def is_named_tuple(value: object) -> bool:
-    """Whether it is a tuple with names, which is made of its items."""
+    """Whether it is a named tuple, which is created from its items."""
     return isinstance(value, tuple) and hasattr(value, "_fields") and hasattr(value, "_make")
 
 
 def maker_of(kind: Any) -> Callable[[Any], Any]:
-    """What makes a container of its items, a dictionary of its pairs."""
+    """The function that creates a container from its items, a dictionary from its pairs."""
     found: Callable[[Any], Any] = kind._make if issubclass(kind, tuple) and kind is not tuple else kind
     return found
 
 
 def copied(value: Any) -> Any:
-    """A container with the same items, which does not change with it; what does not change, as it is."""
+    """A container with the same items that does not change with the original; immutable ones are returned unchanged."""
     return type(value)(value) if isinstance(value, (list, dict, set)) else value
 
 
 def is_same(container: Any, before: Any) -> bool:
-    """Whether a container has the items that it had."""
+    """Whether a container has the same items as before."""
     if isinstance(container, (set, frozenset)):
         return bool(container == before)
     if isinstance(container, dict):
@@ -153,12 +153,12 @@ def has_tracers(container: Any) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether kernels can take a value as a number: one of Python or of NumPy, but no bool of Python."""
+    """Whether kernels can take a value as a number: a Python or NumPy number, but not a Python bool."""
     return type(value) in NUMBERS or (isinstance(value, np.generic) and value.dtype.kind in "iufcb")
 
 
 def refuse_random(value: object) -> None:
-    """Raise DrawsNumbers for what draws random numbers: they would be drawn once, when the function is traced."""
+    """Raise DrawsNumbers for functions that draw random numbers, because they would be drawn only once."""
     owner = getattr(value, "__self__", None)
     owner = value if owner is None or isinstance(owner, types.ModuleType) else owner
     names = [getattr(owner, "__module__", None), type(owner).__module__]
@@ -170,7 +170,7 @@ def refuse_random(value: object) -> None:
 
 
 class NumPy(types.ModuleType):
-    """NumPy as a traced function sees it; raises DrawsNumbers where it asks for random numbers."""
+    """NumPy as a traced function sees it. Raises DrawsNumbers for random numbers."""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "random":
@@ -196,7 +196,7 @@ def is_array(value: object) -> bool:
 
 
 def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, Any]:
-    """What another library's array, or one of another class or byte order, holds now; foreign memory is not written.
+    """The present contents of another library's array, or of another class or byte order; foreign memory is read only.
 
     Raises UnsupportedArgument.
     """

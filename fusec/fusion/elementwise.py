@@ -68,7 +68,7 @@ def _resolvable(kind: Kind) -> object:
 
 
 def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: object = None) -> list[Value]:
-    """The outputs of a ufunc. Raises NotFusable, and what NumPy raises for operands that it has no loop for."""
+    """The outputs of a ufunc. Raises NotFusable, and NumPy's error for operands without a loop."""
     if len(values) != ufunc.nin:
         raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} operands, but {len(values)} were given")
     name = ufunc.__name__
@@ -166,7 +166,7 @@ def _extreme(name: str, a: Expr, b: Expr) -> Expr:
 
 
 def finished(scalar: Scalar, wanted: DType, name: str) -> Scalar:
-    """A result in its dtype, rounded as an array of it would hold it."""
+    """A result in its dtype, rounded as an array of that dtype would hold it."""
     if wanted in STORAGE_FLOATS and not (scalar.type == wanted and name in EXACT):
         return Scalar(wanted, rounded_to(scalar.expr, wanted))
     if storage(scalar.type) != wanted:
@@ -175,7 +175,7 @@ def finished(scalar: Scalar, wanted: DType, name: str) -> Scalar:
 
 
 def mask(value: Value) -> Value:
-    """The value of `where=`. Raises NumPy's error for numbers, which are no truth values."""
+    """The value of `where=`. Raises NumPy's error for numbers, which are not truth values."""
     if not value.is_weak and value.dtype != BOOL:
         raise TypeError(
             f"Cannot cast array data from {value.dtype.numpy!r} to {np.dtype(bool)!r} according to the rule 'safe'"
@@ -184,7 +184,7 @@ def mask(value: Value) -> Value:
 
 
 def can_cast(value: Value, dtype: np.dtype[Any], casting: Any) -> bool:
-    """Whether NumPy casts a value to a dtype; Python's numbers go by their kind."""
+    """Whether NumPy casts a value to a dtype; Python numbers go by their kind."""
     if value.is_weak and casting in ("safe", "same_kind"):
         return holds(known_dtype(dtype), value.kind)
     return np.can_cast(value.dtype.numpy, dtype, casting)

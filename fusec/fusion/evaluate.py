@@ -1,4 +1,4 @@
-"""Expressions as texts, the functions that numexpr has: evaluate, validate, re_evaluate and NumExpr."""
+"""Expressions as texts, with numexpr's functions: evaluate, validate, re_evaluate and NumExpr."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def validate(
     sanitize: bool | None = None,
     **kwargs: object,
 ) -> Exception | None:
-    """What evaluate would raise before it runs anything, or None; then re_evaluate evaluates the expression."""
+    """The exception that evaluate would raise before it runs anything, or None; re_evaluate then evaluates it."""
     del sanitize
     try:
         expression = _compiled(ex, kwargs)
@@ -125,7 +125,7 @@ def validate(
 
 
 def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> Any:
-    """The value of the expression that this thread has evaluated or validated last, for what its names are now.
+    """The value of the expression that this thread evaluated or validated last, with the present values of its names.
 
     Raises NothingBefore if there is none.
     """
@@ -140,7 +140,7 @@ def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = Non
 
 
 class NumExpr(Public):
-    """An expression with its types fixed beforehand.
+    """An expression with fixed types.
 
     expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.
     Calls take the arguments by position, and out=, order= and casting=, which is "safe" by default and counts for

@@ -1,4 +1,4 @@
-"""Expressions as objects that calls run: one kernel for each reduction in the text, and one for the rest."""
+"""Expressions as callable objects: one kernel for each reduction in the text, and one for the rest."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PartSignature(Signature):
 
 
 class Variant(Planned):
-    """A part without reductions for certain arguments as arrays and others as numbers."""
+    """A part without reductions, for a given choice of arrays and numbers."""
 
     def __init__(self, owner: Elements, definition: ExpressionDefinition, signature: PartSignature) -> None:
         super().__init__(definition, signature)
@@ -105,29 +105,29 @@ class Variant(Planned):
         return checked.checked(self, self.owner.source.checks)
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
+        """Install a native entry once a kind of call has come twice."""
         call.key = (id(self), call.key)
         if self.in_params:
             self.owner.fast = self.owner.entries.after(self, plan, call, again) or self.owner.fast
 
     def takes(self, param: Parameter) -> Takes:
-        """Numbers of the sort that made this variant: NumPy's have dtypes."""
+        """Numbers of the kind that made this variant: NumPy's have dtypes."""
         assert isinstance(self.definition, ExpressionDefinition), "parts are made of texts"
         return dict(self.definition.numbers).get(param.name, "NumPy")  # type: ignore[return-value]
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
-        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
+        """Whether a float would serve as well as the given integer: it meets floats of one dtype only."""
         return name in self.typed.adapted.get(tuple(types.items()), ())
 
     def binds_outputs(self, types: Mapping[str, DType], numbers: frozenset[str]) -> bool:
-        """True if the output has the dtype that is computed."""
+        """True if the output has the computed dtype."""
         del numbers
         given = [None if param in self.out_params else types[param.name] for param in self.params]
         return self.typed.bind(given) == dict(types)
 
 
 class Elements:
-    """A part that combines nothing. fast: what calls run, with inputs and perhaps the output after them."""
+    """A part that combines nothing. fast: the function that calls run, with inputs and perhaps the output."""
 
     def __init__(self, source: PartSource) -> None:
         self.source = source
@@ -138,7 +138,7 @@ class Elements:
         self.results: Recent[object, DType] = Recent(MAX_VARIANTS)  # what is computed, by the dtypes of what is given
 
     def from_python(self, *args: object) -> object:
-        """Run for every element of the arguments, an output perhaps after them."""
+        """Run for every element of the arguments, of which the last may be the output."""
         count = len(self.inputs)
         if any(map(is_contained, args)):
             for name, value in zip(self.inputs, args, strict=False):
@@ -171,13 +171,13 @@ class Elements:
         return found
 
     def result(self, inputs: tuple[object, ...]) -> tuple[DType, Variant]:
-        """The dtype that is computed from these arguments."""
+        """The dtype of the result for these arguments."""
         variant = self.variant(inputs)
         types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
         return types[variant.out_params[0].name], variant
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
-        """Run with an output, an order or a rule of casting."""
+        """Run with an output, an order or a casting rule."""
         if out is None and (order == "K" or _is_natural(inputs, order)):
             return self.fast(*inputs)
         types = tuple(map(type, inputs))
@@ -210,7 +210,7 @@ class Total:
         self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
 
     def fast(self, *inputs: object) -> object:
-        """The totals of the arguments, a NumPy scalar without axes; a native entry makes those of plain arrays."""
+        """The totals of the arguments, a NumPy scalar without axes; plain arrays take a native entry."""
         quick = self._quick.get(self._choice)
         if quick is not None:
             for each in inputs:
@@ -226,7 +226,7 @@ class Total:
         return self._run(inputs, None, "K", "same_kind")
 
     def run(self, inputs: tuple[object, ...], out: object, order: Order, casting: Casting) -> object:
-        """Combine, with an output, an order or a rule of casting."""
+        """Combine, with an output, an order or a casting rule."""
         if out is None and order == "K":
             return self.fast(*inputs)
         return self._run(inputs, out, order, casting)
@@ -257,7 +257,7 @@ class Total:
             check_totals(NAME, REDUCTIONS[part.op].op, values, part.axes, part.span)
 
     def check_axes(self, inputs: tuple[object, ...]) -> int:
-        """How many axes the totals have. Raises BadAxis."""
+        """The number of axes of the totals. Raises BadAxis."""
         axes, ndim = self.source.part.axes, _ndim(inputs)
         for axis in axes or ():
             if axis >= ndim:
@@ -302,7 +302,7 @@ class PartSource:
     apart: bool = False
 
     def typed(self, forms: tuple[Form, ...]) -> tuple[ExpressionDefinition, PartSignature]:
-        """The definition and the signature for arguments of these forms."""
+        """The definition and the signature for arguments of these kinds."""
         numbers, inputs = [], []
         for name, form in zip(self.part.inputs, forms, strict=False):
             python, _, dtype = form.partition(" ")
@@ -323,7 +323,7 @@ class PartSource:
         return tuple(_prepared(*pair) for pair in zip(self.part.inputs, values, strict=True))
 
     def as_arrays(self, numbers: tuple[object, ...]) -> tuple[object, ...]:
-        """Numbers with arrays for some: for all, or for NumPy's if there are any, to which Python's adapt.
+        """Numbers, some as arrays: all of them, or only NumPy's if there are any, to which Python's adapt.
 
         Raises ScalarDoesNotFit.
         """
@@ -333,7 +333,7 @@ class PartSource:
 
 
 class Expression:
-    """A compiled text. names: what it is called with, sorted. only: its part if there is but one.
+    """A compiled text. names: its arguments, sorted. only: its part if there is only one.
 
     check: as for `fusec.elementwise`; of indices an expression has none.
     """
@@ -366,7 +366,7 @@ class Expression:
         return last.run(tuple(known[name] for name in last.inputs), out, order, casting)
 
     def check(self, values: Sequence[object], out: object, casting: Casting) -> None:
-        """Raise what is wrong with names, kinds and types of the arguments; nothing is run."""
+        """Raise the errors of names, kinds and types of the arguments; nothing is run."""
         known = dict(zip(self.names, values, strict=True))
         dtype = None
         for part in self.parts:
@@ -381,7 +381,7 @@ class Expression:
 
 
 def picking(keys: Sequence[Any]) -> Callable[[Any], tuple[object, ...]]:
-    """What takes the values of some keys out of a mapping or a sequence, as a tuple."""
+    """A function that extracts the values of some keys from a mapping or a sequence, as a tuple."""
     match keys:
         case []:
             return lambda _: ()
@@ -466,14 +466,14 @@ def _allocated(inputs: tuple[object, ...], dtype: DType, order: Order) -> object
 
 
 def check_cast(what: str, dtype: DType, target: object, casting: Casting) -> None:
-    """Raise CannotCast if an array cannot hold values of a dtype by the rule."""
+    """Raise CannotCast if the rule does not let an array hold values of a dtype."""
     wanted = getattr(target, "dtype", None)
     if isinstance(wanted, np.dtype) and not np.can_cast(dtype.numpy, wanted, casting):
         raise CannotCast(what, dtype.name, str(wanted), casting).at()
 
 
 def check_options(order: object, casting: object) -> None:
-    """Raise BadOption for an order or a rule that there is not."""
+    """Raise BadOption for an unknown order or casting rule."""
     if order not in ORDERS:
         raise BadOption(f"order={order!r} is not known", f"orders are {', '.join(map(repr, ORDERS))}").at()
     if casting not in CASTINGS:

@@ -174,7 +174,7 @@ class Fused(Public, Traced):
 
     @briefly
     def explain(self, *args: Any, **options: Any) -> Any:
-        """How many kernels a call runs, what each does, and why they are not one. Nothing is run."""
+        """The kernels of a call: their number, their work, and why they are separate. Nothing is run."""
         from fusec.fusion.report import report
 
         plan, _ = self._plan(Arguments(args, options, function=self._function))
@@ -220,7 +220,7 @@ def fuse(
 def fuse(
     function: Callable[..., Any] | None = None, /, *, name: str = "", kernel_name: str = "", **unknown: object
 ) -> Any:
-    """Make a function of NumPy arrays run as few kernels; a decorator, bare or with options.
+    """Make a function of NumPy arrays run as few kernels; a decorator, with or without options.
 
     The function is called once for every kind of call (dtypes, shapes, strides) with objects that note what is done
     with them; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments

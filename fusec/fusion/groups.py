@@ -1,4 +1,4 @@
-"""Statements that one kernel runs, and the rules by which a further one may join them."""
+"""The statements of one kernel, and the rules by which another statement may join them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_DEPTH = 200  # of an expression in a kernel
 
 @dataclass(eq=False)
 class Group:
-    """One kernel in the making.
+    """One kernel under construction.
 
     shape: of its walk. axes: those that it reduces; None if it goes element by element. exprs: what each statement
     computes over what the kernel reads, as it is stored. kinds: what it is about. reason: why it is a kernel of its
@@ -53,7 +53,7 @@ class Group:
 
     @property
     def kept(self) -> Shape:
-        """The shape of totals, reduced axes having one element."""
+        """The shape of totals, with one element along reduced axes."""
         axes = self.axes or ()
         return tuple(1 if at in axes else extent for at, extent in enumerate(self.shape))
 
@@ -130,7 +130,7 @@ class Group:
         return kind == "totals" and geometry(np.squeeze(leaf.phantom)) == geometry(np.squeeze(whole))
 
     def add(self, statement: Statement, leaves: list[Leaf]) -> None:
-        """Have the kernel run a statement that can join."""
+        """Add a statement that can join."""
         self.depths[statement.buffer] = self._depth(statement, leaves)
         known: dict[Expr, Expr] = {}
         for leaf in leaves:
@@ -186,7 +186,7 @@ def new_group(statement: Statement, reason: str) -> Group:
 
 
 def arrays_of(statement: Statement, leaves: dict[Input, Leaf]) -> list[Leaf]:
-    """What a statement reads."""
+    """The leaves that a statement reads."""
     return [leaves[each] for each in leaves_of(statement.value.expr)]
 
 

@@ -1,4 +1,4 @@
-"""Functions behind functools.lru_cache in a trace: they are called as they are, and every call asks them again."""
+"""Functions behind functools.lru_cache in a trace: they run untraced, and every call calls them again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CURE = (
 
 
 class Kept:
-    """A function that keeps its results; what it reads is no part of the trace, what it returns is."""
+    """A function that caches its results; its reads are no part of the trace, its result is."""
 
     def __init__(self, recording: Any, origin: Any) -> None:
         self._recording, self._origin = recording, origin

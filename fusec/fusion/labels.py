@@ -1,4 +1,4 @@
-"""Labels of other libraries' arrays, such as the index of a Series: they are aligned by them, and kernels see none."""
+"""Labels of other libraries' arrays, such as the index of a Series: calls compare them, and kernels ignore them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ CURE = "align them before, as a, b = a.align(b) does, or pass plain arrays, as a
 
 
 class Labelled(NamedTuple):
-    """What an array with labels is called, and those of each axis."""
+    """The name of an array with labels, and the labels of each axis."""
 
     name: str
     labels: tuple[Any, ...]
 
 
 def labels_of(value: Any) -> tuple[Any, ...]:
-    """The labels of each axis as pandas and xarray have them; () for what has none."""
+    """The labels of each axis as pandas and xarray have them; () for an object without labels."""
     kind = type(value)
     if not hasattr(kind, "reindex"):
         return ()
@@ -28,7 +28,7 @@ def labels_of(value: Any) -> tuple[Any, ...]:
 
 
 def aligned(known: tuple[Labelled, ...], name: str, value: Any) -> tuple[Labelled, ...]:
-    """Those known and one more. Raises NotTraceable if it has other labels than the first along an axis of both."""
+    """The known labels and new ones. Raises NotTraceable if the labels differ along a shared axis."""
     labels = labels_of(value)
     if not labels:
         return known

@@ -1,4 +1,4 @@
-"""NumPy as a fused function sees it where it is an argument: arrays that it makes belong to the trace."""
+"""NumPy as an argument of a fused function: arrays that it creates belong to the trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusec.fusion.trace_values import Value, laid_out
 
 
 class Namespace:
-    """NumPy, but for the functions that make arrays of nothing."""
+    """NumPy, except for the functions that create arrays without operands."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

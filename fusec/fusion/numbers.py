@@ -12,7 +12,7 @@ Fetch = Callable[[Sequence[Any], Any], Any]
 
 
 class OtherNumberError(Exception):
-    """A number is an exception, or has another type than in the call that was traced, as `n ** x` may."""
+    """A number is an exception, or has another type than in the traced call, as `n ** x` may."""
 
 
 @dataclass(eq=False)
@@ -29,7 +29,7 @@ class Computed:
     arguments: tuple[int, ...]
 
     def compute(self, args: Sequence[Any], held: MutableMapping[int, Any] | list[Any]) -> None:
-        """Put the number in its place. Raises OtherNumberError."""
+        """Store the number in its place. Raises OtherNumberError."""
         try:
             found = self.function(*[fetch(args, held) for fetch in self.operands])
         except Exception:  # a division by zero, which the function may catch
@@ -50,7 +50,7 @@ def argument(place: int) -> Fetch:
 
 
 def held(place: int) -> Fetch:
-    """What the plan holds in a place."""
+    """The value of a place in the plan."""
     return lambda _, found: found[place]
 
 

@@ -1,4 +1,4 @@
-"""Operators of traced arrays: Python's on what are Python's numbers, NumPy's ufuncs on the rest."""
+"""Operators of traced arrays: Python's on Python numbers, NumPy's ufuncs on everything else."""
 
 from __future__ import annotations
 

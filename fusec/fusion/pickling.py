@@ -1,4 +1,4 @@
-"""Fused functions as pickles: by name where a module has one, else by the code of the function."""
+"""Pickles of fused functions: by name where a module has one, else by the code of the function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def name_of(value: object, module: str, qualname: str) -> str:
 
 
 def named(module: str, qualname: str) -> Any:
-    """What a module has under a name; None if nothing."""
+    """The object that a module has under a name; None if there is none."""
     try:
         return attrgetter(qualname)(sys.modules[module])
     except (AttributeError, KeyError):
@@ -33,7 +33,7 @@ def named(module: str, qualname: str) -> Any:
 
 
 def parts_of(function: FunctionType) -> tuple[object, ...]:
-    """What `from_parts` makes a function of."""
+    """The parts from which `from_parts` makes a function."""
     cells = tuple(closure_of(function).get(name, CellType) for name in function.__code__.co_freevars)
     return (
         VERSION, marshal.dumps(function.__code__), function.__module__, function.__qualname__, function.__defaults__,
@@ -44,7 +44,7 @@ def parts_of(function: FunctionType) -> tuple[object, ...]:
 def from_parts(
     version: str, code: bytes, module: str, qualname: str, defaults: Any, keywords: Any, cells: tuple[Any, ...]
 ) -> FunctionType:
-    """A lambda, or a function within another. Raises UnpicklingError for other versions of Python."""
+    """A lambda, or a nested function. Raises UnpicklingError for other versions of Python."""
     if version != VERSION:
         raise UnpicklingError(f"'{qualname}' was pickled by {version}, and this is {VERSION}: define it in a module")
     names = vars(importlib.import_module(module))

@@ -1,4 +1,4 @@
-"""A plan: the kernels of one trace in order, where each gets its arrays from, and what the call returns."""
+"""A plan: the kernels of one trace in order, the sources of their arrays, and the results of the call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Fetch = Callable[[Sequence[Any], list[Any]], Any]
 
 
 class MapKernel(Planned):
-    """A graph in which nothing is reduced, as a function of arrays; returns its output, or a tuple of several."""
+    """A graph without reductions, as a function of arrays; returns its output, or a tuple of several."""
 
     def __init__(self, source: ElementwiseSource) -> None:
         super().__init__(source, signature_of(source))
@@ -55,7 +55,7 @@ class MapKernel(Planned):
         return found[0] if self.nout == 1 else found
 
     def hasten(self, plan: KernelPlan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
+        """Install a native entry once a kind of call has come twice."""
         self._fast = self._entries.after(self, plan, call, again) or self._fast
 
 
@@ -111,7 +111,7 @@ class KernelStep:
                 held[place] = each if shape is None else each.reshape(shape)
 
     def named(self, error: FusecError, names: Sequence[str]) -> FusecError:
-        """A kernel's error for a number, with the function's parameter in place of the kernel's."""
+        """A kernel's error for a number, with the function's parameter instead of the kernel's."""
         numbers = [leaf.number for leaf in self.leaves if leaf.buffer is None]
         param = getattr(error.error, "param", "")
         given = numbers[int(param[1:])] if param[:1] == "s" and param[1:].isdigit() else None
@@ -120,21 +120,21 @@ class KernelStep:
         return type(error.error)(**vars(error.error) | {"param": names[given[1]]}).at(error.span)
 
     def check(self, outputs: Sequence[Any]) -> None:
-        """Outputs are as large as the plan has it; what reads them relies on that. Kernels check strides themselves."""
+        """Outputs have the size that the plan states, which their readers rely on. Kernels check strides themselves."""
         for found, wanted in zip(outputs, self.written, strict=True):
             assert found.size == wanted.size, "a kernel has outputs as large as its plan"
             assert found.dtype == wanted.dtype, "a kernel has outputs of the dtypes of its plan"
 
     @cached_property
     def places(self) -> tuple[int, ...] | None:
-        """The arguments that are the inputs as they are; None if others are among them."""
+        """The arguments that are the inputs unchanged; None if there are other inputs."""
         found = [_place(leaf, self.group) for leaf in self.leaves]
         known = [each for each in found if each is not None]
         return tuple(known) if len(known) == len(found) else None
 
     @cached_property
     def pick(self) -> Callable[[Sequence[Any]], tuple[Any, ...]] | None:
-        """From the arguments of a call to the inputs, if those are among them."""
+        """A function from the arguments of a call to the inputs, if these are among them."""
         places = self.places
         if places is None or not places:
             return None
@@ -144,7 +144,7 @@ class KernelStep:
         return itemgetter(*places)
 
     def phases(self) -> Sequence[Phase]:
-        """The kernels that run one after the other to reduce; none of a step that goes element by element."""
+        """The kernels of a reduction in order; none for an element-wise step."""
         if isinstance(self.kernel, MapKernel):
             return ()
         bound, _ = self.kernel.planned(tuple(map(self._example, self.leaves)), Along(self.group.axes, keepdims=True))
@@ -159,12 +159,12 @@ class KernelStep:
         return np.broadcast_to(leaf.phantom, self.group.shape)
 
     def is_plain(self, count: int) -> bool:
-        """Whether the inputs are just the arguments of a call."""
+        """Whether the inputs are exactly the arguments of a call."""
         return self.places == tuple(range(count))
 
     @cached_property
     def axis(self) -> int | tuple[int, ...] | None:
-        """The axes that are reduced, as a call says it shortest."""
+        """The reduced axes in the shortest form for a call."""
         axes = self.group.axes or ()
         if len(axes) == len(self.group.shape):
             return None
@@ -331,7 +331,7 @@ def _allocated(buffer: Buffer) -> Fetch:
 
 
 def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]], wanted: Array | None = None) -> Fetch:
-    """A view of a buffer; wanted: of one that may not have been made yet."""
+    """A view of a buffer; wanted: of one that may not have been created yet."""
     del wanted
     place, array = buffer.place, buffer.array
     if buffer.kind == "constant":

@@ -1,4 +1,4 @@
-"""fusec.random in a traced function: its functions on traced keys and counters, so that numbers are made by kernels."""
+"""fusec.random in a traced function: its functions take traced keys and counters, so kernels make the numbers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Random(ModuleType):
 
 
 def traced(value: Any) -> Any:
-    """What a traced function sees for fusec, fusec.random or one of its functions; others as they are."""
+    """The traced version of fusec, fusec.random or one of its functions; other objects unchanged."""
     if isinstance(value, ModuleType):
         return Random(value) if value.__name__ in ("fusec", random.__name__) else value
     if isinstance(value, FunctionType) and value.__module__ == random.__name__:

@@ -1,4 +1,4 @@
-"""What a traced function reads from outside: where each value was found and what it was, for calls to read it again."""
+"""A traced function's reads from outside: the place and the value of each, so that calls can repeat them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Path = tuple[object, ...]
 
 @dataclass(eq=False)
 class Found:
-    """Where a value is found, as a row says it; path: the same for each trace."""
+    """The place of a value, as a row describes it; path: the same for each trace."""
 
     how: int
     owner: Any
@@ -32,12 +32,12 @@ class Found:
     path: Path
 
     def attribute(self, at: int, name: str) -> Found:
-        """An attribute of it; at: the row that finds it."""
+        """An attribute of the object; at: the row that finds the object."""
         return Found(ATTRIBUTE, at, name, (*self.path, name))
 
 
 class Row(NamedTuple):
-    """One value. owner: where it is found, or the number of the row that finds the object with attribute `name`."""
+    """One value. owner: its place, or the number of the row that finds the object with attribute `name`."""
 
     how: int
     owner: Any
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 @dataclass(eq=False)
 class Guards:
-    """What calls read again. picks: the rows whose values kernels take, or the function returns. functions: their
+    """The reads that calls repeat. picks: the rows whose values kernels take, or the function returns. functions: their
     attributes, such as `__code__`, each with what it must still be. bases: classes, and what they must still inherit
     from. counts: the names of these classes, and how many they must still be.
     """
@@ -72,7 +72,7 @@ class Guards:
         return None if self.picks or self.bases else tuple(found)
 
     def read(self, objects: Sequence[Any], labelled: tuple[Labelled, ...] = ()) -> list[Any] | None:
-        """The values that are picked; None if something else has changed. objects: arguments with attributes.
+        """The picked values; None if something else has changed. objects: arguments with attributes.
         labelled: those with labels, which what is read must share.
         """
         for function, name, expected in self.functions:

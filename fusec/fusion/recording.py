@@ -1,4 +1,4 @@
-"""The record of what one trace reads from outside: arrays become operands, objects have stand-ins."""
+"""The record of a trace's reads from outside: arrays become operands, objects have stand-ins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_NUMBERS = 4096  # that a function remembers
 
 @dataclass(eq=False)
 class Numbers:
-    """What a function knows of numbers from outside, by path: what they were, which change, and which Python needs."""
+    """The facts about numbers from outside, by path: their old values, which change, and which Python needs."""
 
     last: dict[Path, Any] = field(default_factory=dict)
     changing: set[Path] = field(default_factory=set)
@@ -51,7 +51,7 @@ class Numbers:
 
 @dataclass(eq=False)
 class Stored:
-    """What the function leaves in a place outside of it: a cell, a module's dictionary or an object's attribute."""
+    """The value that the function leaves in a place outside: a cell, a module's dictionary or an object's attribute."""
 
     owner: Any
     name: str
@@ -59,7 +59,7 @@ class Stored:
 
 
 class Recording:
-    """What one trace reads. operand: a tracer of an array or number, which the call is to find at its place."""
+    """The reads of one trace. operand: a tracer of an array or number, which the call finds at its place."""
 
     def __init__(
         self, name: str, numbers: Numbers, operand: Callable[[Any], Any], labelled: tuple[Labelled, ...] = ()
@@ -83,7 +83,7 @@ class Recording:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Have fused functions that are called meanwhile belong to the trace."""
+        """Make fused functions that are called in the meantime part of the trace."""
         token = RECORDING.set(self)
         try:
             yield
@@ -92,7 +92,7 @@ class Recording:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Have Python code that is called meanwhile be no part of the trace."""
+        """Exclude Python code that is called in the meantime from the trace."""
         token = RECORDING.set(None)
         try:
             yield
@@ -107,20 +107,20 @@ class Recording:
         return len(self.rows) - 1
 
     def lacks(self, found: Found) -> None:
-        """Have calls expect that there is nothing, as now."""
+        """Make calls expect that there is nothing, as now."""
         if found.path not in self.known:
             self.known[found.path] = ABSENT
             self.note(found, reads.SAME, ABSENT)
 
     def pick(self, at: int, path: Path) -> int:
-        """Have calls pick the value of a row; its place among what is picked."""
+        """Make calls pick the value of a row; return its place among the picked values."""
         if at not in self.picks:
             self.picks.append(at)
             self.paths.append(path)
         return self.picks.index(at)
 
     def guards(self) -> reads.Guards:
-        """What calls are to read again."""
+        """The reads that calls repeat."""
         orders = {kind: kind.__mro__ for kind in self.classes}
         own = dict.fromkeys(each for order in orders.values() for each in order if not is_of_library(each))
         bases = [
@@ -130,7 +130,7 @@ class Recording:
         return reads.Guards(tuple(self.rows), tuple(self.picks), tuple(self.parts), tuple(bases), counts)
 
     def stands_for(self, stand_in: Any, origin: Any, at: int) -> Any:
-        """Note what a stand-in is for, and the row that finds it."""
+        """Record the object of a stand-in, and the row that finds it."""
         self.origins[id(stand_in)] = (stand_in, origin, at)
         return stand_in
 
@@ -139,7 +139,7 @@ class Recording:
         return has_tracers(values) or any(id(each) in self.origins for each in values)
 
     def seen(self, found: Found, value: Any) -> Any:
-        """What the function sees for a value; raises NotTraceable for what cannot be read again, and DrawsNumbers."""
+        """The function's view of a value. Raises NotTraceable if the value cannot be read again, and DrawsNumbers."""
         if found.path not in self.known:
             self.known[found.path] = self._seen(found, value)
         return self.known[found.path]
@@ -280,7 +280,7 @@ class Recording:
     # --- functions -----------------------------------------------------------------------------------------------
 
     def called(self, origin: Any, found: Found | None = None, at: int = -1) -> Any:
-        """A function whose reads are recorded, in place of one of the user's; others are as they are.
+        """A function whose reads are recorded, in place of one of the user's; other functions unchanged.
 
         found: where calls find a function that is another each time; at: the row of that.
         """
@@ -395,14 +395,14 @@ class Recording:
     # --- what the function leaves behind ---------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Give the user's own lists and dictionaries what they had before the trace."""
+        """Restore the user's own lists and dictionaries to their state before the trace."""
         for container, before, is_own in self.containers:
             if not is_own and not is_same(container, before):
                 container.clear()
                 (container.extend if isinstance(container, list) else container.update)(before)
 
     def stored(self, place: Span | None) -> list[Stored]:
-        """What it assigned to names and attributes from outside. Raises AltersOutside for other changes.
+        """The function's assignments to names and attributes from outside. Raises AltersOutside for other changes.
 
         place: where the function is defined.
         """

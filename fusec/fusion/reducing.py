@@ -1,4 +1,4 @@
-"""Reductions of traced arrays, as NumPy has them: totals as leaves that later values read."""
+"""Reductions of traced arrays, with NumPy's rules: totals become leaves that later values read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def normalised(axis: Any, ndim: int) -> tuple[int, ...]:
 def totals(
     trace: Trace, op: str, value: Value, axes: tuple[int, ...], result: DType, identity: Value | None = None
 ) -> Value:
-    """The totals of a value in the type that `result` is computed with; reduced axes stay with one element.
+    """The totals of a value in the type that computes `result`; reduced axes keep one element.
 
     identity: what totals of no elements are.
     """
@@ -61,7 +61,7 @@ def totals(
 
 
 def without_axes(value: Value, axes: tuple[int, ...], trace: Trace) -> Value:
-    """The value without the axes that were reduced."""
+    """The value without the reduced axes."""
     return tracers.viewed(trace, value, lambda array: np.squeeze(array, axes)) if axes else value
 
 

@@ -1,4 +1,4 @@
-"""What fuse makes of a call, as a report: how many kernels there are, what each does, and why they are not one."""
+"""The report of a call under fuse: the number of kernels, the work of each, and why they are separate."""
 
 from __future__ import annotations
 

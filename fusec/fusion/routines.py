@@ -1,4 +1,4 @@
-"""NumPy's functions and methods that fuse knows, apart from ufuncs: views, conversions, creation, choice."""
+"""NumPy's functions and methods that fuse supports, apart from ufuncs: views, conversions, creation, choice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _view(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reshaped(x: Any, shape: Any, order: str = "C", copies: bool = True) -> Any:
-    """A view of another shape, or a copy where no strides give it. Raises NumPy's errors."""
+    """A view with another shape, or a copy where strides cannot express it. Raises NumPy's errors."""
     _check_order(x, order)
     example = np.broadcast_to(np.empty(()), x.shape) if x.size else np.empty(x.shape)
     wanted = example.reshape(shape).shape
@@ -187,7 +187,7 @@ def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = T
 
 
 def scalar_function(name: str) -> Callable[..., Any]:
-    """A function of numbers that is no ufunc."""
+    """A function of numbers that is not a ufunc."""
 
     def function(*xs: Any) -> Any:
         trace = trace_of(*xs)
@@ -359,7 +359,7 @@ def _filled(number: Any) -> Callable[..., Any]:
 
 
 def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """np.concatenate: every part is stored where it belongs."""
+    """np.concatenate: every part is stored in its place."""
     if out is not None or casting != "same_kind":
         raise NotFusable("np.concatenate with out= or casting=", "assign to slices").at(here())
     trace = trace_of(*arrays)

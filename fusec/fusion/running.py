@@ -1,4 +1,4 @@
-"""One run of a function on tracers, and the plan that is made of it: kernels, what the call returns, what it stores."""
+"""One run of a function on tracers, and the plan made of it: kernels, results and stored values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Result = Callable[[Sequence[Any], list[Any]], Any]
 
 @dataclass(eq=False)
 class Plan:
-    """What calls of one kind do. size: buffers. writes: arrays that are written. pairs: each of these with every other
+    """The work of calls of one kind. size: buffers. writes: written arrays. pairs: each of these with every other
     array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
     numbers: what is computed first. quick: does all of it at once. problem: what the function raised, after what the
     plan does. parameters: what errors call the arrays and numbers of a call. used: when it was used last.
@@ -60,7 +60,7 @@ class Plan:
         self.names, self.functions = self.guards.names(), self.guards.functions
 
     def is_shared(self, flat: Sequence[Any]) -> bool:
-        """Whether an array that is written may share memory with another, or did so when the plan was made."""
+        """Whether a written array may share memory with another, or did so when the plan was made."""
         if not self.writes:
             return False
         return self.pattern is not None or any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
@@ -80,7 +80,7 @@ class Plan:
         return flat
 
     def named(self, error: FusecError) -> FusecError:
-        """An error of the one kernel that does all at once."""
+        """An error of the single kernel of a plan."""
         return error if self.quick is None else self.steps[0].named(error, self.parameters)
 
     def _held(self, flat: Sequence[Any]) -> list[Any]:
@@ -128,7 +128,7 @@ class Run:
         self.returned: dict[int, tuple[Tracer, Result]] = {}
 
     def plan(self) -> Plan:
-        """Trace, and schedule what was traced. What the function did before it raised an exception is done too."""
+        """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
         problem: Exception | None = None
         try:
             result = self._result()

@@ -1,4 +1,4 @@
-"""From statements to kernels: what can share a walk over its elements does, in an order that keeps every promise.
+"""Statements to kernels: those that can share a walk over their elements do, in an order that keeps the result.
 
 Values that several kernels would compute and that are dear get a buffer; so does what is read after the memory that it
 came from has been written.
@@ -33,7 +33,7 @@ ONE_BY_ONE = 8  # repairs after each of which the kernels are asked again; then 
 
 
 class TooLateError(Exception):
-    """A leaf that can no longer be read where it is wanted."""
+    """A leaf that can no longer be read where it is needed."""
 
     def __init__(self, leaf: Leaf) -> None:
         super().__init__(leaf)

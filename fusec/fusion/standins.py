@@ -1,4 +1,4 @@
-"""Stand-ins for the user's objects, modules and classes in a trace: they note which attributes the function reads."""
+"""Stand-ins for the user's objects, modules and classes in a trace: they record which attributes the function reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _in_class(kind: type, name: str) -> Any:
 
 
 def is_readable(kind: type) -> bool:
-    """Whether instances of a class keep all that they have in attributes, which are found as Python finds them."""
+    """Whether instances of a class keep their whole state in attributes, which Python finds in its normal way."""
     if issubclass(kind, BaseException) or isinstance(_in_class(kind, "__getattribute__"), FunctionType):
         return False
     return all(each.__flags__ & HEAP_TYPE or each in ROOTS for each in kind.__mro__)
@@ -48,7 +48,7 @@ def is_readable(kind: type) -> bool:
 
 
 def class_standing_in(recording: Any, origin: type) -> type:
-    """A class that notes which of its attributes are read; the class itself if it is none of the user's."""
+    """A class that records reads of its attributes; the class itself if it is not the user's."""
     if is_of_library(origin) or not is_readable(origin) or issubclass(origin, (ModuleType, Enum)):
         return origin
     if origin in recording.classes:
@@ -323,7 +323,7 @@ MemberDescriptor = type(type("_Slotted", (), {"__slots__": ("x",)}).__dict__["x"
 
 
 def object_standing_in(recording: Any, place: Found, at: int, value: Any) -> Any:
-    """An object that notes which of its attributes are read; None if they do not tell all of it."""
+    """An object that records reads of its attributes; None if the attributes are not its whole state."""
     kind = type(value)
     if not is_readable(kind):
         return None
@@ -381,7 +381,7 @@ class Type(type, metaclass=_Kinds):
 
 
 class Refused:
-    """Stands for something from outside that cannot be read again; raises as soon as the function uses it."""
+    """A stand-in for an object from outside that cannot be read again; it raises as soon as the function uses it."""
 
     def __init__(self, problem: FusecError) -> None:
         object.__setattr__(self, "_problem", problem)

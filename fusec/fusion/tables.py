@@ -1,4 +1,4 @@
-"""What traced arrays look up when something is asked of them; the modules that define it fill these tables."""
+"""The tables that traced arrays consult; the modules that define the operations fill them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ INSTEAD: dict[str, str] = {
 
 
 def cure_for(name: str, known: Iterable[str] = FUNCTIONS) -> str:
-    """What to write for a function that cannot be fused: its replacement, or the one of those known that is alike."""
+    """What to write instead of a function that cannot be fused: its replacement, or the most similar known name."""
     instead = INSTEAD.get(name, "").format(name=name)
     return instead or did_you_mean(name, known) or "call it before or after; docs/fuse.md says what is fused"

@@ -64,12 +64,12 @@ class Storage:
 
     @property
     def is_argument(self) -> bool:
-        """Whether the caller sees what is written."""
+        """Whether the caller sees writes."""
         return self.buffer is not None and self.buffer.kind == "argument"
 
 
 class NeedsNumberError(Exception):
-    """A number that was passed to the function is needed as a number: the function is to be traced for its value."""
+    """A number passed to the function is needed as a Python number: the function must be traced for its value."""
 
     def __init__(self, place: int) -> None:
         super().__init__(place)
@@ -110,7 +110,7 @@ class Trace:
         return self.storage(array, Buffer("argument", place, dtype, array, group))
 
     def constant(self, array: Array, dtype: DType) -> Storage:
-        """An array that NumPy made while the function was traced, as it is now."""
+        """An array that NumPy created while the function was traced, with its present contents."""
         found = self._of_constants.get(id(array))
         if found is None or found[1].tobytes() != array.tobytes():
             held = array.copy(order="K")
@@ -119,18 +119,18 @@ class Trace:
         return found[2]
 
     def temporary(self, base: Array, dtype: DType) -> Buffer:
-        """A buffer of the plan's own."""
+        """A buffer that belongs to the plan."""
         made = laid_out(base, dtype.numpy)
         return Buffer("temporary", next(self._temporaries), dtype, made, next(self._groups))
 
     def version(self, buffer: Buffer) -> int:
-        """How often the memory has been written so far."""
+        """The number of writes to the memory so far."""
         return self.versions.get(buffer.group, 0)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
     def leaf(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, version: int | None = None) -> Value:
-        """What a view of a buffer holds, at some version or now."""
+        """The contents of a view of a buffer, at some version or now."""
         version = self.version(buffer) if version is None else version
         key = (buffer.group, buffer.kind, version, geometry(seen), buffer.dtype)
         found = self._by_geometry.get(key)
@@ -148,7 +148,7 @@ class Trace:
         return self._number(("known", value), kind)
 
     def computed(self, function: Callable[..., Any], values: Sequence[Value]) -> Value:
-        """What Python makes of its numbers, at each call. Raises NeedsNumberError where that is an exception."""
+        """The result of Python's arithmetic on its numbers, at each call. Raises NeedsNumberError for exceptions."""
         fetches, places = zip(*map(self._number_of, values), strict=True)
         arguments = tuple(dict.fromkeys(itertools.chain(*places)))
         try:
@@ -168,7 +168,7 @@ class Trace:
         return self.fetched(self.leaves[value.expr])
 
     def fetched(self, leaf: Leaf) -> tuple[numbers.Fetch, tuple[int, ...]]:
-        """How calls find a number that kernels read, and the arguments that it is made of."""
+        """How calls find a number that kernels read, and the arguments from which it is computed."""
         assert leaf.number is not None, "a number"
         which, given = leaf.number
         if which == "known":
@@ -188,7 +188,7 @@ class Trace:
         return Value(Scalar(kind, widened(found.input, storage(kind))), found.phantom)
 
     def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> Value:
-        """What a view of some memory holds now."""
+        """The present contents of a view of some memory."""
         if memory.value is None:
             assert memory.buffer is not None, "memory without a value is a buffer"
             return self.leaf(memory.buffer, steps, seen)
@@ -197,7 +197,7 @@ class Trace:
         return self.viewed(memory, memory.value, steps, seen)
 
     def viewed(self, memory: Storage, value: Value, steps: tuple[Step, ...], seen: Array) -> Value:
-        """A view of a value: of all that it reads, if that is cheap, else of a buffer that holds it."""
+        """A view of a value: computed from views of its operands if cheap, else a view of a buffer that holds it."""
         if is_dear(value.expr):
             self.notes.append("a value that is dear to compute is stored, since parts of it are looked at")
             return self.leaf(self.settle(memory), steps, seen)
@@ -236,13 +236,13 @@ class Trace:
         return memory.buffer
 
     def settled(self, value: Value) -> Value:
-        """A value, held by a buffer of its own."""
+        """A value, stored in a buffer of its own."""
         buffer = self.temporary(value.phantom, value.dtype)
         self.statements.append(Define(buffer, value))
         return self.leaf(buffer, (), buffer.phantom)
 
     def store(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
-        """Write a view of a buffer; what was computed from its old content and is not stored yet, is stored before."""
+        """Write a view of a buffer; values computed from its old contents and not stored yet are stored before."""
         for each in list(self.storages):
             if each.value is not None and each.value is not value and self._reads(each.value, buffer):
                 self.settle_apart(each)
@@ -250,7 +250,7 @@ class Trace:
         self.statements.append(Store(buffer, steps, seen, value, self.versions[buffer.group]))
 
     def settle_apart(self, memory: Storage) -> None:
-        """Have a buffer of the plan's own hold a value that memory is to have."""
+        """Make a buffer of the plan hold a value that memory will have."""
         assert memory.value is not None, "asked of values"
         memory.value = self.settled(memory.value)
 
@@ -259,7 +259,7 @@ class Trace:
         return any(each is not None and each.group == buffer.group for each in found)
 
     def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
-        """Have a view of some memory hold a value of its dtype, which broadcasts to it."""
+        """Make a view of some memory hold a value of its dtype, which broadcasts to it."""
         if not seen.flags.writeable:
             raise ValueError("assignment destination is read-only")
         if seen.size and any(not step and extent > 1 for step, extent in zip(seen.strides, seen.shape, strict=True)):
@@ -275,7 +275,7 @@ class Trace:
             self.store(self.settle(memory), steps, seen, value)
 
     def finish(self) -> None:
-        """Write what arguments are to hold in the end."""
+        """Write the final contents of the arguments."""
         for memory in self.written:
             if memory.value is not None:
                 buffer = memory.buffer
@@ -291,7 +291,7 @@ class Trace:
         return Value(scalar, common_phantom(values, storage(scalar.type)))
 
     def ready(self, values: Sequence[Value]) -> list[Value]:
-        """The operands of one operation; those that would be computed anew for many elements are stored."""
+        """The operands of one operation; those that would be recomputed for many elements are stored."""
         shape = np.broadcast_shapes(*(each.shape for each in values))
         found = []
         for each in values:
@@ -331,7 +331,7 @@ class Trace:
 
 
 def holds(kind: DType, given: Kind) -> bool:
-    """Whether Python numbers of a type are passed as they are to a parameter of a dtype."""
+    """Whether Python numbers of a type are passed unchanged to a parameter of a dtype."""
     assert isinstance(given, PythonType), "numbers of Python"
     return given.rank <= {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}[kind.kind]
 
@@ -348,13 +348,13 @@ def constant(value: object, dtype: DType) -> Value:
 
 
 def widened(expr: Expr, dtype: DType) -> Expr:
-    """A stored value in the type that its dtype is computed with."""
+    """A stored value in the type in which its dtype computes."""
     wide = compute_type(dtype)
     return expr if wide == dtype else apply("convert", expr, target=wide)
 
 
 def rounded_to(expr: Expr, dtype: DType) -> Expr:
-    """A value converted to a dtype, in the type that this is computed with: narrow floats are rounded at once."""
+    """A value converted to a dtype, in the type in which the dtype computes: narrow floats are rounded at once."""
     if dtype not in STORAGE_FLOATS:
         return converted(expr, dtype)
     given = scalar_type(expr)
@@ -366,7 +366,7 @@ def rounded_to(expr: Expr, dtype: DType) -> Expr:
 
 
 def common_phantom(values: Sequence[Value], dtype: DType) -> Array:
-    """How NumPy would lay out a new array of an operation on these."""
+    """The memory order that NumPy would give a new array of an operation on these."""
     shape = np.broadcast_shapes(*(each.shape for each in values))
     arrays = [each.phantom for each in values if each.phantom.ndim]
     if all(each.flags.c_contiguous for each in arrays) or 0 in shape:
@@ -396,7 +396,7 @@ def here() -> Span:
 
 
 def defined(function: Any) -> Span | None:
-    """The line in which a function is defined; None for what has no code."""
+    """The line in which a function is defined; None for a function without code."""
     code = getattr(function, "__code__", None)
     if code is None:
         return None

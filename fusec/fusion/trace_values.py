@@ -1,4 +1,4 @@
-"""What a trace is made of: arrays that kernels read and write, views of them, values computed for each element."""
+"""The parts of a trace: arrays that kernels read and write, views of them, values computed for each element."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class Leaf:
 
     @property
     def geometry(self) -> object:
-        """What tells views of one buffer apart."""
+        """The identity of a view among views of one buffer."""
         return geometry(self.phantom)
 
 
 @dataclass(frozen=True)
 class Value:
-    """One number for each element: its type, the expression over leaves, and how a new array of it would lie."""
+    """One number for each element: its type, the expression over leaves, and the layout of a new array of it."""
 
     scalar: Scalar
     phantom: Array = field(compare=False)
@@ -82,7 +82,7 @@ class Value:
 
     @property
     def expr(self) -> Expr:
-        """The expression, in the type that the dtype is computed with."""
+        """The expression, in the type in which the dtype computes."""
         return self.scalar.expr
 
     @property
@@ -167,7 +167,7 @@ def leaves_of(root: Expr) -> list[Input]:
 
 
 def parts_of(root: Expr) -> list[Expr]:
-    """Everything below an expression, itself included, each once."""
+    """Every node of an expression, itself included, each once."""
     seen: dict[Expr, None] = {}
     pending = [root]
     while pending:
@@ -179,7 +179,7 @@ def parts_of(root: Expr) -> list[Expr]:
 
 
 def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
-    """The expression with some parts exchanged; `known` grows."""
+    """The expression with some parts replaced; `known` grows."""
     pending = [root]
     while pending:
         expr = pending[-1]
@@ -196,7 +196,7 @@ def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
 
 
 def depth_of(root: Expr) -> int:
-    """The greatest number of operations one inside the other."""
+    """The largest depth of nested operations."""
     depths: dict[Expr, int] = {}
     pending = [root]
     while pending:

@@ -1,4 +1,4 @@
-"""What a traced function computes with: objects like arrays that note what is done with them."""
+"""The objects that a traced function computes with: they behave like arrays and record operations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PANDAS_CURE = "arguments of pandas are plain arrays here: pass what this would g
 
 
 class Tracer:
-    """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy would give a number."""
+    """A view of memory in a trace. steps: from all of that memory to the view. is_scalar: NumPy gives a number."""
 
     __array_priority__ = 1000.0
     __fusec_tracer__ = True
@@ -60,7 +60,7 @@ class Tracer:
 
     @shape.setter
     def shape(self, given: Any) -> None:
-        """Give it another shape in place; raises if that needs a copy."""
+        """Change the shape in place. Raises an error if that needs a copy."""
         found = METHODS["_reshaped"](self, given, copies=False)
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
 
@@ -81,17 +81,17 @@ class Tracer:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """The number of bytes of an element."""
         return self._seen.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The number of bytes of all elements."""
         return self._seen.nbytes
 
     @property
     def device(self) -> str:
-        """Where arrays are; NumPy's."""
+        """The device of the array; NumPy's."""
         return "cpu"
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Tracer:
         return f"<array in a fused function: shape {self.shape}, {self.dtype}>"
 
     def is_whole(self) -> bool:
-        """Whether it is all of a buffer of the plan's own, as it is."""
+        """Whether it is a whole buffer of the plan, unchanged."""
         buffer = self._memory.buffer
         is_own = buffer is not None and buffer.kind == "temporary" and self._memory.value is None
         return is_own and not self._steps and not self._is_scalar
@@ -197,7 +197,7 @@ class Tracer:
 
     @property
     def mT(self) -> Tracer:  # noqa: N802 - NumPy's name
-        """The last two axes exchanged."""
+        """The array with its last two axes exchanged."""
         return self._view(lambda array: np.swapaxes(array, -1, -2))
 
     @property
@@ -434,7 +434,7 @@ def _operand(trace: Trace, given: Any) -> Value:
 
 
 def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
-    """The error for a value that arrays cannot be computed with."""
+    """The error for a value that arrays cannot be combined with."""
     cure = "compute with arrays, numbers, and lists of numbers"
     return NotFusable(f"{what} of type {type(given).__name__}", cure).at(here())
 
@@ -449,7 +449,7 @@ def viewed(trace: Trace, value: Value, step: Step) -> Value:
 
 
 def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
-    """A new array of a value. is_scalar: one that NumPy gives as a number if it has no axes."""
+    """A new array of a value. is_scalar: NumPy returns a number if it has no axes."""
     seen = value.phantom
     if seen.dtype != value.dtype.numpy or not (seen.flags.c_contiguous and seen.flags.writeable):
         seen = laid_out(seen, value.dtype.numpy)

@@ -1,1 +1,1 @@
-"""The kernels that users make, and the decorators that make them of functions."""
+"""The kernels that users create, and the decorators that create them from functions."""

@@ -1,4 +1,4 @@
-"""The decorators: Python functions that become functions of arrays."""
+"""The decorators: they turn Python functions into functions of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of scalars, written in Python, as objects that calls run for every element of their arguments."""
+"""Functions of scalars, written in Python, as callable objects that run for every element of their arguments."""
 
 from __future__ import annotations
 

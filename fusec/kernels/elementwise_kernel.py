@@ -1,4 +1,4 @@
-"""Kernels a user defines in text: ElementwiseKernel, CuPy's, for arrays of any library on any target."""
+"""Kernels that a user defines in text: ElementwiseKernel, CuPy's, for arrays of any library on any target."""
 
 from __future__ import annotations
 

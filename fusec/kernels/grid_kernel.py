@@ -1,4 +1,4 @@
-"""Explicit kernels: functions over a grid that index their arrays themselves, as objects that calls run."""
+"""Explicit kernels: functions over a grid that index their arrays themselves, as callable objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Type hints of what the decorators return: users' type checkers see these protocols, which keep signatures.
+"""Type hints for the results of the decorators: users' type checkers see these protocols, which keep signatures.
 
 A function of scalars is called with arrays. So its own signature is the first choice of a call, and further ones let
 arrays stand for the first parameter, or the first two, whatever dtype they are annotated with.

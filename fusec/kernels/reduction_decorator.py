@@ -1,4 +1,4 @@
-"""The decorator `fusec.reduction`: Python functions that become reductions of arrays."""
+"""The decorator `fusec.reduction`: it turns Python functions into reductions of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions whose map, combination and finish are Python functions, as objects that calls run along axes of arrays."""
+"""Reductions whose map, combination and finish are Python functions, as callable objects."""
 
 from __future__ import annotations
 

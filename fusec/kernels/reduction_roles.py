@@ -1,4 +1,4 @@
-"""The functions that a reduction is made of: which parameters each may have, and which of these are arguments."""
+"""The functions of a reduction: the parameters that each may have, and which of these are arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels without compiling them: in the interpreter of the IR, or as the Python functions that they are written as."""
+"""Kernels without compilation: in the interpreter of the IR, or as the Python functions that define them."""
 
 from __future__ import annotations
 

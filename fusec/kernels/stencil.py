@@ -1,4 +1,4 @@
-"""Functions of an element and its neighbours, as objects that calls run for every element of an array."""
+"""Functions of an element and its neighbours, as callable objects that run for every element of an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From formulas to function bodies: values used more than once, or nested too deeply, become named locals.
+"""Formulas to function bodies: values that are used more than once or nested too deeply become named locals.
 
 Expressions are interned, so a formula is a graph in which shared values are shared nodes; `Block` writes it down as
 declarations in the order of their dependence. Without this a printed body would repeat shared values exponentially.

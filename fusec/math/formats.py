@@ -1,4 +1,4 @@
-"""Numbers that describe a floating-point format, and the pieces of a float: exponent, significand, scaling."""
+"""The parameters of a floating-point format, and the pieces of a float: exponent, significand, scaling."""
 
 from __future__ import annotations
 

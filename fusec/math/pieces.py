@@ -1,4 +1,4 @@
-"""The pieces of a float: fraction and exponent, whole and broken part, the distance to its neighbour."""
+"""The pieces of a float: fraction and exponent, integral and fractional part, the distance to its neighbour."""
 
 from __future__ import annotations
 

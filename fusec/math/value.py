@@ -1,4 +1,4 @@
-"""Expressions that read like numbers: operators on `Value` build IR nodes, so definitions are written as formulas.
+"""Expressions that read like numbers: operators on `Value` build IR nodes, so definitions are formulas.
 
 Python numbers among the operands become constants of the other operand's dtype, rounded to it.
 """

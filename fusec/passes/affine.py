@@ -1,4 +1,4 @@
-"""What passes that write loops have in common: arithmetic on positions, and two accumulators combined."""
+"""The common parts of passes that write loops: arithmetic on positions, and the combination of two accumulators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approximate: what ``fp="fast"`` may do to an expression besides contraction, as named local rules.
+"""Approximate: the local rewrites of ``fp="fast"`` besides contraction, as named rules.
 
 Each saves time on every target and costs a few roundings; none makes a nan of finite numbers that gave none, except
 where an intermediate value overflows.

@@ -1,4 +1,4 @@
-"""Blocks: a block program becomes one whose elements do the work of a whole block, its threads in turn.
+"""Blocks: turn a block program into one whose elements do the work of a whole block, one thread after another.
 
 The statements between two barriers are a region, and a region becomes a loop over the threads. Control around barriers
 is the same for all threads and stands outside of these loops, once. What a thread keeps from region to region is an

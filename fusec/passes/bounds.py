@@ -1,4 +1,4 @@
-"""Check: before every statement that indexes an array, whether the index lies inside; assertions; integers that wrap.
+"""Bounds: insert checks of indices before every statement that uses one, of assertions, and of wrapping integers.
 
 The first violation is written into a hidden array, `FAULT`, and the element that has it ends its work there, so that
 nothing outside an array is touched. A thread of a block goes on to meet the others at barriers, but touches no memory.

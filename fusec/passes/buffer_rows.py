@@ -1,4 +1,4 @@
-"""Keep: values that an output holds from walk to walk get a row of their own, so that only the last walk stores it."""
+"""Buffer rows: values that an output holds between walks get their own row, so that only the last walk stores it."""
 
 from __future__ import annotations
 

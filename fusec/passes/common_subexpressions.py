@@ -1,4 +1,4 @@
-"""Share: give a name to what one statement uses several times, so that a printer writes it once.
+"""Common subexpressions: name what one statement uses several times, so that a printer writes it once.
 
 Expressions are interned, so a value used twice is one node; a code generator that prints trees would print it twice,
 and with it all below it.

@@ -1,4 +1,4 @@
-"""Contract: a product and the sum it goes into become one fma, which rounds once.
+"""Contract: turn a product and the sum that uses it into one fma, which rounds once.
 
 Note [Contraction]: what C calls FP_CONTRACT ON, decided here once for all targets, so that a contracted program has the
 same bits on each of them: code generators form no fma of their own. A product goes into a sum, a difference or a

@@ -1,4 +1,4 @@
-"""Prune: remove locals that nothing reads, and functions that nothing calls."""
+"""Eliminate dead code: remove locals that nothing reads, and functions that nothing calls."""
 
 from __future__ import annotations
 

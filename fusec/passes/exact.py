@@ -1,4 +1,4 @@
-"""Facts about dtypes and constants that several passes ask: what embeds in what, which constant is which number."""
+"""Facts about dtypes and constants that several passes share: which dtypes embed, and which number a constant is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fold: compute what is constant, choose branches whose condition is, and read constant locals as their value."""
+"""Fold: compute constants, select branches with constant conditions, and replace constant locals by their values."""
 
 from __future__ import annotations
 

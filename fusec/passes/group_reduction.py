@@ -1,4 +1,4 @@
-"""Cooperate: a reduction along the last axis becomes a program in which groups of positions share the chunks.
+"""Group reduction: turn a reduction along the last axis into a program in which groups of positions share the chunks.
 
 For targets whose threads can read each other's values. Of the lanes of a chunk, each position of a group holds every
 GROUP-th, so that neighbours read neighbouring elements; the first halves of the lanes meet within a position, the

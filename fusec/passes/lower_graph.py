@@ -1,4 +1,4 @@
-"""Lower: write a graph as a program that loads its inputs, names its values and stores its outputs."""
+"""Lower graph: turn a graph into a program that loads its inputs, names its values and stores its outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage: a graph with reductions becomes one kernel, a walk for each level of reductions that depend on each other."""
+"""Lower graph reductions: turn a graph into one kernel, with a walk for each level of dependent reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mask: a reduction that leaves elements out, by taking the identity in their place."""
+"""Mask: a reduction that excludes elements replaces them by the identity."""
 
 from __future__ import annotations
 

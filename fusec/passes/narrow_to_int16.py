@@ -1,4 +1,4 @@
-"""Fit: compute integers in fewer bits where every value on the way is known to fit them.
+"""Narrow to int16: compute integers in fewer bits where every intermediate value is known to fit.
 
 NumPy's typing wants int32 or int64 for a sum of differences of pixels that must not wrap, and 16 bits hold them all: a
 vector takes two to four times as many. Values are bounded by the types that they were converted from, by constants, and

@@ -1,4 +1,4 @@
-"""Narrow: compute in a smaller type where the result is the same to the last bit.
+"""Narrow types: compute in a smaller type where the result is the same to the last bit.
 
 C's rules make ``x * 2.0`` of a float32 x a float64 product and every sum of bytes an int32 sum; rounded or truncated
 back at once, both equal the operation in the small type, of which a vector holds more.

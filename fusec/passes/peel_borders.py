@@ -1,4 +1,4 @@
-"""Split: the elements all of whose neighbours exist, apart from those at a border.
+"""Peel borders: separate the elements whose neighbours all exist from those at a border.
 
 Of a program that asks in a branch how far its element is from the ends of the axes, as stencils do, two parts come
 without that branch: for the interior, and for elements at an end of an outer axis only. Loops over these move along the

@@ -1,4 +1,4 @@
-"""Phases: a reduction of many chunks as several kernels, whose partial results lie in arrays between them."""
+"""Phases: split a reduction of many chunks into several kernels, whose partial results are in arrays between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes over a reduction: each part goes through them as a program of its own, and comes back."""
+"""The passes over a reduction: each part runs through them as a program of its own."""
 
 from __future__ import annotations
 

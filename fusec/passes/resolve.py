@@ -1,4 +1,4 @@
-"""Resolve what a memory layout makes known: the numbers of axes become constants."""
+"""Resolve: turn what a memory layout determines into constants, such as the numbers of axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scan columns: a scan along an axis that is not the last becomes a program whose positions walk that axis.
+"""Scan columns: turn a scan along an axis that is not the last into a program whose positions walk that axis.
 
 Lanes lie along the last axis and never meet, so that every target runs the program as it is.
 """

@@ -1,4 +1,4 @@
-"""Scan rows: a scan along the last axis becomes a program in which groups of positions share the chunks.
+"""Scan rows: turn a scan along the last axis into a program in which groups of positions share the chunks.
 
 A group takes the groups of elements of its chunk one after the other, each position one element, and shuffles carry
 values upwards. Every target runs the program: a group is a warp, a SIMD group, or a vector of GROUP lanes.

@@ -1,4 +1,4 @@
-"""Serialise: a reduction along an axis that is not the last becomes a program whose elements walk that axis.
+"""Serialise: turn a reduction along an axis that is not the last into a program whose elements walk that axis.
 
 The program runs over the walk with the axis replaced by its chunks. Each element takes those of its chunk one after the
 other, so that the lanes of a machine, which lie along the last axis, never meet: every target runs it as it is.

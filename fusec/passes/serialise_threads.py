@@ -1,4 +1,4 @@
-"""Turns: the text of one region of a block program, as a loop in which each thread has its turn."""
+"""Serialise threads: the text of one region of a block program, as a loop over its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simplify: named local rules that never change a bit (the sign and payload of nan aside).
+"""Simplify: named local rules that never change a bit, apart from the sign and payload of nan.
 
 What stays, on purpose: x * 0 (nan, -0), x + 0 (-0 + 0 is +0), x - x (infinities) for floats; and strength reductions
 that every target's own compiler makes as well, such as x * 2 to x + x.

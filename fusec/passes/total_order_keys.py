@@ -1,4 +1,4 @@
-"""Order bits: the least and the greatest float of a walk are found among integers, whose comparison is one instruction.
+"""Total order keys: find the least and the greatest float of a walk by comparing integers, in one instruction.
 
 Note [Keys]. `maximum` of floats wants nan to win and 0.0 to be greater than -0.0, which takes three comparisons. The
 bits of a float as a signed integer, the lower ones inverted where it is negative, are ordered as floats are, -0.0 just

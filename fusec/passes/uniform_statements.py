@@ -1,4 +1,4 @@
-"""Together: what the threads of a block do as one, for targets that run them in turn.
+"""Uniform statements: what the threads of a block do once, for targets that run them in turn.
 
 A statement is done once for the block if it must be: control around barriers, and what its conditions depend on.
 """

@@ -1,4 +1,4 @@
-"""Stack: several elements that lie one above the other as one piece of work, so that they share what they load."""
+"""Unroll and jam: combine elements of several rows into one piece of work, so that they share their loads."""
 
 from __future__ import annotations
 

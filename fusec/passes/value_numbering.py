@@ -1,4 +1,4 @@
-"""Reuse: compute once what several statements compute from the same values (common subexpressions)."""
+"""Value numbering: compute once what several statements compute from the same values."""
 
 from __future__ import annotations
 

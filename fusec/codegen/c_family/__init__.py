@@ -1,4 +1,4 @@
-"""One printer for all targets whose language descends from C; what differs is in their `Dialect`."""
+"""One printer for all targets whose language descends from C; a `Dialect` holds the differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of integer expressions: what lets the printer write `i + 1` where C forbids overflow but fusec wraps.
+"""Bounds of integer expressions, which let the printer write `i + 1` where C forbids overflow but fusec wraps.
 
 Every bound is closed and holds for every run; an expression about which nothing is known has the bounds of its dtype.
 """

@@ -1,4 +1,4 @@
-"""Changes of type in C: plain casts where C means what fusec means, templates of the spelling elsewhere."""
+"""Conversions in C: plain casts where C's meaning is fusec's, templates of the spelling elsewhere."""
 
 from __future__ import annotations
 

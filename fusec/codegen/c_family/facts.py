@@ -1,4 +1,4 @@
-"""Facts about statements that decide how a C text is laid out; all are read off the IR, none guesses."""
+"""Facts about statements that determine the layout of a C text; all are derived from the IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels put together from their parts, alone or several in one file."""
+"""Kernels assembled from their parts, alone or several in one file."""
 
 from __future__ import annotations
 

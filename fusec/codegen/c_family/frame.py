@@ -1,4 +1,4 @@
-"""What a target's frame puts together: the printed body of a kernel and everything that has to stand around it."""
+"""The parts of a target's frame: the printed body of a kernel and everything around it."""
 
 from __future__ import annotations
 

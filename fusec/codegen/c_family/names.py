@@ -1,4 +1,4 @@
-"""Names in C text: the user's own wherever they are free, else with a number behind them."""
+"""Names in C text: the user's own where they are free, else with a number appended."""
 
 from __future__ import annotations
 

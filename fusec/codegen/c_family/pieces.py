@@ -1,4 +1,4 @@
-"""Pieces of C expressions with their precedence, so that parentheses stand only where they are needed."""
+"""Pieces of C expressions with their precedence, so that only necessary parentheses are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are: parameters of a kernel, the current position, and the addresses of array elements.
+"""Locations: parameters of a kernel, the current position, and the addresses of array elements.
 
 Collects which slots a body uses, so that the kernel asks for no others.
 """

@@ -1,4 +1,4 @@
-"""What is known of integer locals at each point of a function: interval analysis over structured statements.
+"""The ranges of integer locals at each point of a function: interval analysis over structured statements.
 
 State is a mapping from locals to bounds; a local that is not in it may have any value of its dtype. All functions keep
 it in a `BoundsOf`, which prices expressions by it. Loops are entered with bounds that hold in every round, found by

@@ -1,4 +1,4 @@
-"""The small functions C texts lean on where C leaves undefined what fusec defines, as text by name.
+"""The helper functions of C texts, by name, for operations that C leaves undefined and fusec defines.
 
 Only those that a kernel needs, directly or through others, are printed above it.
 """

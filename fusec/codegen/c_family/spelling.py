@@ -1,4 +1,4 @@
-"""What tells one C-family target from another: how it spells types, ops, helpers and kernels.
+"""The differences between C-family targets: how each spells types, ops, helpers and kernels.
 
 The shared printer asks a `Spelling`; it never tests which target it prints for.
 """

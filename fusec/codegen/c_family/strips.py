@@ -1,4 +1,4 @@
-"""Strips: a thread takes several rows of one column, so that what is loaded for one of them serves the next.
+"""Strips: a thread takes several rows of one column, so that values loaded for one row serve the next.
 
 A 3x3 stencil reads nine elements for each result. The compiler finds the equal loads of neighbouring rows once they
 stand in one block: in the interior, where no branch asks for a border, a strip of eight rows reads thirty.

@@ -1,4 +1,4 @@
-"""Constant tables of elementary functions as arrays at file scope, called by what they hold."""
+"""Constant tables of elementary functions as arrays at file scope, named after their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles: arrays that run along another axis than the others are read by squares, turned in shared memory.
+"""Tiles: arrays that run along another axis than the others are read in squares, transposed in shared memory.
 
 The threads of a warp read neighbours in memory and write neighbours in memory; between the two, the values of a turned
 array go through a square that all threads of the block fill and read. Its rows are one element longer than they need

@@ -1,4 +1,4 @@
-"""Finds in the user's text what brings in a type that the target lacks: a literal, a constant or a declaration."""
+"""Finds the part of the user's text that needs a type the target lacks: a literal, a constant or a declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The argument list of a kernel, which grows as its text asks for arguments, and the loads that fetch them."""
+"""The argument list of a kernel, which grows as its text needs arguments, and the loads that fetch them."""
 
 from __future__ import annotations
 

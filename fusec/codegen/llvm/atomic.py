@@ -1,4 +1,4 @@
-"""Atomic updates: lane by lane in lane order, or one update for all lanes where the order cannot be told.
+"""Atomic updates: lane by lane in lane order, or one update for all lanes where the order is not observable.
 
 Ordering is monotonic: an update is indivisible, and orders nothing else.
 """

@@ -1,4 +1,4 @@
-"""Reductions along an axis that is not the last: row after row, the accumulators of some columns in memory.
+"""Reductions along an axis that is not the last: row after row, with the accumulators of some columns in memory.
 
 A position of the kernel is one column of one chunk. Columns are taken in tiles whose accumulators fit the first cache;
 the rows of a chunk run over a tile one after the other, so that memory is read along its rows. Several rows at a time,

@@ -1,4 +1,4 @@
-"""Estimates of work, and what may not be evaluated for lanes that do not want it."""
+"""Estimates of work, and the operations that must not be evaluated for inactive lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values differ between lanes, and where lanes part ways: decided before any text is written.
+"""The values that differ between lanes, and the points where lanes diverge, found before any text is written.
 
 Note [Regions]. A region is a stretch of statements that the same lanes run. A branch on a varying condition, the body
 of a loop that lanes leave at different times, and what follows an exit that only some lanes take each form a region of

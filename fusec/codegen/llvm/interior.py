@@ -1,4 +1,4 @@
-"""Loops over a program whose interior is apart from its borders: `fusec.passes.peel_borders` says which parts it has.
+"""Loops over a program whose interior is separate from its borders: `fusec.passes.peel_borders` defines its parts.
 
 Along a row the border's elements come one by one, as do those of narrow rows; all others in vectors without any test,
 whose neighbours are plain loads beside them. Elements may be computed twice, so whole vectors overlap rather than leave

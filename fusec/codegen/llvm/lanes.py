@@ -1,4 +1,4 @@
-"""How many elements one vector step takes."""
+"""The number of elements of one vector step."""
 
 from __future__ import annotations
 

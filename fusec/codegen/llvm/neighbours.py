@@ -1,4 +1,4 @@
-"""Where the neighbours of the current elements lie: rows away and some elements further, all of it known beforehand."""
+"""Where the neighbours of the current elements are: whole rows and some elements away, all at known distances."""
 
 from __future__ import annotations
 

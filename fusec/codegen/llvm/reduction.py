@@ -1,4 +1,4 @@
-"""What the loops of reductions share: parts of a reduction as text, and accumulators that lie in memory."""
+"""The common parts of the loops of reductions: parts of a reduction as text, and accumulators in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rest of a row by the loop over whole vectors itself, on copies of its elements.
+"""The rest of a row, computed by the loop over whole vectors on copies of its elements.
 
 Note [Copied rests]. Behind the last whole vector of a row some elements are left, fewer than a vector has. A second
 copy of a long body for them doubles the time to compile. A mask in every step takes some of the seven registers that

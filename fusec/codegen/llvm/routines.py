@@ -1,4 +1,4 @@
-"""Functions that stay functions, where writing each of them out at every call would make too much text.
+"""Functions that are not inlined, because inlining each call would make too much text.
 
 As a rule a function is written where it is called: LLVM then sees what is uniform, and a call costs nothing. Functions
 that call each other twice each double the text with every level, though, so large programs keep their large functions.

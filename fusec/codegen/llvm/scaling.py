@@ -1,4 +1,4 @@
-"""Floats times powers of two: what definitions of elementary functions write as two products, AVX-512 does at once.
+"""Floats times powers of two: elementary functions write them as two products, and AVX-512 computes them at once.
 
 `fusec.math.formats.scale` multiplies by two powers, each of which is a float; the first product is exact, so that the
 result is rounded once, as VSCALEF rounds it: the bits are the same, in 2 or 3 instructions in place of 9.

@@ -1,4 +1,4 @@
-"""Rows that begin amid a cache line, written around the caches all the same.
+"""Rows that begin in the middle of a cache line, written around the caches all the same.
 
 Stores around the caches want whole lines. Where a row is no multiple of a line, the next one lies to its lines in
 another way, and vectors of several rows together cannot all begin where lines do. So they are computed where they come,

@@ -1,4 +1,4 @@
-"""Programs whose elements walk along an outer axis: their loops go outside, the loop over columns inside.
+"""Programs whose elements walk along an outer axis: their loops become outer loops, the loop over columns the inner.
 
 A program written for one element at a time would have each vector of columns walk down the axis, a page of memory for
 every few bytes. Here a tile of columns is taken together: the loops that all columns run alike turn once for the tile,

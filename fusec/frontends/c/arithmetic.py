@@ -1,4 +1,4 @@
-"""C's operators on typed expressions: conversions, promotions and the op of the table that each one is."""
+"""C's operators on typed expressions: conversions, promotions, and the matching op of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definite assignment: which locals may be read before the program has given them a value."""
+"""Definite assignment: the locals that may be read before the program has assigned them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions: their parameters, what a constructor makes, and their place among the functions of the IR."""
+"""Functions: their parameters, the results of constructors, and their place among the functions of the IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C's type names, and what the front end knows of a declared type."""
+"""C's type names, and the front end's knowledge of a declared type."""
 
 from __future__ import annotations
 

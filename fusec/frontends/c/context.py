@@ -1,4 +1,4 @@
-"""One kernel being lowered: what all its functions share."""
+"""The state of one kernel's lowering, which all its functions share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel string and a reduction in texts are made of, as plain values."""
+"""The definitions of kernel strings and of reductions in texts, as plain values."""
 
 from __future__ import annotations
 

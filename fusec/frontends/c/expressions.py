@@ -1,4 +1,4 @@
-"""Expressions: syntax tree to typed IR, with effects hoisted into statements before."""
+"""Expressions: syntax tree to typed IR, with effects hoisted into preceding statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function being lowered: its names, scopes and statements so far, and how its types resolve."""
+"""The function being lowered: its names, its scopes, its statements so far, and the resolution of its types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pure built-in functions: what each C and CUDA name means in ops."""
+"""The pure built-in functions: the ops behind each C and CUDA name."""
 
 from __future__ import annotations
 

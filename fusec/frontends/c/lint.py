@@ -1,4 +1,4 @@
-"""What is wrong with a kernel text whatever its types: unknown names, hidden parameters, statements without effect."""
+"""Mistakes in a kernel text for all types: unknown names, hidden parameters, statements without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places: what can be assigned and what has an address; indexing of raw arrays, local arrays and pointers."""
+"""Lvalues: what can be assigned and what has an address; indexing of raw arrays, local arrays and pointers."""
 
 from __future__ import annotations
 

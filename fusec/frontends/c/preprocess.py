@@ -1,4 +1,4 @@
-"""The preprocessor: macros, conditional text and includes, on tokens, each of which keeps its place in the text."""
+"""The preprocessor: macros, conditional text and includes, on tokens that keep their places in the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What statements change and values read, so that effects come in C++'s order although they are hoisted."""
+"""The reads and writes of statements and values, so that hoisted effects keep C++'s order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage: what is in a place and how it changes; variables, elements in memory, structs and their fields."""
+"""Storage: the value at a place and its changes; variables, elements in memory, structs and their fields."""
 
 from __future__ import annotations
 

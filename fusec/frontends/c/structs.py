@@ -1,4 +1,4 @@
-"""Structs and enumerations: their fields as the IR has them, what they declare inside, and templates made for types."""
+"""Structs and enumerations: their fields in the IR, their inner declarations, and instances of templates."""
 
 from __future__ import annotations
 

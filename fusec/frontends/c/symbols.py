@@ -1,4 +1,4 @@
-"""What names stand for, and the places that can be read and written."""
+"""The meanings of names, and the places that can be read and written."""
 
 from __future__ import annotations
 

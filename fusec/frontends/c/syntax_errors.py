@@ -1,4 +1,4 @@
-"""Syntax errors in the user's words: what stands where the parser stopped, and what was probably meant."""
+"""Syntax errors in the user's words: the token where the parser stopped, and the probable intention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LALR(1) tables of a grammar: made by lark, shipped as plain JSON beside it, and driven without importing lark.
+"""LALR(1) tables of a grammar: made by lark, shipped as plain JSON beside it, and used without importing lark.
 
 Making tables takes lark half a second, reading them 2 ms. ``python -m fusec.frontends.c.tables`` writes them after a
 change of the grammar; until then they are made anew in every process, since they name the text they are of.

@@ -1,4 +1,4 @@
-"""The errors for names that nothing declares, with cures for the habits of Python, NumPy and CUDA."""
+"""The errors for undeclared names, with hints for the habits of Python, NumPy and CUDA."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Python functions as data: their source, their closures, and what their free names stand for."""
+"""Python functions as data: their source, their closures, and the values of their free names."""

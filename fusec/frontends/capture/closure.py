@@ -1,4 +1,4 @@
-"""From Python functions to texts and constants: where the source stands, and what its free names stand for.
+"""Python functions to texts and constants: the place of the source, and the values of its free names.
 
 No function is run: names are looked up where Python would find them, in its closure and its module.
 """

@@ -1,4 +1,4 @@
-"""What names from outside of a function stand for: where Python finds them, and attributes of what it finds."""
+"""The values of a function's outside names: where Python finds them, and attributes of what it finds."""
 
 from __future__ import annotations
 

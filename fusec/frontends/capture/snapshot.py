@@ -1,4 +1,4 @@
-"""What the names of a function stand for when it is decorated, which they go on standing for."""
+"""The values of a function's names at its decoration, which later calls keep using."""
 
 from __future__ import annotations
 

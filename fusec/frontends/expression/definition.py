@@ -1,4 +1,4 @@
-"""What a kernel of an expression is made of, as plain values."""
+"""The definition of an expression's kernel, as plain values."""
 
 from __future__ import annotations
 

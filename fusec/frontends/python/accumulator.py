@@ -1,4 +1,4 @@
-"""What a reduction in Python holds while it runs: as many parts as its map returns, of types that all agree on.
+"""The running total of a reduction in Python: as many parts as its map returns, with their common types.
 
 The types are those of what the map returns, widened by NumPy's promotion until what `combine` returns fits them. A part
 whose identity is a number of NumPy's has the dtype of that, and one that `combine` is annotated for has that.

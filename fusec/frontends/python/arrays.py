@@ -1,4 +1,4 @@
-"""Arrays that a kernel indexes: those it is given and those it has for itself; atomic updates."""
+"""Arrays that a kernel indexes: its arguments and its local arrays; atomic updates."""
 
 from __future__ import annotations
 

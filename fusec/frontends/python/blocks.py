@@ -1,4 +1,4 @@
-"""What kernels say whose positions come in blocks: shared arrays, barriers, where a position and its block are."""
+"""The block functions of kernels: shared arrays, barriers, and the positions of threads and blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that take more than numbers by position, or give more than one: tuples, tables, arguments by name."""
+"""Functions that take more than positional numbers, or return several values: tuples, tables, arguments by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel in Python is made of, as plain values: texts, what their free names stand for, and how it is called."""
+"""The definition of a kernel in Python, as plain values: texts, the values of free names, and the kind of call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many elements an explicit kernel has: what its grid says for the arrays and numbers of a call."""
+"""The number of elements of an explicit kernel: its grid, evaluated for the arrays and numbers of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which integers an expression of Python numbers may have, as far as its text says."""
+"""The integers that an expression of Python numbers may evaluate to, as far as its text determines them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How functions end: a kernel stores its results, a device function returns them; both in one place if they can."""
+"""The ends of functions: a kernel stores its results, a device function returns them; at one place if possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops over ranges, tuples and tables: counted as the kernel runs, or written out with every value known."""
+"""Loops over ranges, tuples and tables: counted at run time, or unrolled with every value known."""
 
 from __future__ import annotations
 

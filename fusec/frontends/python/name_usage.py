@@ -1,4 +1,4 @@
-"""Which names a function assigns and reads, found in the syntax tree alone."""
+"""The names that a function assigns and reads, found in the syntax tree alone."""
 
 from __future__ import annotations
 

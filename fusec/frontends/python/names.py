@@ -1,4 +1,4 @@
-"""What names mean in a function: variables, captured values, known functions and types; and errors for the others."""
+"""The meanings of names in a function: variables, captured values, known functions and types; and errors for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text to syntax tree: scanning and the LALR parser, with errors that name what Python would say there."""
+"""Text to syntax tree: scanning and the LALR parser, with errors that name Python's constructs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuples and arrays from outside as sequences: items by indices that a kernel computes, and what loops walk over."""
+"""Tuples and arrays from outside as sequences: items at computed indices, and the values of loops."""
 
 from __future__ import annotations
 

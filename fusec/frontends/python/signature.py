@@ -1,4 +1,4 @@
-"""What a function declares: its parameters, and names for its results."""
+"""The declarations of a function: its parameters, and names for its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors for text that the grammar does not take: Python's own parser says what it is, and a table says what to write.
+"""Errors for text outside the grammar: Python's own parser identifies it, and a table says what to write.
 
 The text is parsed to name what stands in it; it is never compiled or run.
 """

@@ -1,4 +1,4 @@
-"""What expressions of the Python subset evaluate to when a kernel is lowered."""
+"""The values of expressions of the Python subset while a kernel is lowered."""
 
 from __future__ import annotations
 
