@@ -12,9 +12,10 @@ from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, INT32, INT64, STORAGE_FLOATS, UINT8, DType
 from fusec.errors.base import FusecWarning
 from fusec.errors.fusing import NotFusable
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic
 from fusec.frontends.python import values as python_values
-from fusec.frontends.python.functions import FUNCTIONS, Site
+from fusec.frontends.python.functions import FUNCTIONS
 from fusec.frontends.python.types import (
     PY_BOOL,
     PY_INT,
@@ -92,7 +93,7 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
             scalars[1] = values[1].scalar  # some exponents are computed without pow, as NumPy does
     if name == "exp2" and types[0].is_complex:
         name, scalars = "exp", [arithmetic.binary("*", scalars[0], constant(np.log(2), types[0]).scalar, here())]
-    site = Site(name, here())
+    site = CallSite(name, here())
     made = SEVERAL[name](site, scalars) if name in SEVERAL else [FUNCTIONS[name].make(site, scalars)]
     found = []
     for scalar, wanted in zip(made, types[ufunc.nin :], strict=True):
@@ -214,30 +215,30 @@ def result_type(values: Sequence[Value]) -> DType:
 # --- ufuncs of several outputs ---------------------------------------------------------------------------------------
 
 
-def _divmod(site: Site, args: list[Scalar]) -> list[Scalar]:
+def _divmod(site: CallSite, args: list[Scalar]) -> list[Scalar]:
     return [arithmetic.binary(op, args[0], args[1], site.span) for op in ("//", "%")]
 
 
-def _modf(site: Site, args: list[Scalar]) -> list[Scalar]:
+def _modf(site: CallSite, args: list[Scalar]) -> list[Scalar]:
     del site
     (x,) = args
     return [Scalar(x.type, apply("modf_fraction", x.expr)), Scalar(x.type, apply("trunc", x.expr))]
 
 
-def _frexp(site: Site, args: list[Scalar]) -> list[Scalar]:
+def _frexp(site: CallSite, args: list[Scalar]) -> list[Scalar]:
     del site
     (x,) = args
     return [Scalar(x.type, apply("frexp_mantissa", x.expr)), Scalar(INT32, apply("frexp_exponent", x.expr))]
 
 
-def _bitwise_count(site: Site, args: list[Scalar]) -> list[Scalar]:
+def _bitwise_count(site: CallSite, args: list[Scalar]) -> list[Scalar]:
     size = FUNCTIONS["abs"].make(site, args)
     if size.type == BOOL:
         return [Scalar(UINT8, converted(size.expr, UINT8))]
     return [Scalar(UINT8, converted(apply("count_ones", size.expr), UINT8))]
 
 
-SEVERAL: dict[str, Callable[[Site, list[Scalar]], list[Scalar]]] = {
+SEVERAL: dict[str, Callable[[CallSite, list[Scalar]], list[Scalar]]] = {
     "divmod": _divmod, "modf": _modf, "frexp": _frexp, "bitwise_count": _bitwise_count,
 }  # fmt: skip
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy._core.umath import clip as CLIP  # type: ignore[attr-defined]  # noqa: N812 - the ufunc that np.clip calls
 
 from fusec.errors.fusing import NotFusable
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.functions import FUNCTIONS as SCALAR_FUNCTIONS
-from fusec.frontends.python.functions import Site
 from fusec.frontends.python.types import PY_INT
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.reducing import normalised
@@ -192,7 +192,7 @@ def scalar_function(name: str) -> Callable[..., Any]:
     def function(*xs: Any) -> Any:
         trace = trace_of(*xs)
         values = trace.ready([tracer._operand(trace, x) for x in xs])
-        made = SCALAR_FUNCTIONS[name].make(Site(name, here()), [each.scalar for each in values])
+        made = SCALAR_FUNCTIONS[name].make(CallSite(name, here()), [each.scalar for each in values])
         scalar = elementwise.finished(made, elementwise.known_dtype(_numpy(made)), name)
         return tracer.made(trace, trace.combined(scalar, values), True)
 

@@ -18,11 +18,12 @@ from fusec.frontends.c.c_types import VECTORS, CType, PointerTo, RawOf, show
 from fusec.frontends.c.context import Record, Template
 from fusec.frontends.c.effects import ATOMICS, THROUGH_POINTERS
 from fusec.frontends.c.folding import fold
-from fusec.frontends.c.functions import BUILTINS, Site
+from fusec.frontends.c.functions import BUILTINS
 from fusec.frontends.c.overloads import CallOperand, Candidate, Functions, Overloads
 from fusec.frontends.c.storage import why_constant
 from fusec.frontends.c.symbols import Address, FieldPlace, Indexer, Place, RawArray, StructAddress, Variable
 from fusec.frontends.c.unknown_names import unknown_function
+from fusec.frontends.lowering import CallSite
 from fusec.ir.expr import Expr, Pointer, Struct, apply, const, scalar_type, type_of
 from fusec.ir.loops import Call, CallStatement, DeclareArray, Load, LocalArray, Make, Query
 from fusec.ir.reductions import parts_of
@@ -85,7 +86,7 @@ class CallLowering(Overloads):
             kind = node.callee.args[0]
             if isinstance(kind, s.Qualified):
                 args = [convert(arg, self.scalar(kind), node.span) for arg in args]
-        return self.bounded(found.make(Site(name, node.span), args))
+        return self.bounded(found.make(CallSite(name, node.span), args))
 
     def _vector(self, name: str, node: s.CallExpr) -> Expr:
         """CUDA's ``make_float4(x, y, z, w)``, of its own type or the preamble's of that name."""

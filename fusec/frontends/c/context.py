@@ -11,6 +11,7 @@ from fusec.errors.base import FusecError
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.c_types import CType
 from fusec.frontends.c.symbols import Symbol
+from fusec.frontends.lowering import fresh
 from fusec.ir.expr import Const, Struct
 from fusec.ir.loops import Function
 
@@ -88,12 +89,7 @@ class TranslationUnit:
 
     def fresh(self, name: str) -> str:
         """A function name not yet taken."""
-        found, count = name, 0
-        while found in self.names:  # at most MAX_FUNCTIONS times
-            count += 1
-            found = f"{name}_{count}"
-        self.names.add(found)
-        return found
+        return fresh(name, self.names, {})
 
     def declare_function(self, function: s.FunctionDef) -> None:
         """Add a function to the overloads of its name; a mere declaration adds nothing."""

@@ -6,9 +6,10 @@ from fusec.base.dtypes import BOOL, DType, c_common
 from fusec.errors.language import ArgumentCount, BadArgument, NotSupported
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import convert, to
-from fusec.frontends.c.functions import Site, floating
+from fusec.frontends.c.functions import floating
 from fusec.frontends.c.lvalues import LvalueLowering
 from fusec.frontends.c.symbols import Address, Place, RawArray, Variable
+from fusec.frontends.lowering import CallSite
 from fusec.ir.expr import Expr, apply, scalar_type, type_of
 from fusec.ir.loops import Atomic, AtomicOp, If, Local
 
@@ -107,7 +108,7 @@ class Effects(LvalueLowering):
         plain = name.removesuffix("f") if name != "modf" else name
         if len(node.args) != THROUGH_POINTERS[plain]:
             raise ArgumentCount(name, str(THROUGH_POINTERS[plain]), len(node.args)).at(node.span)
-        site = Site(name, node.span)
+        site = CallSite(name, node.span)
         (x,) = floating(site, [self.value(node.args[0])], single=name != plain)
         value = x if isinstance(x, Local) else self.temporary(x)
         match plain:

@@ -18,47 +18,30 @@ from fusec.frontends.c.folding import Known, fold
 from fusec.frontends.c.sequencing import changes
 from fusec.frontends.c.symbols import LocalArrayOf, NamedConstant, RawArray, Symbol, Variable
 from fusec.frontends.c.unknown_names import unknown_name
+from fusec.frontends.lowering import MAX_DEPTH, MAX_STATEMENTS, StatementBuilder, nested
 from fusec.ir.expr import Const, Expr, Pointer, Struct, const, type_of
 from fusec.ir.loops import Assign, Declare, Local, Stmt
-
-MAX_DEPTH = 64  # of nested expressions in the text; bounds Python's recursion
-MAX_EXPRESSION = 120  # of nested nodes in the IR, whose bound is 200; a deeper one is named
-MAX_STATEMENTS = 60  # of nested statements in the IR, whose bound is 64
 
 
 class SubstitutionError(Exception):
     """A type that does not exist for these template arguments: the overload does not take part."""
 
 
-class FunctionFrame:
+class FunctionFrame(StatementBuilder):
     """State of one function. types: names of types, innermost scope last; symbols: likewise."""
 
     def __init__(self, unit: TranslationUnit, taken: set[str]) -> None:
+        super().__init__(taken)
         self.unit = unit
-        self.taken = taken
         self.types: list[dict[str, CType]] = [{}]
         self.symbols: list[dict[str, Symbol]] = [{}]
-        self.blocks: list[list[Stmt]] = [[]]
         self.prologue: list[Stmt] = []
-        self.line = 0
         self.impure = False
         self.span = Span(unit.source, 0, 0)
         self.extra = 0  # nesting of the IR that `blocks` does not show
         self.known: Known = {}  # locals that are constant
-        self._counts: dict[str, int] = {}
-        self._depths: dict[Expr, int] = {}
 
     # --- names and scopes ---
-
-    def fresh(self, name: str) -> str:
-        """A name for a local that nothing else in this function has."""
-        found, count = name, self._counts.get(name, 0)
-        while found in self.taken:
-            count += 1
-            found = f"{name}_{count}"
-        self._counts[name] = count
-        self.taken.add(found)
-        return found
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -97,10 +80,6 @@ class FunctionFrame:
 
     # --- statements ---
 
-    def emit(self, statement: Stmt) -> None:
-        """Append to the innermost block."""
-        self.blocks[-1].append(statement)
-
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
         """Collect statements apart; the list is complete when the block ends. Raises TooDeep."""
@@ -115,24 +94,12 @@ class FunctionFrame:
     @contextmanager
     def nested(self, span: Span, what: str = "expressions", limit: int = MAX_DEPTH) -> Iterator[None]:
         """Count one level of nesting. Raises TooDeep."""
-        counts = self.unit.nesting  # shared by all functions, since a call is lowered inside its caller
-        counts[what] += 1
-        if counts[what] > limit:
-            raise TooDeep(limit, what).at(span)
-        try:
+        with nested(self.unit.nesting, what, span, limit):  # shared by all functions: calls are lowered in callers
             yield
-        finally:
-            counts[what] -= 1
 
     def at(self, node: s.CNode) -> int:
         """The line of a node, 0 if it is not in the operation's text."""
         return node.span.line if node.span.file is self.unit.source else 0
-
-    def temporary(self, value: Expr, name: str = "_t") -> Local:
-        """A new local that holds a value."""
-        local = Local(self.fresh(name), type_of(value))
-        self.emit(Declare(local.name, local.type, value, line=self.line))
-        return local
 
     def variable(self, type_: DType | Struct | Pointer, name: str = "_t") -> Local:
         """A new local, zero as yet."""
@@ -143,17 +110,6 @@ class FunctionFrame:
     def set(self, local: Local, value: Expr) -> None:
         """Assign to a local."""
         self.emit(Assign(local.name, value, line=self.line))
-
-    def bounded(self, value: Expr) -> Expr:
-        """The value, named if its expression has grown too deep for the IR."""
-        return self.temporary(value) if self._depth(value) > MAX_EXPRESSION else value
-
-    def _depth(self, value: Expr) -> int:
-        found = self._depths.get(value)
-        if found is None:
-            found = 1 + max((self._depth(child) for child in value.children), default=0)
-            self._depths[value] = found
-        return found
 
     @property
     def mark(self) -> int:

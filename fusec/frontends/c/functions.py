@@ -24,25 +24,11 @@ from fusec.base.dtypes import (
     real_type,
 )  # fmt: skip
 from fusec.base.records import dataclass
-from fusec.base.source import Span
-from fusec.errors.language import BadArgument
 from fusec.frontends.c.arithmetic import dtype_of, to
+from fusec.frontends.lowering import CallSite
 from fusec.ir.expr import Expr, apply, const, scalar_type
 
-
-@dataclass(frozen=True)
-class Site:
-    """A call: the name as written, and where."""
-
-    name: str
-    span: Span
-
-    def refuse(self, given: object, cure: str) -> Exception:
-        """The error for an argument of the wrong kind."""
-        return BadArgument(self.name, str(given), cure).at(self.span)
-
-
-Make = Callable[[Site, list[Expr]], Expr]
+Make = Callable[[CallSite, list[Expr]], Expr]
 
 
 @dataclass(frozen=True)
@@ -53,7 +39,7 @@ class BuiltinFunction:
     make: Make
 
 
-def floating(site: Site, args: list[Expr], complex_too: bool = False, single: bool = False) -> list[Expr]:
+def floating(site: CallSite, args: list[Expr], complex_too: bool = False, single: bool = False) -> list[Expr]:
     """The arguments in their common floating type: C++'s double for integers, float32 for narrow floats."""
     given = [dtype_of(arg, site.span, site.name) for arg in args]
     if any(each.is_complex for each in given) and not complex_too:
@@ -69,7 +55,7 @@ def _math(op: str, single: bool = False, complex_op: str = "") -> BuiltinFunctio
     row = ops.TABLE[op]
     complex_too = bool(complex_op) or "complex" in row.accepts
 
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         values = floating(site, args, complex_too, single)
         return apply(complex_op if complex_op and scalar_type(values[0]).is_complex else op, *values)
 
@@ -77,20 +63,20 @@ def _math(op: str, single: bool = False, complex_op: str = "") -> BuiltinFunctio
 
 
 def _integer(op: str, *types: DType, result: DType | None = None) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         value = apply(op, *(to(_real(site, arg), dtype) for arg, dtype in zip(args, types, strict=True)))
         return to(value, result) if result else value
 
     return BuiltinFunction(len(types), make)
 
 
-def _real(site: Site, value: Expr) -> Expr:
+def _real(site: CallSite, value: Expr) -> Expr:
     if dtype_of(value, site.span, site.name).is_complex:
         raise site.refuse("complex values", "take x.real(), x.imag() or abs(x)")
     return value
 
 
-def _absolute(site: Site, args: list[Expr]) -> Expr:
+def _absolute(site: CallSite, args: list[Expr]) -> Expr:
     given = dtype_of(args[0], site.span, site.name)
     if given.is_complex:
         return apply("abs_complex", args[0])
@@ -98,7 +84,7 @@ def _absolute(site: Site, args: list[Expr]) -> Expr:
 
 
 def _extreme(integer: str, float_: str) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         a, b = (_real(site, arg) for arg in args)
         common = c_common(scalar_type(a), scalar_type(b))
         return apply(float_ if common.is_float else integer, to(a, common), to(b, common))
@@ -107,7 +93,7 @@ def _extreme(integer: str, float_: str) -> BuiltinFunction:
 
 
 def _part(which: str) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         given = dtype_of(args[0], site.span, site.name)
         if given.is_complex:
             return apply(which, args[0])
@@ -118,14 +104,14 @@ def _part(which: str) -> BuiltinFunction:
 
 
 def _complex_only(op: str) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         given = dtype_of(args[0], site.span, site.name)
         return apply(op, to(args[0], complex_type(given if given.is_float or given.is_complex else FLOAT64)))
 
     return BuiltinFunction(1, make)
 
 
-def _polar(site: Site, args: list[Expr]) -> Expr:
+def _polar(site: CallSite, args: list[Expr]) -> Expr:
     radius, angle = floating(site, args)
     return apply(
         "complex", apply("multiply", radius, apply("cos", angle)), apply("multiply", radius, apply("sin", angle))
@@ -135,14 +121,14 @@ def _polar(site: Site, args: list[Expr]) -> Expr:
 def _rounded(op: str, target: DType, source: DType | None = None) -> BuiltinFunction:
     """A float rounded by `op` ("" for none) and converted to an integer or another float."""
 
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), source) if source else floating(site, args)[0]
         return to(apply(op, value) if op else value, target)
 
     return BuiltinFunction(1, make)
 
 
-def _scale(site: Site, args: list[Expr]) -> Expr:
+def _scale(site: CallSite, args: list[Expr]) -> Expr:
     (value,) = floating(site, args[:1])
     if scalar_type(_real(site, args[1])).is_float:
         raise site.refuse("a float as the exponent", "the second argument is an int")
@@ -150,7 +136,7 @@ def _scale(site: Site, args: list[Expr]) -> Expr:
 
 
 def _first_set(dtype: DType) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype)
         lowest = apply("bitwise_and", value, apply("negative", value))
         return apply("subtract", const(dtype.bits, INT32), apply("count_leading_zeros", lowest))
@@ -159,7 +145,7 @@ def _first_set(dtype: DType) -> BuiltinFunction:
 
 
 def _reverse(dtype: DType) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype)
         step = 1
         while step < dtype.bits:  # exchange neighbours of 1, 2, 4, ... bits
@@ -188,25 +174,25 @@ def _fixed(op: str, dtype: DType) -> BuiltinFunction:
 
 
 def _reciprocal(op: str, dtype: DType | None = None) -> BuiltinFunction:
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         value = to(_real(site, args[0]), dtype) if dtype else floating(site, args, complex_too=not op)[0]
         return apply("divide", const(1, scalar_type(value)), apply(op, value) if op else value)
 
     return BuiltinFunction(1, make)
 
 
-def _positive_difference(site: Site, args: list[Expr]) -> Expr:
+def _positive_difference(site: CallSite, args: list[Expr]) -> Expr:
     x, y = floating(site, args)
     return apply("where", apply("less_equal", x, y), const(0, scalar_type(x)), apply("subtract", x, y))
 
 
-def _floor_divide(site: Site, args: list[Expr]) -> Expr:
+def _floor_divide(site: CallSite, args: list[Expr]) -> Expr:
     a, b = (_real(site, arg) for arg in args)
     common = c_common(scalar_type(a), scalar_type(b))
     return apply("floor_divide", to(a, common), to(b, common))
 
 
-def _saturate(site: Site, args: list[Expr]) -> Expr:
+def _saturate(site: CallSite, args: list[Expr]) -> Expr:
     value = to(_real(site, args[0]), FLOAT32)
     zero, one = const(0, FLOAT32), const(1, FLOAT32)
     return apply("fmin", apply("fmax", value, zero), one)
@@ -217,7 +203,7 @@ def _common(op: str) -> BuiltinFunction:
     accepted = ops.TABLE[op].accepts
     reals = "complex" not in accepted
 
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         kinds = [dtype_of(_real(site, arg) if reals else arg, site.span, site.name) for arg in args]
         common = c_promote(kinds[0])
         for kind in kinds[1:]:
@@ -233,7 +219,7 @@ def _neighbour(op: str) -> BuiltinFunction:
     """An op that asks for neighbours: those of a narrow float are narrow floats."""
     plain = _math(op)
 
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         given = {dtype_of(arg, site.span, site.name) for arg in args}
         return apply(op, *args) if given in ({FLOAT16}, {BFLOAT16}) else plain.make(site, args)
 
@@ -248,7 +234,7 @@ MAKERS: dict[ops.Typing, Callable[[str], BuiltinFunction]] = {
 def _bit_count(op: str) -> BuiltinFunction:
     """An op on the bits of an integer of any width, which is not promoted."""
 
-    def make(site: Site, args: list[Expr]) -> Expr:
+    def make(site: CallSite, args: list[Expr]) -> Expr:
         given = dtype_of(_real(site, args[0]), site.span, site.name)
         if given.is_float:
             raise site.refuse(f"{given} values", "pass an integer")

@@ -12,12 +12,12 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.bodies import TRUE
 from fusec.frontends.c.context import TranslationUnit
-from fusec.frontends.c.frame import MAX_DEPTH
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
 from fusec.frontends.c.statements import StatementLowering
 from fusec.frontends.c.symbols import Address, Indexer, NamedConstant, RawArray, Symbol, Variable
+from fusec.frontends.lowering import MAX_DEPTH
 from fusec.ir.expr import Expr, Pointer
 from fusec.ir.loops import (
     ArrayParam,

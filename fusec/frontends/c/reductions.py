@@ -13,12 +13,12 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.c_types import show
 from fusec.frontends.c.context import TranslationUnit
-from fusec.frontends.c.frame import MAX_DEPTH
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
 from fusec.frontends.c.statements import StatementLowering
 from fusec.frontends.c.symbols import Indexer, NamedConstant, RawArray, Variable
+from fusec.frontends.lowering import MAX_DEPTH
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.loops import (
     ArrayParam,

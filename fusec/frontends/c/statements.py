@@ -15,9 +15,9 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.arithmetic import binary
 from fusec.frontends.c.bodies import FALSE, TRUE, Bodies, Context
 from fusec.frontends.c.c_types import Auto, PointerTo, Void, show
-from fusec.frontends.c.frame import MAX_STATEMENTS
 from fusec.frontends.c.symbols import LocalArrayOf
 from fusec.frontends.c.warnings import check_effect
+from fusec.frontends.lowering import MAX_STATEMENTS
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, scalar_type, type_of
 from fusec.ir.loops import (
     Assign,

@@ -6,23 +6,24 @@ from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, INT64, UINT64, DType, complex_type
 from fusec.base.records import dataclass
 from fusec.base.source import Span
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python.arithmetic import condition
-from fusec.frontends.python.functions import FUNCTIONS, Known, Site
+from fusec.frontends.python.functions import FUNCTIONS, Known
 from fusec.frontends.python.types import PY_COMPLEX, PY_FLOAT, PY_INT, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Scalar, adapt, literal
 from fusec.ir.expr import apply, const
 
 
-def _copy(_: Site, args: list[Scalar]) -> Scalar:
+def _copy(_: CallSite, args: list[Scalar]) -> Scalar:
     return args[0]
 
 
-def _ones_like(_: Site, args: list[Scalar]) -> Scalar:
+def _ones_like(_: CallSite, args: list[Scalar]) -> Scalar:
     kind = args[0].type
     return literal(1) if isinstance(kind, PythonType) else Scalar(kind, const(1, carrier(kind)))
 
 
-def _complex(site: Site, args: list[Scalar]) -> Scalar:
+def _complex(site: CallSite, args: list[Scalar]) -> Scalar:
     """``complex(x, y)``: complex128, or complex64 of two float32."""
     kind = FUNCTIONS["hypot"].make(site, args).type  # as for any function of two floats
     result: Kind = PY_COMPLEX if isinstance(kind, PythonType) else complex_type(carrier(kind))
@@ -58,7 +59,7 @@ class Combination:
             return Scalar(BOOL, condition(value))
         dtype = storage(value.type)
         if self.is_ordered and dtype.is_complex:
-            raise Site(name, span).refuse(dtype, "complex numbers have no order; take abs(x) or x.real")
+            raise CallSite(name, span).refuse(dtype, "complex numbers have no order; take abs(x) or x.real")
         return adapt(value, self._total(dtype), span)
 
     def _total(self, dtype: DType) -> DType:

@@ -13,11 +13,11 @@ from fusec.errors.language import BadArgument
 from fusec.frontends.expression.definition import KEY, ExpressionDefinition
 from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS, Combination
 from fusec.frontends.expression.parse import MAX_NESTING
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.expressions import Operate, PythonExpressions, conversion
 from fusec.frontends.python.function_context import Binding, FunctionContext
-from fusec.frontends.python.functions import Site
 from fusec.frontends.python.kernel_context import KernelContext
 from fusec.frontends.python.parameters import Inferred, Parameters, loads
 from fusec.frontends.python.types import PY_INT, carrier, is_complex, is_integer, promote, storage
@@ -71,7 +71,7 @@ def _called(context: FunctionContext, node: s.Call) -> Scalar:
     assert isinstance(node.callee, s.Name), "the parser has seen to it"
     name = node.callee.name
     if name in KNOWN:
-        return KNOWN[name].call(Site(name, node.span), [context.scalar(arg) for arg in node.args])
+        return KNOWN[name].call(CallSite(name, node.span), [context.scalar(arg) for arg in node.args])
     return conversion(context, CONVERSIONS[name], node)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from fusec.base.dtypes import BOOL, FLOAT64, INT64, UINT64, DType
 from fusec.base.records import dataclass
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic, sequences
-from fusec.frontends.python.functions import FUNCTIONS, PLAIN, Site, part
+from fusec.frontends.python.functions import FUNCTIONS, PLAIN, part
 from fusec.frontends.python.sequences import chosen
 from fusec.frontends.python.types import (
     PY_BOOL,
@@ -38,7 +39,7 @@ class Compound:
     params: tuple[str, ...]
     least: int
     first: int
-    make: Callable[[Site, Given], Value]
+    make: Callable[[CallSite, Given], Value]
 
 
 def numbers(given: Given, *names: str) -> list[Scalar]:
@@ -48,7 +49,7 @@ def numbers(given: Given, *names: str) -> list[Scalar]:
     return [each for each in found if isinstance(each, Scalar)]
 
 
-def _number(site: Site, given: Given, name: str, default: Scalar) -> Scalar:
+def _number(site: CallSite, given: Given, name: str, default: Scalar) -> Scalar:
     """An argument that may be left out. Raises BadArgument for one that is no number."""
     found = given.get(name, default)
     if not isinstance(found, Scalar):
@@ -56,7 +57,7 @@ def _number(site: Site, given: Given, name: str, default: Scalar) -> Scalar:
     return found
 
 
-def _parts(site: Site, given: Given, name: str) -> list[Scalar]:
+def _parts(site: CallSite, given: Given, name: str) -> list[Scalar]:
     """The numbers of an argument that is a tuple or a table of one axis. Raises BadArgument."""
     found = sequences.parts_of(given[name], site.span)
     kept = [each for each in found or () if isinstance(each, Scalar)]
@@ -68,19 +69,19 @@ def _parts(site: Site, given: Given, name: str) -> list[Scalar]:
 # --- quotients, products, distances -------------------------------------------------------------------------------
 
 
-def _divmod(site: Site, given: Given) -> Value:
+def _divmod(site: CallSite, given: Given) -> Value:
     x, y = numbers(given, "x", "y")
     return Items((arithmetic.binary("//", x, y, site.span), arithmetic.binary("%", x, y, site.span)))
 
 
-def _prod(site: Site, given: Given) -> Value:
+def _prod(site: CallSite, given: Given) -> Value:
     found = _number(site, given, "start", literal(1))
     for each in _parts(site, given, "iterable"):
         found = arithmetic.binary("*", found, each, site.span)
     return found
 
 
-def _dist(site: Site, given: Given) -> Value:
+def _dist(site: CallSite, given: Given) -> Value:
     left, right = _parts(site, given, "p"), _parts(site, given, "q")
     if len(left) != len(right):
         raise site.refuse(f"points of {len(left)} and {len(right)} coordinates", "pass two of as many")
@@ -92,7 +93,7 @@ def _dist(site: Site, given: Given) -> Value:
     return found
 
 
-def _comb(site: Site, given: Given) -> Value:
+def _comb(site: CallSite, given: Given) -> Value:
     pair = numbers(given, "n", "k")
     for each in pair:
         if not is_integer(each.type):
@@ -104,7 +105,7 @@ def _comb(site: Site, given: Given) -> Value:
 # --- closeness ------------------------------------------------------------------------------------------------------
 
 
-def _isclose(site: Site, given: Given) -> Value:
+def _isclose(site: CallSite, given: Given) -> Value:
     """NumPy's: |a - b| <= atol + rtol * |b|."""
     a, b = numbers(given, "a", "b")
     if is_integer(b.type) or is_bool(b.type):
@@ -122,7 +123,7 @@ def _isclose(site: Site, given: Given) -> Value:
     return Scalar(BOOL, found if equal_nan.literal is False else apply("logical_or", found, with_nan))
 
 
-def _isclose_in_python(site: Site, given: Given) -> Value:
+def _isclose_in_python(site: CallSite, given: Given) -> Value:
     """Python's: |a - b| <= max(rel_tol * |a|, rel_tol * |b|, abs_tol), in float64."""
     pair = numbers(given, "a", "b")
     if any(is_complex(each.type) for each in pair):
@@ -141,11 +142,11 @@ def _isclose_in_python(site: Site, given: Given) -> Value:
     return Scalar(PY_BOOL, apply("logical_or", _test(site, "==", a, b), found))
 
 
-def _test(site: Site, op: str, a: Scalar, b: Scalar) -> Expr:
+def _test(site: CallSite, op: str, a: Scalar, b: Scalar) -> Expr:
     return arithmetic.condition(arithmetic.binary(op, a, b, site.span))
 
 
-def _nan_to_num(site: Site, given: Given) -> Value:
+def _nan_to_num(site: CallSite, given: Given) -> Value:
     (x,) = numbers(given, "x")
     kind = storage(x.type)
     if not (kind.is_float or kind.is_complex):
@@ -157,7 +158,7 @@ def _nan_to_num(site: Site, given: Given) -> Value:
     return _finite(site, x, given)
 
 
-def _finite(site: Site, x: Scalar, given: Given) -> Scalar:
+def _finite(site: CallSite, x: Scalar, given: Given) -> Scalar:
     import ml_dtypes
 
     kind = storage(x.type)
@@ -178,7 +179,7 @@ def _finite(site: Site, x: Scalar, given: Given) -> Scalar:
 # --- rounding to digits -------------------------------------------------------------------------------------------
 
 
-def _round(site: Site, given: Given) -> Value:
+def _round(site: CallSite, given: Given) -> Value:
     """NumPy's: x * 10**n to the next integer, by 10**n; integers to powers of ten likewise, in float64."""
     (x,), digits = numbers(given, "a"), _digits(site, given, "decimals")
     if digits is None:
@@ -209,7 +210,7 @@ def _power(digits: int) -> float:
     return float("inf") if digits > 308 else 10.0**digits
 
 
-def _round_in_python(site: Site, given: Given) -> Value:
+def _round_in_python(site: CallSite, given: Given) -> Value:
     """Python's own: NumPy's numbers as NumPy does, Python's exactly."""
     (x,), digits = numbers(given, "number"), _digits(site, given, "ndigits")
     if digits is None:
@@ -219,7 +220,7 @@ def _round_in_python(site: Site, given: Given) -> Value:
     return _round_exactly(site, x, digits)
 
 
-def _digits(site: Site, given: Given, name: str) -> int | None:
+def _digits(site: CallSite, given: Given, name: str) -> int | None:
     """How many digits to keep; None if that is not said. Raises BadArgument for what is not known."""
     found = given.get(name)
     if found is None or isinstance(found, Absent):
@@ -230,7 +231,7 @@ def _digits(site: Site, given: Given, name: str) -> int | None:
     return int(known)
 
 
-def _round_exactly(site: Site, x: Scalar, digits: int) -> Scalar:
+def _round_exactly(site: CallSite, x: Scalar, digits: int) -> Scalar:
     """Python's round of its own numbers: the nearest decimal, of two the one whose last digit is even."""
     if x.literal is not None and not isinstance(x.literal, complex):
         return literal(round(x.literal, digits))
@@ -282,7 +283,7 @@ def _tens(x: Scalar, digits: int) -> Scalar:
 # --- interpolation --------------------------------------------------------------------------------------------------
 
 
-def _interp(site: Site, given: Given) -> Value:
+def _interp(site: CallSite, given: Given) -> Value:
     """NumPy's: the straight line between two points, found by halving; float64."""
     xs, ys = (_floats(site, _parts(site, given, name)) for name in ("xp", "fp"))
     if len(xs) != len(ys) or not xs:
@@ -301,7 +302,7 @@ def _interp(site: Site, given: Given) -> Value:
     return Scalar(FLOAT64, found if len(xs) == 1 else apply("where", apply("isnan", x), x, found))
 
 
-def _floats(site: Site, parts: list[Scalar]) -> list[Expr]:
+def _floats(site: CallSite, parts: list[Scalar]) -> list[Expr]:
     for each in parts:
         if is_complex(each.type):
             raise site.refuse("complex numbers", "interpolate the parts, x.real and x.imag")

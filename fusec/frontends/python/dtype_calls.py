@@ -9,9 +9,10 @@ from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.source import Span
 from fusec.errors.language import CannotConvert, UnknownType
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import unquoted
-from fusec.frontends.python.functions import Known, Site, python_int
+from fusec.frontends.python.functions import Known, python_int
 from fusec.frontends.python.types import PY_BOOL, PY_FLOAT, PY_INT, Kind, PythonType, carrier, is_complex, rank, storage
 from fusec.frontends.python.values import Scalar, adapt, converted, literal, rounded
 from fusec.ir.expr import apply
@@ -40,7 +41,7 @@ def has_dtype_argument(name: str) -> bool:
     return isinstance(getattr(np, name, None), np.ufunc)
 
 
-def in_dtype(known: Known, site: Site, args: list[Scalar], dtype: DType) -> Scalar:
+def in_dtype(known: Known, site: CallSite, args: list[Scalar], dtype: DType) -> Scalar:
     """A ufunc computed in a dtype, or with an answer of that dtype: ``np.add(x, y, dtype=np.float32)``.
 
     Operands convert as NumPy's casting="same_kind" has it. Raises BadArgument for others, and where the function has no

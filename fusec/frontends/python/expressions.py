@@ -10,12 +10,13 @@ from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import ArgumentCount, NotAValue, UnknownMember
 from fusec.errors.python import NotInSubset
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic, arrays, blocks, calls, sequences
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.compound import TUPLES, Compound, compound
 from fusec.frontends.python.dtype_calls import cast, dtype_named, has_dtype_argument, in_dtype
 from fusec.frontends.python.function_context import FunctionContext
-from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, Site, part
+from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, part
 from fusec.frontends.python.kernel_context import Other
 from fusec.frontends.python.name_usage import dotted_name
 from fusec.frontends.python.names import attribute_of, lookup, unusable
@@ -262,7 +263,7 @@ class PythonExpressions:
             return self._dtype(node)
         made = compound(callee.name, callee.python)
         if made is not None:
-            return made.make(Site(callee.name, node.span), self._arguments_of(made, callee.name, node))
+            return made.make(CallSite(callee.name, node.span), self._arguments_of(made, callee.name, node))
         wanted = None
         for each in node.keywords:
             if each.name == "dtype" and has_dtype_argument(callee.name) and not callee.python:
@@ -272,7 +273,7 @@ class PythonExpressions:
                 "pass it to the call of the kernel" if each.name == "out" else "leave it out; arguments go by position"
             )
             raise NotInSubset(f"the argument '{each.name}=' of '{callee.name}' is", cure).at(each.span)
-        site = Site(callee.name, node.span)
+        site = CallSite(callee.name, node.span)
         if callee.name == "astype":
             raise NotInSubset("'astype' like this is", "write x.astype(dtype)").at(node.span)
         table = {**MATH, **PLAIN} if callee.python else FUNCTIONS

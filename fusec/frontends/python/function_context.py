@@ -11,6 +11,7 @@ from fusec.base.records import dataclass, field, replace
 from fusec.base.source import Span
 from fusec.errors.language import NotAValue, TooDeep
 from fusec.errors.python import NotInSubset, TypeChanges
+from fusec.frontends.lowering import MAX_STATEMENTS, StatementBuilder
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.arithmetic import condition
@@ -36,9 +37,6 @@ from fusec.frontends.python.values import Type as TypeValue
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Assign, Declare, Local, Stmt
 from fusec.ir.walk import expressions as walk
-
-MAX_STATEMENTS = 60  # of nested statements in the IR, whose bound is 64
-MAX_EXPRESSION = 120  # of nested nodes in the IR, whose bound is 200; a deeper one is named
 
 
 @dataclass(frozen=True)
@@ -89,19 +87,19 @@ class Neighbourhood(Protocol):
         """The offsets that an index says."""
 
 
-class FunctionContext:
+class FunctionContext(StatementBuilder):
     """What is known of one function where control is, and its statements so far.
 
     Expressions, statements, calls and loops are lowered by functions and objects that are handed one.
     """
 
+    temporary_name = "part"
     value: Callable[[s.Expression], Value]  # lowers an expression; set by what does
-    instantiate: Callable[
-        [KernelContext, UserFunction | Closure, dict[str, Value]], Instance
-    ]  # lowers a function called here
+    instantiate: Callable[[KernelContext, UserFunction | Closure, dict[str, Value]], Instance]  # lowers a callee
     neighbourhood: Neighbourhood  # of a stencil
 
     def __init__(self, kernel: KernelContext, key: str, tree: s.Function, taken: Iterable[str]) -> None:
+        super().__init__(set(taken))
         self.kernel = kernel  # what all functions of the kernel share
         self.key, self.tree = key, tree  # of the function, in the kernel
         self.local_names = frozenset(name_usage.assigned(tree.body))
@@ -110,16 +108,11 @@ class FunctionContext:
         self.tail = True  # nothing follows but the end of the function
         self.copies = 1  # how often what is being lowered stands in the kernel
         self.variables: Variables = {}
-        self.blocks: list[list[Stmt]] = [[]]
         self.reachable = True
         self.loops: list[Loop] = []
-        self.line = 0
-        self._taken = set(taken)
-        self._counts: dict[str, int] = {}
         self._mutable: set[str] = set()
         self._twins: list[dict[str, Scalar]] = []  # what the arm of an if before this one declared
         self._shared: set[str] = set()  # locals that both arms of an if assign
-        self._depths: dict[Expr, int] = {}
 
     # --- expressions ---
 
@@ -147,10 +140,6 @@ class FunctionContext:
 
     # --- statements ---
 
-    def emit(self, statement: Stmt) -> None:
-        """Append to the innermost block."""
-        self.blocks[-1].append(statement)
-
     @contextmanager
     def block(self, span: Span) -> Iterator[list[Stmt]]:
         """Collect statements apart. Raises TooDeep."""
@@ -162,16 +151,6 @@ class FunctionContext:
         if len(self.blocks) > MAX_STATEMENTS:
             raise TooDeep(MAX_STATEMENTS, "statements").at(span)
 
-    def fresh(self, name: str) -> str:
-        """A name for a local that nothing else in this function has."""
-        found, count = name, self._counts.get(name, 0)
-        while found in self._taken:
-            count += 1
-            found = f"{name}_{count}"
-        self._counts[name] = count
-        self._taken.add(found)
-        return found
-
     def declare(self, name: str, kind: Type, value: Expr | None = None, mutable: bool = True) -> Local:
         """A new local."""
         local = Local(self.fresh(name), kind)
@@ -179,19 +158,6 @@ class FunctionContext:
         if mutable:
             self._mutable.add(local.name)
         return local
-
-    def bounded(self, value: Expr) -> Expr:
-        """The value, named if its expression has grown too deep for the IR."""
-        if self._depth(value) <= MAX_EXPRESSION:
-            return value
-        return self.declare("part", value.type, value, mutable=False)  # type: ignore[attr-defined]
-
-    def _depth(self, value: Expr) -> int:
-        found = self._depths.get(value)
-        if found is None:
-            found = 1 + max((self._depth(child) for child in value.children), default=0)
-            self._depths[value] = found
-        return found
 
     # --- variables ---
 
@@ -396,13 +362,13 @@ class FunctionContext:
 
     def checkpoint(self) -> Checkpoint:
         """What `back_to` needs to undo a trial."""
-        taken, counts = frozenset(self._taken), dict(self._counts)
+        taken, counts = frozenset(self.taken), dict(self._counts)
         return Checkpoint(len(self.blocks[-1]), taken, counts, dict(self.variables), frozenset(self._mutable))
 
     def back_to(self, point: Checkpoint) -> None:
         """Forget what was lowered since a checkpoint."""
         del self.blocks[-1][point.length :]
-        self._taken, self._counts = set(point.taken), dict(point.counts)
+        self.taken, self._counts = set(point.taken), dict(point.counts)
         self.variables, self._mutable = dict(point.variables), set(point.mutable)
         self.reachable = True
 

@@ -8,11 +8,12 @@ from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 from fusec.errors.language import TooDeep
 from fusec.errors.python import NoReturn
+from fusec.frontends.lowering import MAX_DEPTH
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.calls import parameter_values, result_of
 from fusec.frontends.python.function_context import Binding, FunctionContext
-from fusec.frontends.python.kernel_context import MAX_NESTING, Instance, KernelContext
+from fusec.frontends.python.kernel_context import Instance, KernelContext
 from fusec.frontends.python.statements import Ending, PythonStatements
 from fusec.frontends.python.types import Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Closure, Scalar, UserFunction, Value, converted, rounded
@@ -120,7 +121,7 @@ def run(
     try:
         text(lowering)
     except RecursionError:
-        raise TooDeep(MAX_NESTING, "expressions").at(tree.span) from None
+        raise TooDeep(MAX_DEPTH, "expressions").at(tree.span) from None
     if lowering.context.reachable or not lowering.returned:
         raise NoReturn(tree.name).at(tree.span)
     kinds = lowering.results()

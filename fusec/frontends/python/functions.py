@@ -8,9 +8,9 @@ from collections.abc import Callable
 from fusec.base import ops
 from fusec.base.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT64, INT32, UINT8, DType, complex_type, real_type
 from fusec.base.records import dataclass
-from fusec.base.source import Span
-from fusec.errors.language import ArgumentCount, BadArgument
+from fusec.errors.language import ArgumentCount
 from fusec.errors.python import NoDtype
+from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic
 from fusec.frontends.python.types import (
     PY_BOOL,
@@ -30,20 +30,7 @@ from fusec.frontends.python.types import (
 from fusec.frontends.python.values import Scalar, adapt, converted, literal
 from fusec.ir.expr import Expr, apply, const
 
-
-@dataclass(frozen=True)
-class Site:
-    """A call: the function's name as written, and where."""
-
-    name: str
-    span: Span
-
-    def refuse(self, given: object, cure: str) -> Exception:
-        """The error for an argument of the wrong kind."""
-        return BadArgument(self.name, str(given), cure).at(self.span)
-
-
-Make = Callable[[Site, list[Scalar]], Scalar]
+Make = Callable[[CallSite, list[Scalar]], Scalar]
 
 
 @dataclass(frozen=True)
@@ -54,7 +41,7 @@ class Known:
     most: int
     make: Make
 
-    def call(self, site: Site, args: list[Scalar]) -> Scalar:
+    def call(self, site: CallSite, args: list[Scalar]) -> Scalar:
         """The value of a call. Raises ArgumentCount and what the arguments are refused with."""
         if not self.least <= len(args) <= self.most:
             expected = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
@@ -63,7 +50,7 @@ class Known:
         return self.make(site, args)
 
 
-def shared(site: Site, args: list[Scalar]) -> tuple[Kind, list[Scalar]]:
+def shared(site: CallSite, args: list[Scalar]) -> tuple[Kind, list[Scalar]]:
     """The arguments in the type that NumPy gives to all. Raises NoDtype."""
     kind = _promoted(site, [arg.type for arg in args])
     return kind, [adapt(arg, kind, site.span) for arg in args]
@@ -78,7 +65,7 @@ def _floats(op: str, complex_op: str = "") -> Known:
     row = ops.TABLE[op]
     answer = BOOL if row.result == "bool" else None
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind = _floating(site, args)
         parts = _parts([adapt(arg, kind, site.span) for arg in args])
         if not is_complex(kind):
@@ -94,7 +81,7 @@ def _neighbour(op: str) -> Known:
     """A function that asks for neighbours: those of a narrow float are narrow floats."""
     plain = _floats(op)
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind = _floating(site, args)
         if kind not in (FLOAT16, BFLOAT16):
             return plain.make(site, args)
@@ -105,7 +92,7 @@ def _neighbour(op: str) -> Known:
     return Known(plain.least, plain.most, make)
 
 
-def _floating(site: Site, args: list[Scalar]) -> Kind:
+def _floating(site: CallSite, args: list[Scalar]) -> Kind:
     """The float that NumPy computes a function in: wide enough for every argument by itself.
 
     Python's numbers first adapt to the dtype that the others have together.
@@ -115,7 +102,7 @@ def _floating(site: Site, args: list[Scalar]) -> Kind:
     return _promoted(site, [floating(kind) for kind in kinds])
 
 
-def _promoted(site: Site, kinds: list[Kind]) -> Kind:
+def _promoted(site: CallSite, kinds: list[Kind]) -> Kind:
     """The type that NumPy gives to several. Raises NoDtype."""
     kind = kinds[0]
     for each in kinds[1:]:
@@ -137,7 +124,7 @@ def _answer(kind: Kind, answer: DType | None) -> Kind:
 def _whole(op: str, complex_op: str = "") -> Known:
     """A rounding, which leaves integers as they are."""
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind = args[0].type
         if is_integer(kind) or is_bool(kind):
             return args[0]
@@ -151,7 +138,7 @@ def _whole(op: str, complex_op: str = "") -> Known:
 def _to_int(op: str) -> Known:
     """Python's rounding functions, whose results are Python integers."""
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         whole = _whole(op).make(site, args)
         return python_int(whole)
 
@@ -170,7 +157,7 @@ def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
     """A function of real numbers of one type; bools: the op for bools, "" to refuse them."""
     arity = ops.TABLE[op].arity
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind, args = shared(site, args)
         if is_complex(kind) and not complex_too:
             raise site.refuse("complex numbers", "complex numbers have no order; take abs(x) or x.real")
@@ -186,7 +173,7 @@ def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
 def _integers(op: str) -> Known:
     """A function of integers of one type."""
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind, args = shared(site, args)
         if not is_integer(kind):
             raise site.refuse(str(kind), "it is for integers")
@@ -199,7 +186,7 @@ def _operator(op: str) -> Known:
     return Known(2, 2, lambda site, args: arithmetic.binary(op, args[0], args[1], site.span))
 
 
-def _power(site: Site, args: list[Scalar]) -> Scalar:
+def _power(site: CallSite, args: list[Scalar]) -> Scalar:
     """NumPy's function, which does not look at the exponent of a bool as the operator does."""
     if args[0].type == BOOL and isinstance(args[1].type, PythonType):
         args = [adapt(args[0], _promoted(site, [BOOL, args[1].type]), site.span), args[1]]
@@ -213,7 +200,7 @@ def _prefix(op: str) -> Known:
 def _test(op: str, combine: str = "logical_or") -> Known:
     """Isnan and its relatives: False, or True for isfinite, of what is no float."""
 
-    def make(_: Site, args: list[Scalar]) -> Scalar:
+    def make(_: CallSite, args: list[Scalar]) -> Scalar:
         kind = args[0].type
         answer = _answer(kind, BOOL)
         if is_integer(kind) or is_bool(kind):
@@ -226,7 +213,7 @@ def _test(op: str, combine: str = "logical_or") -> Known:
     return Known(1, 1, make)
 
 
-def _absolute(site: Site, args: list[Scalar]) -> Scalar:
+def _absolute(site: CallSite, args: list[Scalar]) -> Scalar:
     kind = args[0].type
     if args[0].literal is not None:
         return literal(abs(args[0].literal))
@@ -254,23 +241,23 @@ def part(which: str, value: Scalar) -> Scalar:
     return value if which != "imag" else Scalar(kind, const(0, carrier(kind)))
 
 
-def _angle(site: Site, args: list[Scalar]) -> Scalar:
+def _angle(site: CallSite, args: list[Scalar]) -> Scalar:
     kind = floating(_promoted(site, [args[0].type, PY_INT]))  # NumPy's arctan2(imag, real), whose imag may be 0
     value = converted(adapt(args[0], kind, site.span).read(), complex_type(carrier(kind)))
     return Scalar(part_of(kind), apply("arg", value))
 
 
-def _sign(site: Site, args: list[Scalar]) -> Scalar:
+def _sign(site: CallSite, args: list[Scalar]) -> Scalar:
     if is_bool(args[0].type):
         raise site.refuse("bools", "a bool has no sign; convert to an integer first")
     return Scalar(args[0].type, apply("sign", args[0].read()))
 
 
-def _where(site: Site, args: list[Scalar]) -> Scalar:
+def _where(site: CallSite, args: list[Scalar]) -> Scalar:
     return arithmetic.choose(arithmetic.condition(args[0]), args[1], args[2], site.span)
 
 
-def _clip(site: Site, args: list[Scalar]) -> Scalar:
+def _clip(site: CallSite, args: list[Scalar]) -> Scalar:
     _, args = shared(site, args)
     return EXTREMES["minimum"].make(site, [EXTREMES["maximum"].make(site, args[:2]), args[2]])
 
@@ -278,7 +265,7 @@ def _clip(site: Site, args: list[Scalar]) -> Scalar:
 def _least(op: str) -> Known:
     """Python's min and max: the first of those that none goes before."""
 
-    def make(site: Site, args: list[Scalar]) -> Scalar:
+    def make(site: CallSite, args: list[Scalar]) -> Scalar:
         found = args[0]
         for arg in args[1:]:
             found = arithmetic.choose(arithmetic.binary(op, arg, found, site.span).read(), arg, found, site.span)
@@ -287,14 +274,14 @@ def _least(op: str) -> Known:
     return Known(2, 64, make)
 
 
-def _reciprocal(site: Site, args: list[Scalar]) -> Scalar:
+def _reciprocal(site: CallSite, args: list[Scalar]) -> Scalar:
     value = arithmetic.counted(args[0], site.span)
     kind = value.type
     one = const(1, carrier(kind))
     return Scalar(kind, apply("quotient" if is_integer(kind) else "divide", one, value.read()))
 
 
-def _hypot(site: Site, args: list[Scalar]) -> Scalar:
+def _hypot(site: CallSite, args: list[Scalar]) -> Scalar:
     """Python's: of any number of coordinates."""
     found = FUNCTIONS["fabs"].call(site, args[:1]) if len(args) == 1 else args[0]
     for each in args[1:]:
@@ -302,7 +289,7 @@ def _hypot(site: Site, args: list[Scalar]) -> Scalar:
     return found
 
 
-def _count_bits(site: Site, args: list[Scalar]) -> Scalar:
+def _count_bits(site: CallSite, args: list[Scalar]) -> Scalar:
     """The ones of the magnitude, as uint8."""
     kind, value = storage(args[0].type), args[0].read(site.span)
     if is_bool(kind):
@@ -313,12 +300,12 @@ def _count_bits(site: Site, args: list[Scalar]) -> Scalar:
     return Scalar(UINT8, converted(apply("count_ones", size), UINT8))
 
 
-def _square(site: Site, args: list[Scalar]) -> Scalar:
+def _square(site: CallSite, args: list[Scalar]) -> Scalar:
     value = arithmetic.counted(args[0], site.span)
     return arithmetic.binary("*", value, value, site.span)
 
 
-def _fmod(site: Site, args: list[Scalar]) -> Scalar:
+def _fmod(site: CallSite, args: list[Scalar]) -> Scalar:
     _, values = shared(site, args)
     values = [arithmetic.counted(value, site.span) for value in values]
     kind = values[0].type
@@ -327,7 +314,7 @@ def _fmod(site: Site, args: list[Scalar]) -> Scalar:
     return _floats("fmod").make(site, args)
 
 
-def _ldexp(site: Site, args: list[Scalar]) -> Scalar:
+def _ldexp(site: CallSite, args: list[Scalar]) -> Scalar:
     if not is_integer(args[1].type) and not is_bool(args[1].type):
         raise site.refuse(f"{args[1].type} as the exponent", "the second argument is an integer")
     kind = floating(args[0].type)
@@ -340,7 +327,7 @@ def _ldexp(site: Site, args: list[Scalar]) -> Scalar:
 def _truths(op: str) -> Known:
     """logical_and and its relatives: bools of whether numbers are not zero."""
 
-    def make(_: Site, args: list[Scalar]) -> Scalar:
+    def make(_: CallSite, args: list[Scalar]) -> Scalar:
         tests = [arithmetic.condition(arg) for arg in args]
         return Scalar(BOOL, apply({"xor": "not_equal"}.get(op, f"logical_{op}"), *tests))
 
@@ -348,7 +335,7 @@ def _truths(op: str) -> Known:
     return Known(arity, arity, make)
 
 
-def _float_power(site: Site, args: list[Scalar]) -> Scalar:
+def _float_power(site: CallSite, args: list[Scalar]) -> Scalar:
     kind = promote(shared(site, args)[0], FLOAT64)
     assert kind is not None, "float64 meets every number"
     return arithmetic.power(adapt(args[0], kind, site.span), adapt(args[1], kind, site.span), site.span)

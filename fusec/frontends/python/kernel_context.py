@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from fusec.base.dtypes import BY_NAME as DTYPES
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile, Span
-from fusec.errors.language import TooDeep
+from fusec.frontends.lowering import fresh, nested
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.frontends.python.types import BY_NAME, Kind, carrier
@@ -34,7 +33,6 @@ from fusec.ir.expr import Const
 from fusec.ir.loops import Function
 
 MAX_FUNCTIONS = 500  # instances in one kernel
-MAX_NESTING = 64  # of expressions, and of calls inside calls
 
 
 @dataclass(frozen=True)
@@ -56,19 +54,15 @@ class Other:
 
 @dataclass
 class KernelContext:
-    """The functions of a definition, and the instances made so far.
-
-    active: functions being lowered, outermost first. names: taken by functions. reduces: they are a reduction's, whose
-    check looks at its elements before anything else runs.
-    """
+    """The functions of a definition, and the instances made so far."""
 
     definition: PythonDefinition
     texts: dict[str, FunctionText] = field(default_factory=dict)
     instances: dict[tuple[object, ...], Instance] = field(default_factory=dict)
-    active: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
+    active: list[str] = field(default_factory=list)  # functions being lowered, outermost first
+    names: set[str] = field(default_factory=set)  # taken by functions
     nesting: Counter[str] = field(default_factory=Counter)
-    reduces: bool = False
+    reduces: bool = False  # they are a reduction's, whose check looks at its elements before anything else runs
     known: dict[tuple[str, str], Value | Other | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,23 +86,11 @@ class KernelContext:
 
     def fresh(self, name: str) -> str:
         """A function name not yet taken."""
-        found, count = name, 0
-        while found in self.names:  # at most MAX_FUNCTIONS times
-            count += 1
-            found = f"{name}_{count}"
-        self.names.add(found)
-        return found
+        return fresh(name, self.names, {})
 
-    @contextmanager
-    def nested(self, what: str, span: Span) -> Iterator[None]:
+    def nested(self, what: str, span: Span) -> AbstractContextManager[None]:
         """Count one level of nesting. Raises TooDeep."""
-        self.nesting[what] += 1
-        if self.nesting[what] > MAX_NESTING:
-            raise TooDeep(MAX_NESTING, what).at(span)
-        try:
-            yield
-        finally:
-            self.nesting[what] -= 1
+        return nested(self.nesting, what, span)
 
 
 def value_of(capture: Capture, name: str = "") -> Value | Other:
