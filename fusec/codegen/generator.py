@@ -14,8 +14,8 @@ from fusec.ir.reductions import Reduction
 SINGLE = "-fsingle-precision-constant"
 
 
-class Processor(Protocol):
-    """What machine code is written for; see `fusec.runtime.cpu.processor`."""
+class Features(Protocol):
+    """What machine code is written for: `fusec.runtime.cpu.processor` has it."""
 
     @property
     def vector_bits(self) -> int:
@@ -34,7 +34,7 @@ class Processor(Protocol):
 class Options:
     """What a kernel is written for."""
 
-    processor: Callable[[], Processor]  # that of this machine, for those who ask
+    processor: Callable[[], Features]  # that of this machine, for those who ask
     fp: Fp = "strict"
     flags: tuple[str, ...] = ()  # compiler options, as the user gave them
 

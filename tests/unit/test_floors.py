@@ -33,7 +33,7 @@ FLOORS = (
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
     Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
-    Group If Loop Names Nest Node Pair Parameter Part Parts Plan Processor Ready Reduction Region
+    Group If Loop Names Nest Node Pair Parameter Part Parts Plan Ready Reduction Region
     Repeated Return Row Run Site Source Space Split Statements Stencil Step Store Token Total Type Uses Value
     Variable Variant Walk While _Reader _Walk
     """.split()
