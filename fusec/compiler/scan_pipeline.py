@@ -17,7 +17,7 @@ from fusec.environment import debug
 from fusec.errors.language import NotSupported
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.ir.expr import Apply, Expr
-from fusec.ir.walk import expressions, operands, statements
+from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.reduction import Request
 from fusec.kinds.scan import Form
 
@@ -132,11 +132,8 @@ def is_dear(scan: Scan) -> bool:
 
 def _expressions(scan: Scan) -> Iterator[Expr]:
     """All of a scan's."""
-    bodies = [*scan.stage.body, *scan.reduction.finish]
-    for function in scan.reduction.functions:
-        bodies += function.body
-    roots = [scan.running.value, *(root for stmt in statements(tuple(bodies)) for root in operands(stmt))]
-    return iter(expressions(roots))
+    bodies = [scan.stage.body, scan.reduction.finish, *(function.body for function in scan.reduction.functions)]
+    return expressions([scan.running.value, *roots_of(*bodies)])
 
 
 @forks_wait

@@ -12,7 +12,7 @@ from fusec.ir.expr import Apply, Const, Expr, scalar_type
 from fusec.ir.loops import Call, Function, Local, Return
 from fusec.ir.losses import losses
 from fusec.ir.reductions import Reduction
-from fusec.ir.walk import expressions, operands, statements
+from fusec.ir.walk import expressions, operands, roots_of, statements
 
 KEEPING = frozenset("minimum maximum bitwise_and bitwise_or bitwise_xor".split())
 
@@ -45,7 +45,7 @@ def _called(function: Function, known: dict[str, Function]) -> Iterator[Function
 
 def _loses(function: Function) -> bool:
     """Whether a result of integers may be beyond its type."""
-    roots = [root for stmt in statements(function.body) for root in operands(stmt)]
+    roots = roots_of(function.body)
     return any(not _is_kept(expr) for expr in expressions(roots) for _ in losses(expr))
 
 

@@ -19,7 +19,7 @@ from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import NothingToReduce, RowsTooLong
 from fusec.ir.loops import Query, Stmt
 from fusec.ir.reductions import REDUCED, TOTALS, chunk_of
-from fusec.ir.walk import expressions, operands, statements
+from fusec.ir.walk import expressions, roots_of
 from fusec.kinds.reduction import Operand, Phase, Request, dense, phases
 from fusec.kinds.scan import MANY_THREADS, Machine
 
@@ -85,7 +85,7 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
 
 def asks_for_positions(finish: Sequence[Stmt]) -> bool:
     """Whether what is made of a total depends on where it stands."""
-    roots = (root for each in statements(finish) for root in operands(each))
+    roots = roots_of(finish)
     return any(isinstance(each, Query) and each.what == "coordinate" for each in expressions(roots))
 
 

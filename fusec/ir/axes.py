@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fusec.ir.expr import Apply, Const, Expr
 from fusec.ir.loops import At, Moved, Program, Query
-from fusec.ir.walk import expressions, operands, statements
+from fusec.ir.walk import bodies_of, expressions, roots_of
 
 
 def required(program: Program) -> dict[str, int]:
@@ -18,9 +18,7 @@ def required(program: Program) -> dict[str, int]:
 
 
 def _mentions(program: Program) -> Iterator[tuple[str, int]]:
-    bodies = (program.body, *(function.body for function in program.functions))
-    roots: list[Expr] = [root for body in bodies for stmt in statements(body) for root in operands(stmt)]
-    for expr in expressions(roots):
+    for expr in expressions(roots_of(*bodies_of(program))):
         match expr:
             case Query(param, _, Const() as axis):
                 value = int(axis.value)

@@ -65,6 +65,7 @@ from fusec.ir.memory import (
     SharedBuffer,
     addresses,
 )
+from fusec.ir.walk import is_harmless
 
 Array = NDArray[Any]
 
@@ -337,7 +338,7 @@ class _Run:
     def _compute(self, expr: Expr, mask: Mask, frame: _Frame) -> Array:
         match expr:
             case Apply(op, args, target):
-                if op in ("where", "logical_and", "logical_or") and not self._is_harmless(expr):
+                if op in ("where", "logical_and", "logical_or") and not is_harmless(expr, self.harmless):
                     return self._on_demand(expr, mask, frame)
                 return evaluate(op, [self.value(arg, mask, frame) for arg in args], target)
             case Lookup(entries, index):
@@ -366,14 +367,6 @@ class _Run:
                 return self._pointer(expr, mask, frame)
             case _:
                 raise AssertionError(f"unknown expression {expr}")
-
-    def _is_harmless(self, expr: Expr) -> bool:
-        """No load or call in it, so that evaluating it for all lanes changes nothing."""
-        known = self.harmless.get(expr)
-        if known is None:
-            known = not isinstance(expr, Load | Call | Query) and all(map(self._is_harmless, expr.children))
-            self.harmless[expr] = known
-        return known
 
     def _on_demand(self, expr: Apply, mask: Mask, frame: _Frame) -> Array:
         """`where` and the logical ops evaluate an operand only in the lanes that need it."""

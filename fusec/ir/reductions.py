@@ -43,7 +43,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.walk import expressions, operands, statements
+from fusec.ir.walk import expressions, roots_of
 
 ROUNDS = 64  # elements that a lane takes one after the other
 LANE_BYTES = 16  # of accumulators that a position of a group holds
@@ -256,5 +256,5 @@ def _keeping(
 
 def addressed(body: tuple[Stmt, ...], values: Iterable[Expr] = ()) -> set[str]:
     """The names of the arrays that statements and values address or query."""
-    roots = [*values, *(root for stmt in statements(body) for root in operands(stmt))]
+    roots = [*values, *roots_of(body)]
     return {expr.param for expr in expressions(roots) if isinstance(expr, Element | Moved | At | Query)}

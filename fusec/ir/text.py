@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import assert_never
 
 import numpy as np
@@ -53,7 +53,7 @@ from fusec.ir.loops import (
 )
 from fusec.ir.names import KEYWORDS, Names, default_type
 from fusec.ir.parse import parse_graph, parse_program
-from fusec.ir.walk import expressions, operands, statements
+from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
 
 __all__ = ["parse_graph", "parse_program", "print_expression", "print_graph", "print_program"]
 
@@ -87,8 +87,8 @@ def print_graph(graph: Graph) -> str:
     body: list[str] = []
     taken = {value.name for value in graph.inputs}
     roots = [value for _, value in graph.outputs]
-    uses = _uses(roots)
-    for value in _inner_first(roots):
+    uses = uses_of(roots)
+    for value in inner_first(roots):
         if isinstance(value, Const | Input):
             continue
         wish = graph.names.get(value)
@@ -240,10 +240,10 @@ class _Expressions:
 
     def shared(self, roots: tuple[Expr, ...]) -> list[str]:
         """Lines that label what the roots use several times."""
-        uses = _uses(roots)
+        uses = uses_of(roots)
         lines = []
         if max(uses.values(), default=0) > 1:
-            for expr in _inner_first(roots):
+            for expr in inner_first(roots):
                 leaf = isinstance(expr, Const | Local | Element | LocalArray)
                 if uses[expr] > 1 and not leaf and not (isinstance(expr, Call) and expr in roots):
                     lines.append(f"%{len(self.labels) + 1} := {self.text(expr)}")
@@ -320,30 +320,3 @@ def constant_text(value: Const) -> str:
         if np.isfinite(float(number)) and const(float(text), dtype) is value:
             return f"{dtype.name}({text})"
     return f"{dtype.name}({value.bits:#x})"
-
-
-def _uses(roots: Iterable[Expr]) -> Mapping[Expr, int]:
-    """How often each expression occurs as a root or operand."""
-    roots = list(roots)
-    uses = dict.fromkeys(expressions(roots), 0)
-    for expr in roots:
-        uses[expr] += 1
-    for expr in list(uses):
-        for child in expr.children:
-            uses[child] += 1
-    return uses
-
-
-def _inner_first(roots: Iterable[Expr]) -> list[Expr]:
-    """Every distinct expression, operands before users."""
-    order: dict[Expr, None] = {}
-
-    def visit(expr: Expr) -> None:
-        if expr not in order:
-            for child in expr.children:
-                visit(child)
-            order[expr] = None
-
-    for root in roots:
-        visit(root)
-    return list(order)

@@ -28,7 +28,7 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
-from fusec.ir.walk import Body, operands
+from fusec.ir.walk import Body, expressions, operands
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,12 @@ def uniformity(program: Program) -> Uniformity:
 
 def is_varying(value: Expr, varying: set[str] | frozenset[str]) -> bool:
     """Whether an expression's value may differ between threads, given the locals whose values differ."""
-    stack, seen = [value], set()
-    while stack:
-        expr = stack.pop()
-        match expr:
-            case Load() | Query("", "thread"):
-                return True
-            case Local(name) if name in varying:
-                return True
-        seen.add(expr)
-        stack += [child for child in expr.children if child not in seen]
-    return False
+    return any(
+        isinstance(expr, Load)
+        or (isinstance(expr, Query) and expr.what == "thread")
+        or (isinstance(expr, Local) and expr.name in varying)
+        for expr in expressions((value,))
+    )
 
 
 Line = int | None

@@ -12,6 +12,7 @@ from fusec.base.records import dataclass, field
 from fusec.compiler.lowering import lower_program, lower_reduction
 from fusec.ir.expr import Expr, scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.walk import expressions, rewriter
 from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
@@ -145,36 +146,15 @@ def _ready(root: Expr, known: Mapping[Expr, Expr]) -> list[Reduce]:
 
 def _replaced(root: Expr, known: Mapping[Expr, Expr]) -> Expr:
     """The value over inputs that stand for known totals."""
-    done: dict[Expr, Expr] = dict(known)
-
-    def visit(expr: Expr) -> Expr:
-        if expr not in done:
-            children = expr.children
-            done[expr] = expr.rebuild(tuple(map(visit, children))) if children else expr
-        return done[expr]
-
-    return visit(root)
+    return rewriter(lambda expr: expr, dict(known))(root)
 
 
 def _used(inputs: tuple[Input, ...], values: list[Expr]) -> tuple[Input, ...]:
     """The inputs that values read, in order."""
-    seen: set[Expr] = set()
-    pending = list(values)
-    while pending:
-        expr = pending.pop()
-        if expr not in seen:
-            seen.add(expr)
-            pending += expr.children
+    seen = set(expressions(values))
     return tuple(each for each in inputs if each in seen)
 
 
 def counts(graph: Graph) -> bool:
     """Whether a graph uses the number of elements that it reduces."""
-    seen: set[Expr] = set()
-    pending: list[Expr] = [value for _, value in graph.outputs]
-    while pending:
-        expr = pending.pop()
-        if expr not in seen:
-            seen.add(expr)
-            pending += expr.children
-    return any(isinstance(each, Count) for each in seen)
+    return any(isinstance(each, Count) for each in expressions(value for _, value in graph.outputs))

@@ -7,14 +7,14 @@ declarations in the order of their dependence. Without this a printed body would
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.ir.expr import Expr, Type, type_of
 from fusec.ir.loops import Assign, Call, Declare, Function, If, Local, Return, Stmt, While
-from fusec.ir.walk import Body, expressions, operands, statements
+from fusec.ir.walk import Body, expressions, inner_first, roots_of, uses_of
 from fusec.math.value import Value
 
 NESTING = 24  # a value nested deeper than this gets a name, which keeps printed lines and printers' recursion short
@@ -74,7 +74,7 @@ def write(name: str, types: tuple[DType, ...], formula: Formula) -> Function:
 def callees(function: Function) -> tuple[Function, ...]:
     """The functions that `function` calls, directly or not, each once and before its callers."""
     found: dict[str, Function] = {}
-    for expr in expressions(operand for stmt in statements(function.body) for operand in operands(stmt)):
+    for expr in expressions(roots_of(function.body)):
         if isinstance(expr, Call):
             for callee in (*callees(_called[expr.function]), _called[expr.function]):
                 found.setdefault(callee.name, callee)
@@ -144,10 +144,10 @@ class Block:
 
     def _write(self, root: Expr) -> Expr:
         """Declare what must have a name below `root`; what remains of `root` itself."""
-        uses = _uses(root)
+        uses = uses_of([root])
         done: dict[Expr, Expr] = {}
         height: dict[Expr, int] = {}
-        for node in _postorder(root):
+        for node in inner_first([root]):
             written = node.rebuild(tuple(done[child] for child in node.children)) if node.children else node
             tall = 1 + max((height[child] for child in node.children), default=-1)
             if isinstance(written, Guarded):
@@ -162,26 +162,3 @@ class Block:
         assert isinstance(chosen, Local)
         self.statements.append(If(value.condition, (Assign(chosen.name, value.rare),)))
         return chosen
-
-
-def _postorder(root: Expr) -> Iterator[Expr]:
-    """Every distinct node once, operands first, without recursion."""
-    seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            yield node
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
-
-
-def _uses(root: Expr) -> dict[Expr, int]:
-    """How often each node occurs as an operand."""
-    uses: dict[Expr, int] = {}
-    for node in _postorder(root):
-        for child in node.children:
-            uses[child] = uses.get(child, 0) + 1
-    return uses

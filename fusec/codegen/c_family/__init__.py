@@ -26,7 +26,7 @@ from fusec.codegen.generator import SINGLE, Generator, Options
 from fusec.ir.expr import Expr, Struct
 from fusec.ir.loops import GROUP, ArrayParam, Element, Function, Local, Program, Return, ScalarParam, Stmt, is_shared
 from fusec.ir.reductions import AXIS
-from fusec.ir.walk import is_elementary, operands, statements
+from fusec.ir.walk import changed_names, is_elementary, operands, statements
 
 VECTOR_BYTES = 16  # the widest load every GPU has
 HELD_LIMIT = 128  # elements a thread holds at once; each may need a register, of which there are 255
@@ -115,7 +115,7 @@ def _struct_names(struct: Struct, names: Names, reserved: frozenset[str]) -> Str
 
 
 def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
-    return frozenset(facts.declared(body)) - facts.assigned(body)
+    return frozenset(facts.declared(body)) - changed_names(body)
 
 
 def _function(function: Function, called: dict[str, str], program: Program, outer: Names, spelling: Spelling) -> str:
@@ -144,11 +144,11 @@ def _kernel(
     """Print the body and collect what it needs."""
     scope = Names(outer=outer)
     body = program.body[:-1] if program.body and isinstance(program.body[-1], Return) else program.body
-    read = {node.name for node in facts.expressions(body) if isinstance(node, Local)} | facts.assigned(body)
+    read = {node.name for node in facts.nodes(body) if isinstance(node, Local)} | changed_names(body)
     by_value = [param for param in program.params if isinstance(param, ScalarParam) and param.name in read]
     names = scope.fresh_all([*(param.name for param in by_value), *facts.declared(body)])
     scalars = [(param, names[param.name]) for param in by_value]
-    copied = facts.assigned(body) & {param.name for param in by_value}
+    copied = changed_names(body) & {param.name for param in by_value}
     places = Places(program, layout, spelling, scope)
     places.use("size")
     for param, name in scalars:
@@ -231,7 +231,7 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names
     More than one only where 16-byte loads are possible and nothing but current elements is written: a group reads all
     its elements before it writes any.
     """
-    used = {node.param for node in facts.expressions(program.body) if isinstance(node, Element)}
+    used = {node.param for node in facts.nodes(program.body) if isinstance(node, Element)}
     arrays = [array for array in program.arrays if array.name in used]
     sizes = [array.dtype.nbytes for array in arrays if layout.step(array.name)[-1] is Step.UNIT]
     possible = spelling.groups and layout.aligned >= VECTOR_BYTES and bool(sizes)

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, DType, c_common, unsigned_of
 from fusec.codegen.c_family import conversions
 from fusec.codegen.c_family.bounds import BoundsOf, is_whole
-from fusec.codegen.c_family.facts import nodes
 from fusec.codegen.c_family.literals import literal
 from fusec.codegen.c_family.pieces import (
     BIT_AND,
@@ -37,6 +36,7 @@ from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.tables import table_name
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, scalar_type, type_of
 from fusec.ir.loops import At, Call, Element, Field, Load, Local, LocalArray, Make, Moved, Offset, Query
+from fusec.ir.walk import inner_first
 
 _SHALLOW = 16  # levels of an expression that are printed by plain recursion
 _WRAPPING = frozenset({"add", "subtract", "multiply", "negative"})
@@ -66,7 +66,7 @@ class Expressions:
     def prepare(self, roots: Sequence[Expr]) -> None:
         """Print deep expressions from the bottom up, so that recursion stays shallow however deep they are."""
         depth: dict[Expr, int] = {}
-        for node in nodes(roots):
+        for node in inner_first(roots):
             depth[node] = 1 + max((depth[child] for child in node.children), default=0)
             if is_whole(type_of(node)):
                 self.bounds(node)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from fusec.base.dtypes import DType
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.loops import (
-    Assign,
     Atomic,
     Call,
     CallStatement,
@@ -23,47 +22,18 @@ from fusec.ir.loops import (
     Program,
     Query,
     Return,
-    SetField,
     Shuffle,
     Stmt,
     Store,
     While,
 )
-from fusec.ir.walk import blocks, operands, statements
+from fusec.ir.walk import blocks, certain, changed_names, expressions, inner_first, operands, statements, uses_of
 
 
-def nodes(found: Iterable[Expr]) -> Iterator[Expr]:
-    """Every distinct expression node below `found`, operands first."""
-    seen: set[Expr] = set()
-    stack = [(root, False) for root in reversed(list(found))]
-    while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            yield node
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
-
-
-def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:
+def nodes(body: Iterable[Stmt]) -> Iterator[Expr]:
     """Every expression node of the statements; nodes of different statements may repeat."""
     for stmt in statements(body):
-        yield from nodes(operands(stmt))
-
-
-def assigned(body: Iterable[Stmt]) -> set[str]:
-    """Locals that get another value after their declaration."""
-    names: set[str] = set()
-    for stmt in statements(body):
-        match stmt:
-            case Assign(name) | SetField(name) | Shuffle(name):
-                names.add(name)
-            case Atomic(result=name) | CallStatement(result=name) if name:
-                names.add(name)
-            case _:
-                pass
-    return names
+        yield from inner_first(operands(stmt))
 
 
 def declared(body: Iterable[Stmt]) -> list[str]:
@@ -74,9 +44,9 @@ def declared(body: Iterable[Stmt]) -> list[str]:
 def mentions(body: Iterable[Stmt], name: str) -> bool:
     """The statements read or set a local."""
     body = tuple(body)
-    if name in assigned(body):
+    if name in changed_names(body):
         return True
-    return any(isinstance(node, Local) and node.name == name for node in expressions(body))
+    return any(isinstance(node, Local) and node.name == name for node in nodes(body))
 
 
 def leaves_from_loop(body: Iterable[Stmt]) -> bool:
@@ -153,7 +123,7 @@ def asks_where_it_is(body: Iterable[Stmt]) -> bool:
     """The body uses the position of the element, or elements at other positions."""
     return any(
         isinstance(node, Moved) or (isinstance(node, Query) and node.what in ("index", "coordinate"))
-        for node in expressions(body)
+        for node in nodes(body)
     )
 
 
@@ -165,7 +135,7 @@ def has_element_pointers(body: Iterable[Stmt]) -> bool:
     """The address of a current element is used other than to load or store that element."""
     inside = set()
     for stmt in statements(body):
-        for node in nodes(operands(stmt)):
+        for node in inner_first(operands(stmt)):
             inside |= {child for child in node.children if not isinstance(node, Load)}
         inside |= {root for root in operands(stmt) if not (isinstance(stmt, Store) and root is stmt.pointer)}
     return any(isinstance(node, Element) for node in inside)
@@ -182,7 +152,7 @@ def cost(program: Program) -> int:
 def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
     total = 0
     for stmt in body:
-        for node in nodes(operands(stmt)):
+        for node in inner_first(operands(stmt)):
             match node:
                 case Call(name):
                     total += functions[name]
@@ -208,7 +178,9 @@ def rounds_at_once(loop: While, nbytes: int, most: int) -> int:
     loaded = _loaded_by_walks(loop.body)
     if not loaded:
         return 1
-    operations = sum(1 for stmt in statements(loop.body) for node in nodes(operands(stmt)) if isinstance(node, Apply))
+    operations = sum(
+        1 for stmt in statements(loop.body) for node in inner_first(operands(stmt)) if isinstance(node, Apply)
+    )
     return max(1, min(most, nbytes // loaded, 64 * most // max(1, operations)))
 
 
@@ -218,7 +190,7 @@ def _loaded_by_walks(body: Iterable[Stmt]) -> int:
     """
     total = 0
     for stmt in body:
-        for node in nodes(operands(stmt)):
+        for node in inner_first(operands(stmt)):
             match node:
                 case Load(Moved(), dtype):
                     total += dtype.nbytes
@@ -252,7 +224,7 @@ def has_loops(program: Program) -> bool:
 def divides_wide(program: Program) -> bool:
     """The body or a function divides 64-bit integers by something that is not a constant."""
     bodies = [program.body, *(function.body for function in called_functions(program))]
-    return any(_is_wide_division(node) for body in bodies for node in expressions(body))
+    return any(_is_wide_division(node) for body in bodies for node in nodes(body))
 
 
 def _is_wide_division(node: Expr) -> bool:
@@ -285,7 +257,7 @@ def _types_in(body: Iterable[Stmt], where: str) -> list[tuple[Type, str, int]]:
                 used.append((element, where, stmt.line))
             case _:
                 pass
-        used += [(type_of(node), where, stmt.line) for node in nodes(operands(stmt))]
+        used += [(type_of(node), where, stmt.line) for node in inner_first(operands(stmt))]
     return used
 
 
@@ -306,7 +278,7 @@ def called_functions(program: Program) -> list[Function]:
     wanted: set[str] = set()
     pending: list[Sequence[Stmt]] = [program.body]
     while pending:
-        for node in expressions(pending.pop()):
+        for node in nodes(pending.pop()):
             if isinstance(node, Call) and node.function not in wanted:
                 wanted.add(node.function)
                 pending.append(by_name[node.function].body)
@@ -318,23 +290,17 @@ def shared(found: Sequence[Expr]) -> list[Expr]:
 
     A value that loads or calls is left where it stands if it is only reached on demand: it may be guarded.
     """
-    uses: dict[Expr, int] = {}
-    for node in (every := list(nodes(found))):
-        for child in node.children:
-            uses[child] = uses.get(child, 0) + 1
-    for root in found:
-        uses[root] = uses.get(root, 0) + 1
+    uses = uses_of(found)
     if all(count < 2 for count in uses.values()):
         return []
-    certain = _certain(found)
+    always = set(expressions(found, below=certain))
+    every = list(inner_first(found))
     guarded: set[Expr] = set()
     for node in every:
         if isinstance(node, Load | Call) or any(child in guarded for child in node.children):
             guarded.add(node)
     return [
-        node
-        for node in every
-        if uses.get(node, 0) > 1 and _is_worth_naming(node) and (node in certain or node not in guarded)
+        node for node in every if uses[node] > 1 and _is_worth_naming(node) and (node in always or node not in guarded)
     ]
 
 
@@ -346,16 +312,3 @@ def _is_worth_naming(node: Expr) -> bool:
             return not all(isinstance(child, Const) for child in node.children)
         case _:
             return False
-
-
-def _certain(found: Sequence[Expr]) -> set[Expr]:
-    """Nodes that are evaluated in any case."""
-    certain: set[Expr] = set()
-    stack = list(found)
-    while stack:
-        node = stack.pop()
-        if node not in certain:
-            certain.add(node)
-            on_demand = isinstance(node, Apply) and node.op in ("where", "logical_and", "logical_or")
-            stack += node.children[:1] if on_demand else node.children
-    return certain

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.codegen.c_family.bounds import Bounds, BoundsOf, dtype_bounds, is_whole
-from fusec.codegen.c_family.facts import assigned, nodes
 from fusec.ir.expr import Apply, Expr, scalar_type, type_of
 from fusec.ir.loops import (
     Assign,
@@ -29,7 +28,7 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
-from fusec.ir.walk import statements
+from fusec.ir.walk import changed_names, inner_first, locals_of, statements
 
 State = dict[str, Bounds]
 ROUNDS = 8  # of a loop's analysis; a loop that needs more is entered knowing nothing of what it changes
@@ -90,7 +89,7 @@ def assume(bounds: BoundsOf, condition: Expr, holds: bool) -> None:
 
 def _bounds(bounds: BoundsOf, value: Expr) -> Bounds:
     """From the operands up, so that recursion stays shallow."""
-    for node in nodes([value]):
+    for node in inner_first([value]):
         if is_whole(type_of(node)):
             bounds(node)
     return bounds(value)
@@ -200,7 +199,7 @@ class _Walk:
 
     def loop(self, loop: While) -> tuple[Loop, bool]:
         """What holds where in a loop, and whether its end is reached."""
-        changed = assigned((loop,))
+        changed = changed_names((loop,))
         head = dict(self.bounds.locals)
         for _ in range(ROUNDS if self.depth < DEPTH else 0):
             found, back, ends = self.round(loop, head)
@@ -262,11 +261,9 @@ class _Walk:
 
     def limits(self, loop: While) -> set[int]:
         """The numbers around all bounds of what the condition compares the changing locals with."""
-        changed = assigned((loop,))
-        compared = (node for node in nodes([loop.condition]) if isinstance(node, Apply) and node.op in NEGATED)
-        fixed = (arg for node in compared for arg in node.args if is_whole(type_of(arg)) and not _names(arg) & changed)
+        changed = changed_names((loop,))
+        compared = (node for node in inner_first([loop.condition]) if isinstance(node, Apply) and node.op in NEGATED)
+        fixed = (
+            arg for node in compared for arg in node.args if is_whole(type_of(arg)) and not locals_of((arg,)) & changed
+        )
         return {end + around for arg in fixed for end in _bounds(self.bounds, arg) for around in (-1, 0, 1)}
-
-
-def _names(value: Expr) -> set[str]:
-    return {node.name for node in nodes([value]) if isinstance(node, Local)}

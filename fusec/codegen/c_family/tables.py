@@ -22,7 +22,7 @@ def tables(bodies: Iterable[Body], spelling: Spelling) -> dict[str, str]:
     """The texts of the arrays that statements look into, by name."""
     texts: dict[str, str] = {}
     for body in bodies:
-        for node in facts.expressions(body):
+        for node in facts.nodes(body):
             if isinstance(node, Lookup) and table_name(node) not in texts:
                 entries = ", ".join(literal(entry, spelling, loose=True).text for entry in node.values)
                 head = f"{spelling.table} {spelling.type(node.type)} {table_name(node)}[{len(node.values)}]"

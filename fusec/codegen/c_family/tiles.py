@@ -56,7 +56,7 @@ def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], lis
         return None
     if facts.has_element_pointers(body) or facts.updates_beyond_elements(body):
         return None
-    used = {node.param for node in facts.expressions(body) if isinstance(node, Element)}
+    used = {node.param for node in facts.nodes(body) if isinstance(node, Element)}
     inputs = [each for each in program.arrays if each.name in used and not each.written and not each.raw]
     found = [each for each in inputs if layout.step(each.name)[-1] is Step.ANY and Step.UNIT in layout.step(each.name)]
     if not found:

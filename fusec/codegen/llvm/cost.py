@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusec.codegen.llvm.divergence import expressions
 from fusec.ir.expr import Apply, Expr, Lookup, Pointer
 from fusec.ir.loops import (
     Atomic,
@@ -19,7 +18,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.walk import is_elementary
+from fusec.ir.walk import expressions, inner_first, is_elementary, operands, statements
 
 _DEAR = {"divide": 4, "sqrt": 4, "quotient": 10, "modulo": 12, "multiply_high": 4}
 _LOAD, _ATOMIC, _TURNS = 2, 8, 8  # turns a loop is taken to make
@@ -46,15 +45,12 @@ class Costs:
     def of(self, root: Expr) -> int:
         """Operations to evaluate an expression."""
         if root not in self._costs:
-            seen: dict[Expr, bool] = {}
-            for expr in _postorder(root, seen):
-                seen[expr] = True
-            self._costs[root] = sum(map(self._own, seen))
+            self._costs[root] = sum(map(self._own, expressions([root])))
         return self._costs[root]
 
     def is_unsafe(self, root: Expr) -> bool:
         """Whether it reads memory that need not exist, or may not end, for a lane that does not want it."""
-        for expr in _postorder(root, self._unsafe):
+        for expr in inner_first([root], self._unsafe):
             own = isinstance(expr, Load) and not isinstance(expr.pointer, Element)
             own = own or (isinstance(expr, Call) and self._calls[expr.function][1])
             self._unsafe[expr] = own or any(self._unsafe[child] for child in expr.children)
@@ -62,10 +58,7 @@ class Costs:
 
     def follows_position(self, root: Expr) -> bool:
         """Whether an index is computed by arithmetic, without anything read from memory on the way."""
-        seen: dict[Expr, bool] = {}
-        for expr in _postorder(root, seen):
-            seen[expr] = True
-        return not any(isinstance(expr, Load | Call) for expr in seen)
+        return not any(isinstance(expr, Load | Call) for expr in expressions([root]))
 
     def of_body(self, body: Iterable[Stmt]) -> int:
         """Operations of statements; a loop counts as a few turns."""
@@ -73,11 +66,7 @@ class Costs:
 
     def has_loop(self, body: Iterable[Stmt]) -> bool:
         """Whether there is a loop in the statements."""
-        return any(
-            isinstance(stmt, While)
-            or (isinstance(stmt, If) and (self.has_loop(stmt.then) or self.has_loop(stmt.orelse)))
-            for stmt in body
-        )
+        return any(isinstance(stmt, While) for stmt in statements(body))
 
     def is_worth_skipping(self, body: Iterable[Stmt], limit: int) -> bool:
         """Whether a branch around the statements pays when no lane wants them."""
@@ -97,7 +86,7 @@ class Costs:
         return 0
 
     def _statement(self, stmt: Stmt) -> int:
-        own = sum(self.of(expr) for expr in expressions(stmt))
+        own = sum(self.of(expr) for expr in operands(stmt))
         match stmt:
             case If(then=then, orelse=orelse):
                 return own + 1 + self.of_body(then) + self.of_body(orelse)
@@ -111,7 +100,7 @@ class Costs:
 
     def _reads_memory(self, body: Iterable[Stmt]) -> bool:
         for stmt in body:
-            if any(self.is_unsafe(expr) for expr in expressions(stmt)):
+            if any(self.is_unsafe(expr) for expr in operands(stmt)):
                 return True
             if isinstance(stmt, If) and (self._reads_memory(stmt.then) or self._reads_memory(stmt.orelse)):
                 return True
@@ -119,24 +108,10 @@ class Costs:
 
     def _touches_memory(self, body: Iterable[Stmt]) -> bool:
         for stmt in body:
-            if isinstance(stmt, Atomic | CallStatement) or any(self.is_unsafe(expr) for expr in expressions(stmt)):
+            if isinstance(stmt, Atomic | CallStatement) or any(self.is_unsafe(expr) for expr in operands(stmt)):
                 return True
             if isinstance(stmt, Store) and not isinstance(stmt.pointer, Element):
                 return True
             if isinstance(stmt, If) and (self._touches_memory(stmt.then) or self._touches_memory(stmt.orelse)):
                 return True
         return False
-
-
-def _postorder(root: Expr, known: dict[Expr, bool]) -> Iterable[Expr]:
-    """The parts of an expression that are not known yet, operands first."""
-    pending = [root]
-    while pending:
-        expr = pending[-1]
-        if expr not in known:
-            missing = [child for child in expr.children if child not in known]
-            if missing:
-                pending += missing
-                continue
-            yield expr
-        pending.pop()

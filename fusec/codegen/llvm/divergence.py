@@ -43,6 +43,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
+from fusec.ir.walk import expressions, inner_first, operands
 
 MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
 
@@ -167,26 +168,6 @@ def local_access(pointer: Expr) -> tuple[str, Expr | None] | None:
     return None
 
 
-def expressions(stmt: Stmt) -> tuple[Expr, ...]:
-    """The expressions that stand in a statement itself; the address of a store comes last."""
-    match stmt:
-        case Declare(value=value) | Return(value=value):
-            return () if value is None else (value,)
-        case DeclareArray(values=values):
-            return values
-        case Assign(value=value) | SetField(value=value) | Shuffle(value=value):
-            return (value,)
-        case Store(pointer=pointer, value=value):
-            return (value, pointer)
-        case Atomic(pointer=pointer, values=values):
-            return (*values, pointer)
-        case CallStatement(call=call):
-            return (call,)
-        case If(condition=condition) | While(condition=condition):
-            return (condition,)
-    return ()
-
-
 def _written(stmt: Stmt) -> str:
     """The name of the variable a statement writes after its declaration, or nothing."""
     match stmt:
@@ -286,7 +267,7 @@ class _FunctionAnalysis:
         """Find variables written in other lists than their declaration's, and how local arrays are addressed."""
         mine = count[0] - 1
         for node in nodes:
-            for expr in expressions(node.stmt):
+            for expr in operands(node.stmt):
                 self._survey_expression(expr, isinstance(node.stmt, Store) and expr is node.stmt.pointer, lengths)
             match node.stmt:
                 case Declare(name=name):
@@ -353,7 +334,7 @@ class _FunctionAnalysis:
         """Visit statements in order; returns the region at the end and the kinds of exits some lanes took."""
         exits: set[Exit] = set()
         for node in nodes:
-            for expr in expressions(node.stmt):
+            for expr in operands(node.stmt):
                 self._read(expr, region)
             taken = self._visit(node, region)
             if taken:
@@ -449,28 +430,14 @@ class _FunctionAnalysis:
     # --- expressions ---------------------------------------------------------------------------------------------
 
     def _read(self, root: Expr, region: Region) -> None:
-        pending, seen = [root], set()
-        while pending:
-            expr = pending.pop()
-            if expr in seen:
-                continue
-            seen.add(expr)
+        for expr in expressions((root,)):
             if isinstance(expr, Local | LocalArray):
                 self.names[expr.name].use(region)
-            pending.extend(expr.children)
 
     def varies(self, root: Expr) -> bool:
         """Whether an expression may differ between lanes, as far as is known by now."""
-        pending = [root]
-        while pending:
-            expr = pending[-1]
-            missing = [child for child in expr.children if child not in self.known]
-            if missing and expr not in self.known:
-                pending += missing
-                continue
-            pending.pop()
-            if expr not in self.known:
-                self.known[expr] = self._varies(expr)
+        for expr in inner_first((root,), self.known):
+            self.known[expr] = self._varies(expr)
         return self.known[root]
 
     def _varies(self, expr: Expr) -> bool:

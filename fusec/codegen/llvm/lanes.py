@@ -5,9 +5,9 @@ from __future__ import annotations
 from fusec.base.dtypes import DType, compute_type, real_type
 from fusec.base.kernel_abi import Layout, Step
 from fusec.codegen.llvm.cost import Costs
-from fusec.codegen.llvm.nest import all_expressions
-from fusec.ir.expr import Apply, Expr, type_of
-from fusec.ir.loops import Atomic, DeclareArray, If, Program, Stmt, While
+from fusec.ir.expr import Apply, type_of
+from fusec.ir.loops import Atomic, DeclareArray, Program, While
+from fusec.ir.walk import bodies_of, expressions, roots_of, statements
 
 _MOST_LANES = 128  # masks and positions of more lanes cost more than they save
 _ATOMIC_LANES = 16  # updates run lane by lane anyway
@@ -27,8 +27,7 @@ def choose_lanes(program: Program, layout: Layout, vector_bits: int) -> int:
     if vector_bits == 0:
         return 1
     costs = Costs(program.functions, usual=True)
-    bodies = [program.body, *(function.body for function in program.functions)]
-    stmts = [stmt for body in bodies for stmt in flatten(body)]
+    stmts = [stmt for body in bodies_of(program) for stmt in statements(body)]
     cost = costs.of_body(program.body)
     bits = hot_bits(program)
     is_wide = bits >= 32 and vector_bits == 512
@@ -57,33 +56,11 @@ def has_small_strided_operand(program: Program, layout: Layout) -> bool:
     )
 
 
-def flatten(body: tuple[Stmt, ...]) -> list[Stmt]:
-    """All statements, nested ones included."""
-    found: list[Stmt] = []
-    for stmt in body:
-        found.append(stmt)
-        match stmt:
-            case If(then=first, orelse=second) | While(body=first, step=second):
-                found += flatten(first) + flatten(second)
-    return found
-
-
 def hot_bits(program: Program) -> int:
     """Width of the widest type that is computed with; 64-bit integers count only if an array holds 64-bit elements."""
     stored = max((real_type(param.dtype).bits for param in program.arrays), default=32)
     widest = 8
-    pending: list[Expr] = [
-        expr
-        for body in (program.body, *(function.body for function in program.functions))
-        for expr in all_expressions(body)
-    ]
-    seen: set[Expr] = set()
-    while pending:
-        expr = pending.pop()
-        if expr in seen:
-            continue
-        seen.add(expr)
-        pending += expr.children
+    for expr in expressions(roots_of(*bodies_of(program))):
         kind = type_of(expr)
         if isinstance(expr, Apply) and isinstance(kind, DType):
             part = compute_type(real_type(kind))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, all_expressions
+from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.ir.axes import distances_of
 from fusec.ir.expr import Const
 from fusec.ir.loops import At, Declare, Element, Moved, Program, Store
-from fusec.ir.walk import expressions
+from fusec.ir.walk import expressions, roots_of
 
 Outer = tuple[int, ...]  # distances along all axes but the last
 AHEAD = 2048  # bytes; what several rows read is asked for so early, 8 % faster than with 1024
@@ -24,7 +24,7 @@ def has_no_branch(program: Program) -> bool:
 def neighbours_of(program: Program, layout: Layout) -> list[tuple[str, Outer]]:
     """The raw arrays with the axes of the space that are read beside the element, and in which rows; in order."""
     found: set[tuple[str, Outer]] = set()
-    for expr in expressions(all_expressions(program.body)):
+    for expr in expressions(roots_of(program.body)):
         if isinstance(expr, At) and dict(layout.raw)[expr.param][0] == layout.ndim:
             distances = distances_of(expr.index)
             if distances is not None:

@@ -6,7 +6,7 @@ vector steps, and what is left over runs once more under a mask, or one by one w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
 from fusec.base.dtypes import DType
@@ -15,14 +15,15 @@ from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.arguments import Arguments
 from fusec.codegen.llvm.cost import Costs
-from fusec.codegen.llvm.divergence import Analysis, expressions
+from fusec.codegen.llvm.divergence import Analysis
 from fusec.codegen.llvm.expr import Surroundings
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.routines import kept_functions
 from fusec.codegen.llvm.stmt import Statements
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
 from fusec.ir.expr import Expr, Type
-from fusec.ir.loops import ArrayParam, Element, If, Load, Moved, Program, Query, ScalarParam, Stmt, While
+from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Query, ScalarParam
+from fusec.ir.walk import bodies_of, expressions, roots_of
 
 NARROW_LIMIT = (1 << 31) - 1  # positions of a layout that is not wide
 WIDE_LIMIT = 1 << 62
@@ -42,15 +43,7 @@ class Uses:
 def uses_of(program: Program) -> Uses:
     """Collect from all statements, those of functions included."""
     elements, loaded, position = set(), set(), False
-    pending: list[Expr] = []
-    for body in (program.body, *(function.body for function in program.functions)):
-        pending += all_expressions(body)
-    seen: set[Expr] = set()
-    while pending:
-        expr = pending.pop()
-        if expr in seen:
-            continue
-        seen.add(expr)
+    for expr in expressions(roots_of(*bodies_of(program))):
         match expr:
             case Element(param=param) | Moved(param=param):
                 elements.add(param)
@@ -58,19 +51,7 @@ def uses_of(program: Program) -> Uses:
                 loaded.add(param)
             case Query(param="", what="index" | "coordinate"):
                 position = True
-        pending += expr.children
     return Uses(frozenset(elements), frozenset(loaded), position)
-
-
-def all_expressions(body: Iterable[Stmt]) -> list[Expr]:
-    """The expressions that stand in statements, nested ones included."""
-    found: list[Expr] = []
-    for stmt in body:
-        found += expressions(stmt)
-        match stmt:
-            case If(then=first, orelse=second) | While(body=first, step=second):
-                found += all_expressions(first) + all_expressions(second)
-    return found
 
 
 @dataclass(frozen=True)

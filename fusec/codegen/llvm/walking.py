@@ -37,7 +37,7 @@ from fusec.ir.loops import (
     While,
 )
 from fusec.ir.reductions import AXIS
-from fusec.ir.walk import Body, blocks, expressions, operands, statements
+from fusec.ir.walk import Body, blocks, expressions, locals_of, operands, roots_of, statements
 
 _TILE = 1 << 16  # bytes of the variables of a tile, in the second cache: long stretches of rows please prefetchers
 _FIRST_TILE = 1 << 14  # in the first cache, where results go around: up to a third faster if rows are wide
@@ -134,7 +134,7 @@ class WalkNest(PartNest):
             kept = found.copy()
             for stmt in statements(self.program.body):
                 if isinstance(stmt, Declare | Assign) and stmt.name in found:
-                    free = names_of(operands(stmt)) <= kept | scalars
+                    free = locals_of(operands(stmt)) <= kept | scalars
                     if not free or (isinstance(stmt, Declare) and stmt.value is None):
                         kept.discard(stmt.name)
             if kept == found:
@@ -222,7 +222,7 @@ class WalkNest(PartNest):
     def _parts(self, row: Row, start: str, value: Expr) -> Operand:
         """A value that is the same for all columns."""
         width, self.b.lanes = self.b.lanes, 1
-        (found,) = self._part(CellSite(self, row, start), Lanes(), (), self._uniform(names_of([value])), [value])
+        (found,) = self._part(CellSite(self, row, start), Lanes(), (), self._uniform(locals_of([value])), [value])
         self.b.lanes = width
         return found
 
@@ -296,12 +296,12 @@ class WalkNest(PartNest):
     def _comes_again(self, place: Moved) -> bool:
         """Whether a loop moves the place to other rows."""
         apart = len(place.axes) == 1 and self.layout.step(place.param)[place.axes[0]] is Step.ANY
-        moves = bool(names_of(place.distances)) and self._is_uniform(place)
+        moves = bool(locals_of(place.distances)) and self._is_uniform(place)
         return apart and moves and self.inner[place.param] is Step.UNIT
 
     def _is_uniform(self, place: Place) -> bool:
         """Whether all columns are equally far from their places."""
-        return names_of([place]) <= self.control | self._scalars().keys()
+        return locals_of([place]) <= self.control | self._scalars().keys()
 
     def _fetch(self, position: str) -> None:
         """Ask for a vector of each of the rows."""
@@ -391,14 +391,9 @@ class WalkNest(PartNest):
         b.write_slot(slot, end, varying=False)
 
 
-def names_of(roots: Iterable[Expr]) -> set[str]:
-    """The locals that expressions read."""
-    return {expr.name for expr in expressions(roots) if isinstance(expr, Local)}
-
-
 def names_in(body: Body) -> set[str]:
     """The locals that statements read or write."""
-    return names_of(root for stmt in statements(body) for root in operands(stmt)) | _written(body)
+    return locals_of(roots_of(body)) | _written(body)
 
 
 def _written(body: Body) -> set[str]:
