@@ -75,6 +75,8 @@ def test_parts_of_reals() -> None:
     found, wanted = fusec.fuse(of_reals)(ours), of_reals(theirs)
     np.testing.assert_array_equal(found[0], wanted[0], strict=True)
     np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(ValueError, match="read-only"):
+        fusec.fuse(lambda x: x.imag.fill(1))(ours)
     with pytest.raises(TypeError, match="does not have imaginary part to set"):
         fusec.fuse(lambda x: setattr(x, "imag", 1))(ours)
 
