@@ -101,9 +101,6 @@ class Signature:
 
         Raises UnknownTypeName for a key or value that is none, TypesIncomplete for placeholders left open.
         """
-        if not isinstance(types, Mapping):
-            cure = f'pass a dictionary, e.g. types={{"{next(iter(self.placeholders), "T")}": "float32"}}'
-            raise UnknownTypeName("types", str(types), "not a dictionary", cure).at()
         bound = {key: self._named(key, value) for key, value in types.items()}
         missing = [name for name in self.placeholders if name not in bound]
         if missing:
@@ -119,6 +116,13 @@ class Signature:
             cure = f"known dtypes: {', '.join(BY_NAME)}"
             raise UnknownTypeName(key, str(value), "no such dtype", cure).at()
         return BY_NAME[name]
+
+
+def types_named(types: object, example: str = "T") -> dict[str, object]:
+    """What `types=` of source() and the like says; nothing if None. Raises UnknownTypeName for no dictionary."""
+    if types is None or isinstance(types, Mapping):
+        return dict(types or {})
+    raise UnknownTypeName("types", str(types), "not a dictionary", f'pass types={{"{example}": "float32"}}').at()
 
 
 def join(params: Iterable[Parameter]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from fusec.arguments.layouts import Shape
+from fusec.arguments.signature import types_named
 from fusec.base.kernel_abi import Kernel
 from fusec.base.kernel_abi import Step as Stride
 from fusec.base.records import replace
@@ -33,7 +34,7 @@ WHAT = {
 
 def canonical(
     kernel: AxisSpec,
-    types: Mapping[str, object],
+    types: Mapping[str, object] | None,
     shape: Shape,
     along: Along,
     scalars: Sequence[str],
@@ -48,7 +49,7 @@ def canonical(
     for name in scalars:
         if name not in names:
             raise UnknownScalar(kernel.name, name, ", ".join(names)).at()
-    bound = kernel.signature.bind_names(types)
+    bound = kernel.signature.bind_names(types_named(types))
     machine = MANY_THREADS if target_of(target).threads else ALONE
 
     def shown(taken: tuple[str, ...]) -> Bound:

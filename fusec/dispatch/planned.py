@@ -11,7 +11,7 @@ import numpy as np
 
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_foreign
-from fusec.arguments.signature import Signature
+from fusec.arguments.signature import Signature, types_named
 from fusec.base import locks
 from fusec.base.diagnostics import shown_number
 from fusec.base.dtypes import DType
@@ -169,7 +169,7 @@ class Planned(KernelSpec):
         for name in scalars:
             if name not in inputs:
                 raise UnknownScalar(self.name, name, ", ".join(inputs)).at()
-        bound = self.signature.bind_names(types or {})
+        bound = self.signature.bind_names(types_named(types))
         return pipeline.by_value(inputs, scalars, partial(self._canonical, bound))
 
     def _canonical(self, bound: Mapping[str, DType], scalars: Sequence[str]) -> Specialisation:

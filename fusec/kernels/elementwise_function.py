@@ -14,7 +14,7 @@ from fusec.arguments.containers import Door, adopted
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, dtype_of, form_of, is_contained
 from fusec.arguments.scalars import SCALAR_TYPES, as_array, encode
-from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.arguments.signature import Parameter, Signature, Takes, types_named
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
@@ -441,7 +441,7 @@ class Elementwise(Public, ShortWays):
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
         """What is shown where no call says: the variant, its types, and its parameters passed by value."""
-        given = types or {}
+        given = types_named(types, next(iter(self.params), "x"))
         for name in (*given, *scalars):
             if name not in self.params:
                 raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()

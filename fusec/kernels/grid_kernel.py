@@ -11,7 +11,7 @@ import numpy as np
 
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import Form, admitted, host_array, is_lent, is_number, output_array
-from fusec.arguments.signature import Parameter
+from fusec.arguments.signature import Parameter, types_named
 from fusec.base.kernel_abi import Fp
 from fusec.base.records import replace
 from fusec.dispatch.checked import Checks
@@ -212,7 +212,7 @@ class Explicit(Elementwise):
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
         """What source() shows where no call says; parameters that are no arrays are passed by value."""
         defaults = dict(self.captured().functions[-1].defaults)
-        given = dict(types or {})
+        given = types_named(types, next(iter(self.params), "x"))
         given |= {name: dtype for name, dtype in self.declared().items() if dtype is not None and name not in given}
         numbers = [name for name in self.params if name not in self.arrays]
         by_value = [name for name in numbers if name in scalars or name in given or name not in defaults]

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusec.arguments import operands
 from fusec.arguments.operands import Form, outputs_of, scalars_of
-from fusec.arguments.signature import Parameter, Signature, Takes
+from fusec.arguments.signature import Parameter, Signature, Takes, types_named
 from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
@@ -330,9 +330,16 @@ class Reduction(Public):
         from fusec.dispatch import explain_axis
 
         last = self._last
-        if not types and shape is None and axis is None and not scalars and last is not None and last.last is not None:
+        if (
+            types is None
+            and shape is None
+            and axis is None
+            and not scalars
+            and last is not None
+            and last.last is not None
+        ):
             return last, last.last
-        given = dict(types or {})
+        given = types_named(types, next(iter(self.params), "x"))
         for name in (*given, *scalars):
             if name not in self.params:
                 raise UnexpectedArgument(self.name, name, f"its parameters are: {', '.join(self.params)}").at()

@@ -154,7 +154,7 @@ class ReductionKernel(Public, AxisKernel):
         if types is None and shape is None and axis is None and not scalars and self.last is not None:
             return explain_axis.text_of(self, self.last, target)
         shape = explain_axis.SHOWN if shape is None else shape
-        bound = explain_axis.canonical(self, types or {}, shape, Along(axis), scalars)
+        bound = explain_axis.canonical(self, types, shape, Along(axis), scalars)
         return explain_axis.text_of(self, bound, target)
 
     @briefly

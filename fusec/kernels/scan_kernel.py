@@ -163,7 +163,7 @@ class ScanKernel(Public, AxisKernel):
             return explain_axis.text_of(self, self.last, target)
         shape = explain_axis.SHOWN if shape is None else shape
         along = Along(-1 if axis is None else axis, reverse=reverse)
-        bound = explain_axis.canonical(self, types or {}, shape, along, scalars, target)
+        bound = explain_axis.canonical(self, types, shape, along, scalars, target)
         return explain_axis.text_of(self, bound, target)
 
     @briefly

@@ -541,6 +541,8 @@ def wrong_definitions():
         ("no such input", ValueError, lambda: ADD.source("cuda", {"T": "float32"}, scalars=("q",))),
         ("unknown target 'cud'", ValueError, lambda: ADD.source("cud")),
         ("not a dictionary", TypeError, lambda: ADD.source("cuda", "float32")),
+        ("not a dictionary", TypeError, lambda: ADD.source("cuda", np.ones(3))),
+        ("not a dictionary", TypeError, lambda: fusec.elementwise(lambda x: x + 1).source("cuda", 3)),
         ("Wrong number of arguments", TypeError, lambda: ADD.explain()),
         ("no argument is an array", ValueError, lambda: MUL_ADD(1, 2, 3)),
         ("no memory for output 'z'", MemoryError, lambda: ADD(*2 * [np.broadcast_to(np.float32(1), (1 << 40, 64))])),
