@@ -7,7 +7,7 @@ from fusec.errors import FusecError
 from fusec.frontends.c.classify import REFUSED
 from fusec.frontends.c.lower import lower, parse
 from fusec.frontends.c.params import RESERVED, parse_params
-from fusec.frontends.c.tables import STARTS, load
+from fusec.frontends.grammar_tables import STARTS, load
 from fusec.ir.loops import Declare, Return, ScalarParam, Store
 from fusec.ir.verify import verify
 

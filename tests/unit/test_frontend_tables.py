@@ -7,7 +7,7 @@ from importlib import resources
 import pytest
 from lark import Lark
 
-from fusec.frontends.c import tables
+from fusec.frontends import grammar_tables
 from fusec.frontends.c.build import TreeBuilder
 from fusec.frontends.python.build import PythonTreeBuilder
 
@@ -39,28 +39,30 @@ def total(found, text):
 
 
 def test_kept_tables_parse_like_new_ones():
-    kept = tables.write_tables(GRAMMAR, ("start",))
-    fresh, read = tables.load_tables(GRAMMAR, ("start",)), tables.load_tables(GRAMMAR, ("start",), kept)
+    kept = grammar_tables.write_tables(GRAMMAR, ("start",))
+    fresh, read = grammar_tables.load_tables(GRAMMAR, ("start",)), grammar_tables.load_tables(GRAMMAR, ("start",), kept)
     assert fresh == read
     assert total(fresh, "1+(2+3)+4") == total(read, "1+(2+3)+4") == 10
 
 
 def test_tables_of_another_text_are_made_anew():
-    kept = tables.write_tables(GRAMMAR.replace('"+"', '"-"'), ("start",))
-    assert total(tables.load_tables(GRAMMAR, ("start",), kept), "1+2") == 3
+    kept = grammar_tables.write_tables(GRAMMAR.replace('"+"', '"-"'), ("start",))
+    assert total(grammar_tables.load_tables(GRAMMAR, ("start",), kept), "1+2") == 3
 
 
-@pytest.mark.parametrize("name", tables.GRAMMARS)
+@pytest.mark.parametrize("name", grammar_tables.GRAMMARS)
 def test_the_shipped_tables_are_those_of_the_grammar(name):
     folder = resources.files("fusec.grammar")
     text = (folder / f"{name}.lark").read_text(encoding="utf-8")
     shipped = (folder / f"{name}.json").read_text(encoding="utf-8")
-    assert shipped == tables.write_tables(text, tables.GRAMMARS[name]), "run python -m fusec.frontends.c.tables"
+    assert shipped == grammar_tables.write_tables(text, grammar_tables.GRAMMARS[name]), (
+        "run python -m fusec.frontends.grammar_tables"
+    )
 
 
 def test_the_first_token_that_does_not_fit_is_named():
-    found = tables.load_tables(GRAMMAR, ("start",))
-    with pytest.raises(tables.UnexpectedSymbolError) as caught:
+    found = grammar_tables.load_tables(GRAMMAR, ("start",))
+    with pytest.raises(grammar_tables.UnexpectedSymbolError) as caught:
         total(found, "1+)")
     assert caught.value.token.text == ")"
     assert caught.value.expected == {"NUMBER", "LPAR"}
@@ -87,12 +89,12 @@ def test_kernels_are_read_without_lark():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("name", tables.GRAMMARS)
+@pytest.mark.parametrize("name", grammar_tables.GRAMMARS)
 def test_every_rule_has_a_builder(name):
     builder = {"kernel": TreeBuilder, "python": PythonTreeBuilder}[name]
     text = (resources.files("fusec.grammar") / f"{name}.lark").read_text()
-    parser = Lark(text, parser="lalr", start=list(tables.GRAMMARS[name]), maybe_placeholders=True)
-    found = tables.load(name, tables.GRAMMARS[name])
+    parser = Lark(text, parser="lalr", start=list(grammar_tables.GRAMMARS[name]), maybe_placeholders=True)
+    found = grammar_tables.load(name, grammar_tables.GRAMMARS[name])
     assert len(found.bind(builder)) == len(parser.rules)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from fusec.base.records import replace
 from fusec.base.source import SourceFile, Span
 from fusec.frontends.c import syntax as s
-from fusec.frontends.c.tokens import Token
+from fusec.frontends.grammar_tables import Token
 
 Children = list[Any]
 

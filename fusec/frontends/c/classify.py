@@ -9,7 +9,7 @@ from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile, Span
 from fusec.errors.language import BadDeclaration, NotSupported, TooDeep, Unbalanced, UnknownName
 from fusec.frontends.c.c_types import VECTORS
-from fusec.frontends.c.tokens import Token
+from fusec.frontends.grammar_tables import Token
 
 MAX_NESTING = 64
 NAMESPACES = frozenset(

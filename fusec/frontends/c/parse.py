@@ -6,21 +6,21 @@ from functools import cache
 from typing import Any
 
 from fusec.base.source import SourceFile
-from fusec.frontends.c import constants, tables
+from fusec.frontends import grammar_tables
+from fusec.frontends.c import constants
 from fusec.frontends.c import syntax as s
 from fusec.frontends.c.build import TreeBuilder
 from fusec.frontends.c.classify import TYPES, Classifier
 from fusec.frontends.c.preprocess import Preprocessor
 from fusec.frontends.c.syntax_errors import Misparse
-from fusec.frontends.c.tables import STARTS, Callback, Tables, UnexpectedSymbolError
-from fusec.frontends.c.tokens import Token
+from fusec.frontends.grammar_tables import STARTS, Callback, Tables, Token, UnexpectedSymbolError
 
 
 class Reader:
     """Reads the texts of one kernel in turn; macros, type names and templates carry over from one to the next."""
 
     def __init__(self, placeholders: frozenset[str], names: frozenset[str], options: tuple[str, ...]) -> None:
-        self.tables: Tables = tables.load("kernel", STARTS)
+        self.tables: Tables = grammar_tables.load("kernel", STARTS)
         self.preprocessor = Preprocessor(self._condition)
         self.values = names
         self.classifier = Classifier(self.tables.words, set((TYPES | placeholders) - names))
@@ -59,4 +59,4 @@ class Reader:
 
 @cache
 def _callbacks() -> tuple[Callback, ...]:
-    return tables.load("kernel", STARTS).bind(TreeBuilder)
+    return grammar_tables.load("kernel", STARTS).bind(TreeBuilder)

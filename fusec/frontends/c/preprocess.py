@@ -18,7 +18,8 @@ from fusec.errors.language import (
     UnknownHeader,
     UnknownOption,
 )
-from fusec.frontends.c.tokens import MAX_TOKENS, Token, scan
+from fusec.frontends.c.tokens import scan
+from fusec.frontends.grammar_tables import MAX_TOKENS, Token
 
 HEADERS = re.compile(
     r"cupy/.*|thrust/.*|cuda/.*|cuda_(fp16|bf16|fp8|runtime)\.h|cuComplex\.h|math_constants\.h|c?(math|float|limits|complex)(\.h)?"

@@ -11,8 +11,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.language import NotElementwise, UnexpectedEnd, UnexpectedToken, UnknownType
 from fusec.frontends.c import literals
 from fusec.frontends.c.functions import refusal
-from fusec.frontends.c.tables import UnexpectedSymbolError
-from fusec.frontends.c.tokens import Token
+from fusec.frontends.grammar_tables import Token, UnexpectedSymbolError
 
 SHOWN = {
     "SEMICOLON": ";", "RPAR": ")", "RSQB": "]", "RBRACE": "}", "LPAR": "(", "LBRACE": "{", "MORE": ">", "COLON": ":",

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from fusec.base.source import SourceFile, Span
 from fusec.errors.language import StrayCharacter, TooLarge, Unterminated
-
-MAX_CHARACTERS = 1 << 20
-MAX_TOKENS = 200_000
-
-
-class Token(NamedTuple):
-    """A token: `type` is NAME, NUMBER, STRING, CHARACTER, PUNCTUATION or DIRECTIVE; later, a terminal of the grammar.
-
-    start, end: the place in the user's text; the tokens of a macro's body have that of its use.
-    """
-
-    type: str
-    text: str
-    start: int
-    end: int
-
+from fusec.frontends.grammar_tables import MAX_CHARACTERS, MAX_TOKENS, Token
 
 SPLICE = re.compile(r"\\[ \t]*\r?\n")  # a line that goes on in the next one
 SCANNER = re.compile(

@@ -18,12 +18,12 @@ from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
 from fusec.errors.language import ArgumentCount, StrayCharacter, TooLarge, Unterminated
 from fusec.errors.python import BadIndentation
-from fusec.frontends.c import tables
-from fusec.frontends.c.tables import Callback, Tables, UnexpectedSymbolError
+from fusec.frontends import grammar_tables
 from fusec.frontends.expression.functions import CONVERSIONS, KNOWN, REDUCTIONS
+from fusec.frontends.grammar_tables import Callback, Tables, Token, UnexpectedSymbolError
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import PythonTreeBuilder
-from fusec.frontends.python.tokens import Token, scan
+from fusec.frontends.python.tokens import scan
 
 MAX_CHARACTERS = 1 << 16
 MAX_TOKENS = 1 << 12  # some seconds of compilation
@@ -151,7 +151,7 @@ def _string(span: Span) -> FusecError:
 
 
 def _tables() -> Tables:
-    return tables.load("python", tables.GRAMMARS["python"])
+    return grammar_tables.load("python", grammar_tables.GRAMMARS["python"])
 
 
 @cache

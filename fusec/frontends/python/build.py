@@ -9,8 +9,8 @@ from typing import Any
 from fusec.base.records import replace
 from fusec.base.source import SourceFile, Span
 from fusec.errors.language import BadNumber
+from fusec.frontends.grammar_tables import Token
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.tokens import Token
 
 Children = list[Any]
 LAMBDA = "lambda_"  # what a function without a name is called where it needs one

@@ -9,12 +9,12 @@ from fusec.base.rounding_mode import usual
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import TooDeep
-from fusec.frontends.c import tables
-from fusec.frontends.c.tables import Callback, Tables, UnexpectedSymbolError
+from fusec.frontends import grammar_tables
+from fusec.frontends.grammar_tables import Callback, Tables, Token, UnexpectedSymbolError
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import PythonTreeBuilder
 from fusec.frontends.python.syntax_errors import explain
-from fusec.frontends.python.tokens import Token, scan
+from fusec.frontends.python.tokens import scan
 
 MAX_NESTING = 200  # brackets and blocks around a token; Python's own limit for brackets
 
@@ -68,7 +68,7 @@ def _check_nesting(file: SourceFile, tokens: list[Token]) -> None:
 
 
 def _tables() -> Tables:
-    return tables.load("python", tables.GRAMMARS["python"])
+    return grammar_tables.load("python", grammar_tables.GRAMMARS["python"])
 
 
 @cache

@@ -13,7 +13,7 @@ from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import UnexpectedToken
 from fusec.errors.python import NotInSubset, NotPython
-from fusec.frontends.python.tokens import Token
+from fusec.frontends.grammar_tables import Token
 
 LOOP = "write a loop: for i in range(n): ..."
 VALUES = "a kernel's values are numbers: keep them in variables of their own"

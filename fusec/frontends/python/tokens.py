@@ -5,24 +5,13 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from fusec.base.source import SourceFile, Span
 from fusec.errors.language import StrayCharacter, TooLarge, Unterminated
 from fusec.errors.python import BadIndentation
+from fusec.frontends.grammar_tables import MAX_CHARACTERS, MAX_TOKENS, Token
 
-MAX_CHARACTERS = 1 << 20
-MAX_TOKENS = 200_000
 TAB = 8  # columns that a tab advances to a multiple of
-
-
-class Token(NamedTuple):
-    """A token: `type` is a terminal of the grammar, or KEYWORD or OPERATOR for what only Python has."""
-
-    type: str
-    text: str
-    start: int
-    end: int
 
 
 SCANNER = re.compile(

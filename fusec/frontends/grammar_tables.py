@@ -1,7 +1,7 @@
 """LALR(1) tables of a grammar: made by lark, shipped as plain JSON beside it, and used without importing lark.
 
-Making tables takes lark half a second, reading them 2 ms. ``python -m fusec.frontends.c.tables`` writes them after a
-change of the grammar; until then they are made anew in every process, since they name the text they are of.
+Making tables takes lark half a second, reading them 2 ms. ``python -m fusec.frontends.grammar_tables`` writes them
+after a change of the grammar; until then they are made anew in every process, since they name the text they are of.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from fusec.base.records import dataclass
 
@@ -22,17 +22,20 @@ FORMAT = 2
 STARTS = ("body", "preamble", "condition")  # of the kernel grammar
 GRAMMARS = {"kernel": STARTS, "python": ("module", "expressions", "anonymous")}
 EXPAND = 1 << 20  # added to the position of a child that is a list to be spliced in
+MAX_CHARACTERS = 1 << 20  # of a text
+MAX_TOKENS = 200_000
 ABSENT = -1  # stands for an optional part that is missing
 
 Callback = Callable[[Any, list[Any]], Any]
 
 
-class TokenLike(Protocol):
-    """What the driver needs of a token."""
+class Token(NamedTuple):
+    """A piece of a text: `type` is a terminal of the grammar, or what a scanner calls what is none yet."""
 
-    @property
-    def type(self) -> str:
-        """Name of the terminal."""
+    type: str
+    text: str
+    start: int  # where it stands in the user's text; tokens of a macro's body have the place of its use
+    end: int
 
 
 class UnexpectedSymbolError(Exception):
@@ -78,7 +81,7 @@ class Tables:
     words: Mapping[str, str]
     units: tuple[str, ...]
 
-    def parse(self, tokens: Iterable[TokenLike], start: str, callbacks: tuple[Callback, ...], builder: object) -> Any:
+    def parse(self, tokens: Iterable[Token], start: str, callbacks: tuple[Callback, ...], builder: object) -> Any:
         """The value of the start rule's callback, in time linear in the tokens and without recursion.
 
         callbacks: from `bind`, for the class of `builder`. Raises UnexpectedSymbolError.
