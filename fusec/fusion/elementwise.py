@@ -10,6 +10,7 @@ import numpy as np
 
 from fusec.base import dtypes
 from fusec.base.dtypes import BOOL, INT32, INT64, STORAGE_FLOATS, UINT8, DType
+from fusec.base.ops import COMPARISONS
 from fusec.errors.base import FusecWarning
 from fusec.errors.fusing import NotFusable
 from fusec.frontends.lowering import CallSite
@@ -35,7 +36,6 @@ from fusec.fusion.trace_values import Value
 from fusec.ir.expr import Const, Expr, apply, const
 
 WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
-COMPARISONS = frozenset("equal not_equal less less_equal greater greater_equal".split())
 ORDERED = frozenset("less less_equal greater greater_equal".split())
 EXTREMES = {"minimum": False, "maximum": True, "fmin": False, "fmax": True}
 EXACT = frozenset("negative positive absolute abs minimum maximum fmin fmax copysign conjugate nextafter".split())
@@ -83,7 +83,7 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
     if name in EXTREMES and types[0].is_complex:
         operands = [trace.adapted(each, types[0]).expr for each in values]
         return [trace.combined(Scalar(types[0], _extreme(name, *operands)), values)]
-    if name in COMPARISONS and dtype is None:
+    if name in COMPARISONS.values() and dtype is None:
         scalars = _compared(trace, name, values, types)
     else:
         if name == "power" and types[0].kind == "signed" and values[1].is_weak and values[0].phantom.size:
@@ -112,7 +112,7 @@ def _natural(trace: Trace, exponent: Value) -> Value:
 
 def _compared(trace: Trace, name: str, values: Sequence[Value], types: Sequence[DType]) -> list[Scalar]:
     """Operands of a comparison; warns of a bool and a number that tell nothing of each other, which NumPy compares."""
-    symbol = next(each for each, op in arithmetic.COMPARISONS.items() if op == name)
+    symbol = next(each for each, op in COMPARISONS.items() if op == name)
     left, right = (_told(trace, symbol, *pair) for pair in (values, values[::-1]))
     if not all(is_integer(each.kind) or is_bool(each.kind) for each in values):
         return [trace.adapted(each, kind).scalar for each, kind in zip((left, right), types[:2], strict=True)]

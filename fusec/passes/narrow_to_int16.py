@@ -8,6 +8,7 @@ by the operations between.
 from __future__ import annotations
 
 from fusec.base.dtypes import BOOL, INT16, INT32, UINT16, DType
+from fusec.base.ops import COMPARISONS
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Declare, Local, Program, Stmt
 from fusec.ir.walk import Body, blocks, fixed_names, map_statements, operands, rebuild, rewriter, with_bodies
@@ -16,7 +17,7 @@ from fusec.passes.simplify import simplify_expression
 Range = tuple[int, int]
 
 SMALL = (INT16, UINT16, INT32)  # the first of these that holds all values is taken
-_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_COMPARISONS = frozenset(COMPARISONS.values())
 _BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor"})
 _MOST_SHIFT = 15  # of the narrowest type; wider shifts mean something else there
 

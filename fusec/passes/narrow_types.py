@@ -7,6 +7,7 @@ back at once, both equal the operation in the small type, of which a vector hold
 from __future__ import annotations
 
 from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, FLOAT32, FLOAT64, INT16, INT32, UINT32, DType
+from fusec.base.ops import COMPARISONS
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Program
 from fusec.ir.walk import map_expressions, rewriter, with_bodies
@@ -18,7 +19,7 @@ from fusec.passes.simplify import simplify_expression
 # quotient differs from every midpoint by more than 2**-48 of itself.
 _INNOCUOUS = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
 _EXACT = frozenset({"negative", "absolute", "floor", "ceil", "trunc", "rint"})
-_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_COMPARISONS = frozenset(COMPARISONS.values())
 _LOW_BITS = frozenset(  # the lower bits of these depend on the lower bits of the operands alone
     {"add", "subtract", "multiply", "negative", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"}
 )

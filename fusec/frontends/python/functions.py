@@ -345,12 +345,9 @@ EXTREMES = {
     "minimum": _alike("minimum", bools="bitwise_and"), "maximum": _alike("maximum", bools="bitwise_or"),
     "fmin": _alike("fmin", bools="bitwise_and"), "fmax": _alike("fmax", bools="bitwise_or"),
 }  # fmt: skip
-OPERATORS = {
-    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "true_divide": "/", "floor_divide": "//",
-    "remainder": "%", "mod": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
-    "bitwise_left_shift": "<<", "bitwise_right_shift": ">>", "left_shift": "<<", "right_shift": ">>",
-    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
-    "power": "**", "pow": "**",
+OPERATORS = {op: symbol for symbol, op in ops.SYMBOLS.items() if symbol not in ("//", "%", "&&", "||")} | {
+    "true_divide": "/", "floor_divide": "//", "remainder": "%", "mod": "%", "bitwise_left_shift": "<<",
+    "bitwise_right_shift": ">>", "power": "**", "pow": "**",
 }  # fmt: skip
 PREFIXES = {
     "negative": "-", "positive": "+", "invert": "~", "bitwise_invert": "~", "bitwise_not": "~",
