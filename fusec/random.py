@@ -48,7 +48,14 @@ Number = Any
 
 @checks_words
 def philox(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
-    """Four uint32: the block cipher of ten rounds on the counter's words, low and high, followed by the stream's."""
+    """Four uint32: the block cipher of ten rounds on the counter's words, low and high, followed by the stream's.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> [int(each) for each in fusec.random.philox(7, 0)]
+    [4099963437, 3221879260, 490388034, 367897730]
+    """
     k0, k1 = np.uint64(key) & 0xFFFFFFFF, np.uint64(key) >> 32
     c0, c1 = np.uint32(np.uint64(counter) & 0xFFFFFFFF), np.uint32(np.uint64(counter) >> 32)
     c2, c3 = np.uint32(np.uint64(stream) & 0xFFFFFFFF), np.uint32(np.uint64(stream) >> 32)
@@ -62,38 +69,80 @@ def philox(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Nu
 
 
 def uniform32(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float32 in [0, 1): a multiple of 2^-24, from the first word."""
+    """A float32 in [0, 1): a multiple of 2^-24, from the first word.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.uniform32(7, np.arange(3)).round(4)
+    array([0.9546, 0.407 , 0.0061], dtype=float32)
+    """
     word, _, _, _ = philox(key, counter, stream)
     return _unit32(word)
 
 
 def uniform32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
-    """Four float32 in [0, 1), one from each word; the first is that of `uniform32`."""
+    """Four float32 in [0, 1), one from each word; the first is that of `uniform32`.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> [round(float(each), 4) for each in fusec.random.uniform32x4(7, 0)]
+    [0.9546, 0.7502, 0.1142, 0.0857]
+    """
     a, b, c, d = philox(key, counter, stream)
     return _unit32(a), _unit32(b), _unit32(c), _unit32(d)
 
 
 def uniform64(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float64 in [0, 1): a multiple of 2^-53, from the first two words."""
+    """A float64 in [0, 1): a multiple of 2^-53, from the first two words.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.uniform64(7, np.arange(3)).round(4)
+    array([0.7502, 0.7953, 0.0085])
+    """
     low, high, _, _ = philox(key, counter, stream)
     return _unit64(low, high)
 
 
 def uniform64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
-    """Two float64 in [0, 1), each from two words; the first is that of `uniform64`."""
+    """Two float64 in [0, 1), each from two words; the first is that of `uniform64`.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> [round(float(each), 4) for each in fusec.random.uniform64x2(7, 0)]
+    [0.7502, 0.0857]
+    """
     a, b, c, d = philox(key, counter, stream)
     return _unit64(a, b), _unit64(c, d)
 
 
 def normal32(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float32 from the standard normal distribution, from the first two words; at most 6.77 from 0."""
+    """A float32 from the standard normal distribution, from the first two words; at most 6.77 from 0.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.normal32(7, np.arange(3)).round(4)
+    array([3.0000e-04, 3.7640e-01, 3.1904e+00], dtype=float32)
+    """
     first, second, _, _ = philox(key, counter, stream)
     x, _ = _box_muller32(first, second)
     return x
 
 
 def normal32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number, Number, Number]:
-    """Four float32 from the standard normal distribution; the first is that of `normal32`."""
+    """Four float32 from the standard normal distribution; the first is that of `normal32`.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> [round(float(each), 4) for each in fusec.random.normal32x4(7, 0)]
+    [0.0003, -0.3048, 1.7888, 1.0679]
+    """
     a, b, c, d = philox(key, counter, stream)
     x, y = _box_muller32(a, b)
     z, w = _box_muller32(c, d)
@@ -101,13 +150,27 @@ def normal32x4(key: Number, counter: Number, stream: Number = 0) -> tuple[Number
 
 
 def normal64(key: Number, counter: Number, stream: Number = 0) -> Number:
-    """A float64 from the standard normal distribution, from all words; at most 8.58 from 0."""
+    """A float64 from the standard normal distribution, from all words; at most 8.58 from 0.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.normal64(7, np.arange(3)).round(4)
+    array([1.43  , 1.719 , 0.0757])
+    """
     x, _ = normal64x2(key, counter, stream)
     return x
 
 
 def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number, Number]:
-    """Two float64 from the standard normal distribution; the first is that of `normal64`."""
+    """Two float64 from the standard normal distribution; the first is that of `normal64`.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> [round(float(each), 4) for each in fusec.random.normal64x2(7, 0)]
+    [1.43, 0.8537]
+    """
     a, b, c, d = philox(key, counter, stream)
     radius = np.sqrt(-2.0 * log(1.0 - _unit64(a, b)))
     angle = 2.0 * _unit64(c, d)
@@ -116,7 +179,14 @@ def normal64x2(key: Number, counter: Number, stream: Number = 0) -> tuple[Number
 
 @checks_range
 def integers(key: Number, counter: Number, low: Number, high: Number, stream: Number = 0) -> Number:
-    """An int64 from `low` to `high` - 1, at most 2^32 apart; equally likely up to one part in 2^32."""
+    """An int64 from `low` to `high` - 1, at most 2^32 apart; equally likely up to one part in 2^32.
+
+    key, counter, stream: whole numbers from 0 to 2^64 - 1, or arrays of them, whose shape the result has.
+    low, high: int64. Raises FusecTypeError and FusecOverflowError for other numbers.
+
+    >>> fusec.random.integers(7, np.arange(4), 0, 6)
+    array([4, 4, 0, 1])
+    """
     first, second, _, _ = philox(key, counter, stream)
     count = np.uint64(np.int64(high) - np.int64(low))
     part = np.uint64(second) * count + ((np.uint64(first) * count) >> 32)

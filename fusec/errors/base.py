@@ -9,7 +9,14 @@ from fusec.base.source import Span
 
 
 class FusecError(Exception):
-    """A mistake in what the user gave: `error` is the value, `span` the place in the text, if it has one."""
+    """A mistake in what the user gave: `error` is the value, `span` the place in the text, if it has one.
+
+    >>> try:
+    ...     fusec.ElementwiseKernel("T x", "T y", "y = 2 * z")
+    ... except fusec.FusecError as error:
+    ...     print(error.code, error.hint)
+    F135 declare it, or make it a parameter; known here: i, n, x, y
+    """
 
     def __init__(self, error: UserError, span: Span | None = None) -> None:
         super().__init__(error, span)
@@ -33,11 +40,25 @@ class FusecError(Exception):
 
 
 class FusecTypeError(FusecError, TypeError):
-    """A FusecError that is also a TypeError."""
+    """A FusecError that is also a TypeError.
+
+    >>> try:
+    ...     fusec.sum(np.array(["a"]))
+    ... except fusec.FusecTypeError as error:
+    ...     print(error.code)
+    F206
+    """
 
 
 class FusecValueError(FusecError, ValueError):
-    """A FusecError that is also a ValueError."""
+    """A FusecError that is also a ValueError.
+
+    >>> try:
+    ...     fusec.ElementwiseKernel("T x", "T y", "y = x +")
+    ... except fusec.FusecValueError as error:
+    ...     print(error.code)
+    F126
+    """
 
 
 class FusecOverflowError(FusecValueError, OverflowError):
@@ -45,23 +66,49 @@ class FusecOverflowError(FusecValueError, OverflowError):
 
 
 class FusecIndexError(FusecError, IndexError):
-    """A FusecError that is also an IndexError."""
+    """A FusecError that is also an IndexError.
+
+    >>> try:
+    ...     fusec.sum(np.ones(3), axis=1)
+    ... except fusec.FusecIndexError as error:
+    ...     print(error.code)
+    F240
+    """
 
 
 class FusecAttributeError(FusecError, AttributeError):
-    """A FusecError that is also an AttributeError."""
+    """A FusecError that is also an AttributeError.
+
+    >>> try:
+    ...     fusec.fuse(lambda x: x.form)(np.ones(3))
+    ... except fusec.FusecAttributeError as error:
+    ...     print(error.code)
+    F283
+    """
 
 
 class FusecMemoryError(FusecError, MemoryError):
-    """A FusecError that is also a MemoryError."""
+    """A FusecError that is also a MemoryError.
+
+    >>> issubclass(fusec.FusecMemoryError, MemoryError)
+    True
+    """
 
 
 class FusecRuntimeError(FusecError, RuntimeError):
-    """A FusecError that is also a RuntimeError: the machine, not the program, is in the way."""
+    """A FusecError that is also a RuntimeError: the machine, not the program, is in the way.
+
+    >>> issubclass(fusec.FusecRuntimeError, RuntimeError)
+    True
+    """
 
 
 class FusecWarning(UserWarning):
-    """What fusec warns of: a function that it leaves as NumPy has it, with an error's text, or a misspelt setting."""
+    """What fusec warns of: a function that it leaves as NumPy has it, with an error's text, or a misspelt setting.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", fusec.FusecWarning)
+    """
 
 
 CATALOGUE: dict[str, type[UserError]] = {}

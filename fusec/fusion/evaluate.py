@@ -81,7 +81,12 @@ def evaluate(
     casting: how the result may be converted for `out`. optimization: "aggressive" makes products of small powers.
     check: "wrap" reports integers that lose their value; None does as FUSEC_CHECK says.
     sanitize, truediv: accepted and without effect, since no text is ever run and ``/`` is always true division.
-    disable_cache: do not remember this call for re_evaluate. Raises FusecError with the place in the text.
+    disable_cache: do not remember this call for re_evaluate. The result has the shape of all arrays together and the
+    dtype that NumPy would give it. Raises FusecError with the place in the text.
+
+    >>> a, b = np.array([1, 2]), np.array([0.5, 1.5])
+    >>> fusec.evaluate("2*a + b", {"a": a, "b": b})
+    array([2.5, 5.5])
     """
     del sanitize
     try:  # as `briefly` does, whose frame would cost as much as all of this
@@ -111,7 +116,15 @@ def validate(
     sanitize: bool | None = None,
     **kwargs: object,
 ) -> Exception | None:
-    """The exception that evaluate would raise before it runs anything, or None; re_evaluate then evaluates it."""
+    """The exception that evaluate would raise before it runs anything, or None; re_evaluate then evaluates it.
+
+    ex, local_dict, global_dict, out, order, casting, sanitize: as for `evaluate`, which see for shapes and dtypes too.
+    Nothing is raised.
+
+    >>> fusec.validate("2*a", {"a": np.ones(3)})
+    >>> isinstance(fusec.validate("2*", {}), fusec.FusecError)
+    True
+    """
     del sanitize
     try:
         expression = _compiled(ex, kwargs)
@@ -127,7 +140,13 @@ def validate(
 def re_evaluate(local_dict: Names | None = None, global_dict: Names | None = None, _frame_depth: int = 2) -> Any:
     """The value of the expression that this thread evaluated or validated last, with the present values of its names.
 
-    Raises NothingBefore if there is none.
+    local_dict, global_dict: as for `evaluate`, which see for shapes and dtypes too.
+    Raises NothingBefore (a FusecRuntimeError) if there is none.
+
+    >>> fusec.evaluate("2*a", {"a": np.array([1, 2])})
+    array([2, 4])
+    >>> fusec.re_evaluate({"a": np.array([3, 4])})
+    array([6, 8])
     """
     try:
         if _last.call is None:
@@ -144,7 +163,12 @@ class NumExpr(Public):
 
     expression: the text. signature: (name, type) of each argument in order; without it, the names sorted, as float64.
     Calls take the arguments by position, and out=, order= and casting=, which is "safe" by default and counts for
-    arguments too. input_names, signature, constants: as numexpr has them. Raises FusecError with the place in the text.
+    arguments too. input_names, signature, constants: as numexpr has them. sanitize: without effect. Results have the
+    shape of all arguments together. Raises FusecError with the place in the text; types are names of dtypes.
+
+    >>> area = fusec.NumExpr("a * b", [("a", "float32"), ("b", "float32")])
+    >>> area(np.float32([1, 2]), np.float32([3, 4]))
+    array([3., 8.], dtype=float32)
     """
 
     @briefly

@@ -225,7 +225,14 @@ def fuse(
     The function is called once for every kind of call (dtypes, shapes, strides) with objects that note what is done
     with them; results are those of the function itself. It may use operators, ufuncs, reductions, views, assignments
     and NumPy's functions that docs/fuse.md lists; branches on values of arrays are refused. name: of the kernels;
-    kernel_name: the same, as CuPy calls it. Raises FusecTypeError for what cannot be traced, with the line.
+    kernel_name: the same, as CuPy calls it. Arrays have any shape and dtype. Raises FusecTypeError for what cannot be
+    traced, with the line.
+
+    >>> @fusec.fuse
+    ... def centred(x):
+    ...     return x - x.mean()
+    >>> centred(np.array([1.0, 2.0, 6.0]))
+    array([-2., -1.,  3.])
     """
     for keyword in unknown:
         cure = "fusec.fuse takes name= and kernel_name="

@@ -77,7 +77,14 @@ def elementwise(
     ElementwiseKernel. names: what free names of a text stand for. bounds: "check" makes calls look for indices outside
     of arrays and for assertions that do not hold, and raise at the first. check: what else to look for, "wrap" for
     integers that lose their value. None does as FUSEC_CHECK says.
+    Results have the shape of all arguments together, and the dtypes that NumPy would give them.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+
+    >>> @fusec.elementwise
+    ... def relu(x):
+    ...     return x if x > 0 else 0
+    >>> relu(np.array([-1.5, 2.5]))
+    array([0. , 2.5])
     """
 
     @briefly
@@ -151,8 +158,15 @@ def stencil(
     In the function ``a[-1, 0]`` is the neighbour one step before along the first axis, and ``a`` the element itself.
     boundary: what lies outside, for all axes or one for each, as scipy.ndimage has it: "constant" (`cval`), "nearest",
     "reflect", "mirror", "wrap"; or "skip", which leaves out elements that lack a neighbour: they are 0 in a new output
-    and stay what they are in a given one. axes: which axes the indices are for, if not all. The others as for
-    `elementwise`.
+    and stay what they are in a given one. axes: which axes the indices are for, if not all. function, name, fp, names,
+    bounds, check: as for `elementwise`. Results have the shape of the array, and the dtype that NumPy would give them.
+    Raises FusecValueError for boundaries that there are not, and what `elementwise` raises.
+
+    >>> @fusec.stencil(boundary="nearest")
+    ... def slope(a):
+    ...     return a[1] - a[-1]
+    >>> slope(np.array([1.0, 2.0, 4.0]))
+    array([1., 3., 2.])
     """
     border = border_of(boundary, cval, axes)
 
@@ -220,7 +234,18 @@ def kernel(
     ``for i in fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. Nothing says in which order the rounds
     run: an element that several write needs an atomic update, `fusec.atomic_add` and its like. Calls return None.
     block: how many positions along each axis make a block, whose positions meet at `fusec.barrier` and have
-    `fusec.shared` arrays together; the grid is a multiple of it. The other options are those of `elementwise`.
+    `fusec.shared` arrays together; the grid is a multiple of it. function, name, fp, names, bounds, check: as for
+    `elementwise`. Arrays have any shape and dtype. Raises FusecValueError for blocks that there are not, and what
+    `elementwise` raises.
+
+    >>> @fusec.kernel
+    ... def count(bins, x):
+    ...     for i in fusec.grid(x.shape[0]):
+    ...         fusec.atomic_add(bins, x[i], 1)
+    >>> bins = np.zeros(3, int)
+    >>> count(bins, np.array([0, 2, 2]))
+    >>> bins
+    array([1, 0, 2])
     """
     extents = block_of(block)
 

@@ -67,7 +67,13 @@ class ElementwiseKernel(Public, ShortWays, Planned):
     one fma of a product and a sum, the same on every target; "fast" also approximates. bounds: "check" makes calls look
     for indices outside of raw and local arrays, and raise at the first. check: what else to look for: "wrap" for
     integers that lose their value. None does as FUSEC_CHECK says.
+    The shape of results is that of all arguments together; placeholders bind to their dtypes.
     Raises FusecError with the place in the text if a declaration or the body is not well formed.
+
+    >>> saxpy = fusec.ElementwiseKernel("T a, T x, T y", "T z", "z = a * x + y", "saxpy")
+    >>> saxpy(2.0, np.arange(3.0), np.ones((2, 1)))
+    array([[1., 3., 5.],
+           [1., 3., 5.]])
     """
 
     names_output = True

@@ -100,7 +100,15 @@ def reduction(
     text stand for. bounds: "check" makes calls look for indices outside of arrays and tables
     in the map, and for assertions that do not hold there.
     Functions may be lambdas, decorated by fusec, known as np.maximum is, or texts. Sources are read and never run.
+    check: as for `elementwise`. Results have the shape of the arguments together without the axes of the call, and the
+    dtypes that NumPy would give them.
     Raises FusecError with the place in the source for what is not part of the subset, and if there is no source.
+
+    >>> @fusec.reduction(map=lambda x, y: (x - y) ** 2, identity=0)
+    ... def distance(a, b):
+    ...     return a + b
+    >>> distance(np.array([[1.0, 2.0], [3.0, 5.0]]), 1.0, axis=1)
+    array([ 1., 20.])
     """
 
     @briefly

@@ -44,8 +44,13 @@ class ReductionKernel(Public, AxisKernel):
     ``where=`` leaves out count as; None if there is none. name: shown in messages. reduce_type: the type of ``a`` and
     ``b``, a scalar or a struct of the preamble; that of the first output if None, but float32 for float16 and bfloat16.
     preamble: device functions, macros, structs. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast".
-    bounds: "check" makes calls look for indices outside of raw and local arrays, as for ElementwiseKernel.
+    reduce_dims: merge axes. bounds, check: as for ElementwiseKernel. Results have the shape of the arguments together
+    without the axes of the call; placeholders bind to the dtypes of a call.
     Raises FusecError with the place in the text if a declaration or an expression is not well formed.
+
+    >>> total = fusec.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+    >>> total(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    array([ 5., 10.])
     """
 
     @briefly

@@ -44,9 +44,15 @@ class ScanKernel(Public, AxisKernel):
     one gets if not `inclusive`. name: shown in messages. reduce_type: the type of ``a`` and ``b``, a scalar or a struct
     of the preamble; that of the first output if None, but float32 for float16 and bfloat16. preamble: device functions,
     macros, structs. inclusive: elements take part in their own total. segments: the name of a bool input that is true
-    where totals start again. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast". bounds: "check"
-    makes calls look for indices outside of raw and local arrays, as for ElementwiseKernel.
+    where totals start again. options: as for ElementwiseKernel. fp: "strict", "contract" or "fast". bounds,
+    check: as for ElementwiseKernel. Results have the shape of the arguments together; placeholders bind to the dtypes
+    of a call, whose axis= is one integer.
     Raises FusecError with the place in the text if a declaration or an expression is not well formed.
+
+    >>> running = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", "0", "running")
+    >>> running(np.array([[1, 2], [3, 4]]), axis=0)
+    array([[1, 2],
+           [4, 6]])
     """
 
     @briefly

@@ -25,8 +25,12 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
 
     pyfunc: as for `fusec.elementwise`, whose subset of Python it is written in.
     otypes: dtypes of the results, as codes or a list; inferred if None. doc: the docstring. cache: makes no
-    difference. Lists and numbers are arrays, as they are to NumPy's. Pickles by its source.
-    Raises FusecError for what the subset has not, and for `excluded` and `signature`.
+    difference. Lists and numbers are arrays, as they are to NumPy's. Pickles by its source. Results have the shape of
+    all arguments together. Raises FusecError for what the subset has not, and for `excluded` and `signature`.
+
+    >>> twice = fusec.vectorize(lambda x: 2 * x)
+    >>> twice([1, 2, 3])
+    array([2, 4, 6])
     """
 
     @briefly

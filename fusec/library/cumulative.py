@@ -20,7 +20,7 @@ from fusec.base import locks
 from fusec.base.dtypes import BOOL, FLOAT64, DType, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised, plain_axis
-from fusec.dispatch.planned import briefly, is_on_device
+from fusec.dispatch.planned import is_on_device
 from fusec.errors import FusecError
 from fusec.errors.arguments import OutShapeMismatch
 from fusec.errors.reductions import AxisNotInteger
@@ -28,6 +28,7 @@ from fusec.errors.scans import AxisNeeded
 from fusec.kernels.scan_kernel import ScanKernel
 from fusec.library.arguments import Dtype, dtype_of, named
 from fusec.library.dates import Dated, is_dated
+from fusec.library.documentation import built_in
 from fusec.library.dtype_rules import WIDE, Asked, Given, asked, ordered, row_of
 
 Scanning = ScanKernel | Dated
@@ -53,22 +54,19 @@ __device__ Powers single(REAL x) {
 """A sum of powers as ``sum * exp(anchor(top))``, whose greatest term is 1 unless it is 0 or infinite."""
 
 
-@briefly
+@built_in
 def cumsum(x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
-    """The sums of all elements up to each one.
-
-    axis: an integer; None for those of the flattened array. dtype: in which to accumulate. out: the output array.
-    """
+    """The sums of all elements up to each one."""
     return _total("cumsum", "+", 0, x, axis, dtype, out)
 
 
-@briefly
+@built_in
 def cumprod(x: Arrays, axis: SupportsIndex | None = None, dtype: Dtype = None, out: Any = None) -> Any:
-    """The products of all elements up to each one; arguments as for `cumsum`."""
+    """The products of all elements up to each one."""
     return _total("cumprod", "*", 1, x, axis, dtype, out)
 
 
-@briefly
+@built_in
 def cumulative_sum(
     x: Arrays,
     /,
@@ -78,14 +76,11 @@ def cumulative_sum(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """The Array API's `cumsum`: axis= may be left out for one dimension only.
-
-    include_initial: the first result is 0, so that the axis has one more.
-    """
+    """The Array API's `cumsum`: axis= may be left out for one dimension only."""
     return _standard("cumulative_sum", "+", 0, x, axis, dtype, out, include_initial)
 
 
-@briefly
+@built_in
 def cumulative_prod(
     x: Arrays,
     /,
@@ -95,23 +90,23 @@ def cumulative_prod(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """The Array API's `cumprod`; arguments as for `cumulative_sum`, the first result being 1."""
+    """The Array API's `cumprod`: axis= may be left out for one dimension only."""
     return _standard("cumulative_prod", "*", 1, x, axis, dtype, out, include_initial)
 
 
-@briefly
+@built_in
 def cummax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
-    """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``; axis as for `cumsum`."""
+    """The greatest of all elements up to each one, as NumPy's ``maximum.accumulate``."""
     return _scanned("cummax", lambda dtype: _extreme("cummax", dtype), x, axis, out)
 
 
-@briefly
+@built_in
 def cummin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
-    """The least of all elements up to each one; arguments as for `cummax`."""
+    """The least of all elements up to each one."""
     return _scanned("cummin", lambda dtype: _extreme("cummin", dtype), x, axis, out)
 
 
-@briefly
+@built_in
 def logcumsumexp(x: Arrays, axis: SupportsIndex | None = None, out: Any = None) -> Any:
     """The logarithms of the sums of exp(x) up to each element, without overflow; of integers in float64."""
     return _scanned("logcumsumexp", _powers, x, axis, out)

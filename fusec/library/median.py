@@ -13,16 +13,16 @@ from fusec.base.dtypes import FLOAT64, STORAGE_FLOATS, DType, compute_type
 from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import normalised
 from fusec.dispatch.axis_spec import Along
-from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import OutShapeMismatch, TypeMismatch
 from fusec.library.arguments import plain_keepdims
 from fusec.library.dates import Dated, is_dated
+from fusec.library.documentation import built_in
 from fusec.library.dtype_rules import asked, ordered, row_of
 
 __all__ = ["median"]
 
 
-@briefly
+@built_in
 def median(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The element in the middle of those of each total in order, or the mean of two; nan if one of them is nan.
 

@@ -12,11 +12,11 @@ from fusec.arguments.operands import cure_for, is_foreign, is_number
 from fusec.base import dtypes
 from fusec.base.dtypes import FLOAT64, INT64, DType, compute_type, promote
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.planned import briefly
 from fusec.errors.arguments import TypeMismatch, UnsupportedArgument, UnsupportedDtype
 from fusec.errors.reductions import NotReducible
 from fusec.ir.expr import scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.library.documentation import built_in
 from fusec.library.graph_kernel import GraphKernel
 from fusec.math.value import Value, sqrt, unary
 
@@ -25,21 +25,21 @@ __all__ = ["layer_norm", "log_softmax", "softmax"]
 Scale = np.dtype[Any] | Literal["number"] | None  # of weight or bias: of an array, a number, or nothing
 
 
-@briefly
+@built_in
 def softmax(x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
     """Powers of e relative to their sum: exp(x - m) / sum(exp(x - m)), m the greatest x; integers give float64."""
     given, array = array_of(x, "softmax")
     return softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
 
 
-@briefly
+@built_in
 def log_softmax(x: Arrays, axis: Axes = -1, out: Any = None) -> Any:
     """The logarithm of softmax: x - m - log(sum(exp(x - m))), m the greatest x."""
     given, array = array_of(x, "log_softmax")
     return log_softmax_kernel(array.dtype)(x if given is not x and is_foreign(x) else given, axis=axis, out=out)
 
 
-@briefly
+@built_in
 def layer_norm(
     x: Arrays,
     weight: Arrays | None = None,

@@ -12,10 +12,10 @@ from typing import Any, SupportsIndex
 from fusec.arguments.annotations import Arrays, Axes
 from fusec.arguments.operands import is_number
 from fusec.dispatch.arguments import array_of
-from fusec.dispatch.planned import briefly
 from fusec.errors.reductions import UnknownOrder
 from fusec.library import arguments, dtype_rules
 from fusec.library.arguments import Dtype, Number
+from fusec.library.documentation import built_in
 
 # --- sums and products ---------------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 
-@briefly
+@built_in
 def sum(  # noqa: A001 - NumPy's name
     x: Arrays,
     axis: Axes = None,
@@ -62,15 +62,11 @@ def sum(  # noqa: A001 - NumPy's name
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The sum of elements.
-
-    axis: None for all, an integer or a tuple. dtype: in which to accumulate. initial: added to every sum. where: a bool
-    array of elements that take part.
-    """
+    """The sum of elements."""
     return arguments.total("sum", "sum", x, axis, dtype, out, keepdims, initial, where)
 
 
-@briefly
+@built_in
 def prod(
     x: Arrays,
     axis: Axes = None,
@@ -81,11 +77,11 @@ def prod(
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The product of elements; arguments as for `sum`."""
+    """The product of elements."""
     return arguments.total("prod", "prod", x, axis, dtype, out, keepdims, initial, where)
 
 
-@briefly
+@built_in
 def nansum(
     x: Arrays,
     axis: Axes = None,
@@ -96,11 +92,11 @@ def nansum(
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The sum of elements that are not nan; arguments as for `sum`."""
+    """The sum of elements that are not nan."""
     return arguments.total("nansum", "sum", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
 
 
-@briefly
+@built_in
 def nanprod(
     x: Arrays,
     axis: Axes = None,
@@ -111,25 +107,25 @@ def nanprod(
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The product of elements that are not nan; arguments as for `sum`."""
+    """The product of elements that are not nan."""
     return arguments.total("nanprod", "prod", x, axis, dtype, out, keepdims, initial, where, skips_nan=True)
 
 
-@briefly
+@built_in
 def mulsum(
     x: Arrays, y: Arrays, axis: Axes = None, dtype: Dtype = None, out: Any = None, *, keepdims: bool = False
 ) -> Any:
-    """The sum of x * y, in one pass; arguments as for `sum`."""
+    """The sum of x * y, in one pass."""
     return arguments.product("mulsum", x, y, axis, dtype, out, keepdims)
 
 
-@briefly
+@built_in
 def vecdot(x: Arrays, y: Arrays, axis: SupportsIndex = -1, out: Any = None, *, keepdims: bool = False) -> Any:
     """The dot product along an axis, of the conjugate of x if that is complex, in the dtype of both together."""
     return arguments.product("vecdot", x, y, axis, None, out, keepdims)
 
 
-@briefly
+@built_in
 def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements are not zero, int64; nan is not."""
     return arguments.truth("count_nonzero", x, axis, out, keepdims, True)
@@ -138,13 +134,13 @@ def count_nonzero(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bo
 # --- truth ---------------------------------------------------------------------------------------------------------
 
 
-@briefly
+@built_in
 def any(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True) -> Any:  # noqa: A001
     """Whether any element is not zero."""
     return arguments.truth("any", x, axis, out, keepdims, where)
 
 
-@briefly
+@built_in
 def all(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False, where: Arrays = True) -> Any:  # noqa: A001
     """Whether no element is zero."""
     return arguments.truth("all", x, axis, out, keepdims, where)
@@ -153,7 +149,7 @@ def all(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False
 # --- extremes ------------------------------------------------------------------------------------------------------
 
 
-@briefly
+@built_in
 def min(  # noqa: A001
     x: Arrays,
     axis: Axes = None,
@@ -167,7 +163,7 @@ def min(  # noqa: A001
     return arguments.extreme("min", "min", x, axis, out, keepdims, initial, where)
 
 
-@briefly
+@built_in
 def max(  # noqa: A001
     x: Arrays,
     axis: Axes = None,
@@ -181,7 +177,7 @@ def max(  # noqa: A001
     return arguments.extreme("max", "max", x, axis, out, keepdims, initial, where)
 
 
-@briefly
+@built_in
 def nanmin(
     x: Arrays,
     axis: Axes = None,
@@ -191,11 +187,11 @@ def nanmin(
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The least element that is not nan; arguments as for `min`."""
+    """The least element that is not nan."""
     return arguments.extreme("nanmin", "min", x, axis, out, keepdims, initial, where, skips_nan=True)
 
 
-@briefly
+@built_in
 def nanmax(
     x: Arrays,
     axis: Axes = None,
@@ -205,11 +201,11 @@ def nanmax(
     initial: Number | None = None,
     where: Arrays = True,
 ) -> Any:
-    """The greatest element that is not nan; arguments as for `max`."""
+    """The greatest element that is not nan."""
     return arguments.extreme("nanmax", "max", x, axis, out, keepdims, initial, where, skips_nan=True)
 
 
-@briefly
+@built_in
 def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> tuple[Any, Any]:
     """The least and the greatest element, in one pass."""
     found = arguments.extreme("minmax", "minmax", x, axis, out, keepdims, None, True)
@@ -217,25 +213,25 @@ def minmax(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = Fa
     return found
 
 
-@briefly
+@built_in
 def ptp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The greatest element less the least, in one pass; integers wrap."""
     return arguments.extreme("ptp", "ptp", x, axis, out, keepdims, None, True)
 
 
-@briefly
+@built_in
 def argmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the least element, of the first among equals, int64; nan counts as less than all numbers."""
     return arguments.place("argmin", x, axis, out, keepdims, skips_nan=False)
 
 
-@briefly
+@built_in
 def argmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the greatest element, of the first among equals, int64; nan counts as greater than all numbers."""
     return arguments.place("argmax", x, axis, out, keepdims, skips_nan=False)
 
 
-@briefly
+@built_in
 def nanargmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the least number, int64; raises OnlyNan (a ValueError) where there is none.
 
@@ -244,7 +240,7 @@ def nanargmin(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, 
     return arguments.place("argmin", x, axis, out, keepdims, skips_nan=True)
 
 
-@briefly
+@built_in
 def nanargmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The place of the greatest number, int64; raises OnlyNan (a ValueError) where there is none.
 
@@ -256,7 +252,7 @@ def nanargmax(x: Arrays, axis: SupportsIndex | None = None, out: Any = None, *, 
 # --- moments -------------------------------------------------------------------------------------------------------
 
 
-@briefly
+@built_in
 def mean(
     x: Arrays,
     axis: Axes = None,
@@ -270,7 +266,7 @@ def mean(
     return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None)
 
 
-@briefly
+@built_in
 def nanmean(
     x: Arrays,
     axis: Axes = None,
@@ -284,7 +280,7 @@ def nanmean(
     return arguments.moments(("mean",), x, axis, dtype, out, keepdims, where, None, skips_nan=True)
 
 
-@briefly
+@built_in
 def var(
     x: Arrays,
     axis: Axes = None,
@@ -298,15 +294,12 @@ def var(
     mean: Arrays | None = None,
     **unknown: object,
 ) -> Any:
-    """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`.
-
-    ddof: NumPy's older name of `correction`. mean: the means, known from before, which broadcast against x.
-    """
+    """The variance: squared distances from the mean, summed and divided by the number of elements less `correction`."""
     correction = arguments.corrected("var", correction, ddof, unknown)
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
 
 
-@briefly
+@built_in
 def std(
     x: Arrays,
     axis: Axes = None,
@@ -325,7 +318,7 @@ def std(
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean)
 
 
-@briefly
+@built_in
 def nanvar(
     x: Arrays,
     axis: Axes = None,
@@ -344,7 +337,7 @@ def nanvar(
     return arguments.moments(("var",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
 
 
-@briefly
+@built_in
 def nanstd(
     x: Arrays,
     axis: Axes = None,
@@ -363,7 +356,7 @@ def nanstd(
     return arguments.moments(("std",), x, axis, dtype, out, keepdims, where, correction, mean=mean, skips_nan=True)
 
 
-@briefly
+@built_in
 def mean_var(
     x: Arrays,
     axis: Axes = None,
@@ -386,7 +379,7 @@ def mean_var(
 # --- norms and logarithms ------------------------------------------------------------------------------------------
 
 
-@briefly
+@built_in
 def norm(
     x: Arrays,
     ord: float = 2,  # noqa: A002 - NumPy's name
@@ -409,7 +402,7 @@ def norm(
     return arguments.run(kernel, (given, *numbers), out, axis, keepdims)
 
 
-@briefly
+@built_in
 def logsumexp(x: Arrays, axis: Axes = None, out: Any = None, *, keepdims: bool = False) -> Any:
     """The logarithm of the sum of exp(x), in one pass, without overflow; -inf for no elements."""
     given, array = array_of(x, "logsumexp")

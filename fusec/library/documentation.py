@@ -1,0 +1,87 @@
+"""What docstrings of built-in functions have in common: arguments, results, errors; and an example of each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from fusec.dispatch.planned import briefly
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ARGUMENTS = {
+    "x": "x: an array of any shape and library, or a list of numbers; numbers, bools and dates, as NumPy takes them.",
+    "y": "y: as x; both broadcast.",
+    "axis": "axis: None for all, an integer or a tuple of them; negative ones count from the end.",
+    "dtype": "dtype: in which to accumulate, and of the result; None as NumPy chooses it.",
+    "out": "out: the array for the result, of its shape and a dtype that holds it; it is returned.",
+    "keepdims": "keepdims: reduced axes stay with one element.",
+    "initial": "initial: a number that takes part in every result.",
+    "where": "where: a bool array that broadcasts against x, of elements that take part.",
+    "correction": "correction: what the number of elements is reduced by before dividing.",
+    "ddof": "ddof: NumPy's older name of correction.",
+    "mean": "mean: the means, known from before, which broadcast against x.",
+    "include_initial": "include_initial: the result of no elements comes first, so that the axis has one more.",
+}
+RUNNING = {"axis": "axis: an integer; None for the elements in C order, along one axis."}  # of cumulative functions
+POSITION = {"axis": "axis: an integer; None for the place among all elements in C order."}
+ERRORS = "Raises FusecTypeError for dtypes that do not fit, FusecValueError for shapes and axes that do not."
+TOTALS = "The shape of the result is that of x without the axes; without axes left it is a NumPy scalar."
+ELEMENTS = "The shape of the result is that of x."
+ALONG = "The shape of the result is that of x; for axis=None it has one axis of all elements."
+EXAMPLES = {
+    "all": ("fusec.all([[True, False], [True, True]], axis=1)", "array([False,  True])"),
+    "any": ("fusec.any([[True, False], [False, False]], axis=1)", "array([ True, False])"),
+    "argmax": ("fusec.argmax([[1, 5, 2], [7, 3, 7]], axis=1)", "array([1, 0])"),
+    "argmin": ("fusec.argmin([[1, 5, 2], [7, 3, 7]], axis=1)", "array([0, 1])"),
+    "count_nonzero": ("int(fusec.count_nonzero([0, 3, 0, 4]))", "2"),
+    "cummax": ("fusec.cummax([1, 3, 2])", "array([1, 3, 3])"),
+    "cummin": ("fusec.cummin([3, 1, 2])", "array([3, 1, 1])"),
+    "cumprod": ("fusec.cumprod([1, 2, 3])", "array([1, 2, 6])"),
+    "cumsum": ("fusec.cumsum([[1, 2], [3, 4]], axis=1)", "array([[1, 3],\n       [3, 7]])"),
+    "cumulative_prod": ("fusec.cumulative_prod([2, 3], include_initial=True)", "array([1, 2, 6])"),
+    "cumulative_sum": ("fusec.cumulative_sum([2, 3], include_initial=True)", "array([0, 2, 5])"),
+    "layer_norm": ("fusec.layer_norm(np.array([[1.0, 3.0]]), eps=0)", "array([[-1.,  1.]])"),
+    "log_softmax": ("fusec.log_softmax(np.zeros(2)).round(4)", "array([-0.6931, -0.6931])"),
+    "logcumsumexp": ("fusec.logcumsumexp(np.zeros(2)).round(4)", "array([0.    , 0.6931])"),
+    "logsumexp": ("round(float(fusec.logsumexp(np.zeros(2))), 4)", "0.6931"),
+    "max": ("fusec.max([[1, 5], [7, 3]], axis=0)", "array([7, 5])"),
+    "mean": ("fusec.mean([[1, 2], [3, 5]], axis=1)", "array([1.5, 4. ])"),
+    "mean_var": ("tuple(map(float, fusec.mean_var([1.0, 3.0])))", "(2.0, 1.0)"),
+    "median": ("float(fusec.median([3, 1, 2, 9]))", "2.5"),
+    "min": ("fusec.min([[1, 5], [7, 3]], axis=0)", "array([1, 3])"),
+    "minmax": ("tuple(map(int, fusec.minmax([3, 1, 2])))", "(1, 3)"),
+    "mulsum": ("float(fusec.mulsum([1.0, 2.0], [3.0, 4.0]))", "11.0"),
+    "nanargmax": ("int(fusec.nanargmax([np.nan, 1.0, 2.0]))", "2"),
+    "nanargmin": ("int(fusec.nanargmin([np.nan, 1.0, 2.0]))", "1"),
+    "nanmax": ("float(fusec.nanmax([np.nan, 1.0, 2.0]))", "2.0"),
+    "nanmean": ("float(fusec.nanmean([np.nan, 1.0, 2.0]))", "1.5"),
+    "nanmin": ("float(fusec.nanmin([np.nan, 1.0, 2.0]))", "1.0"),
+    "nanprod": ("float(fusec.nanprod([np.nan, 3.0, 2.0]))", "6.0"),
+    "nanstd": ("float(fusec.nanstd([np.nan, 1.0, 3.0]))", "1.0"),
+    "nansum": ("float(fusec.nansum([np.nan, 1.0, 2.0]))", "3.0"),
+    "nanvar": ("float(fusec.nanvar([np.nan, 1.0, 3.0]))", "1.0"),
+    "norm": ("float(fusec.norm([3.0, 4.0]))", "5.0"),
+    "prod": ("fusec.prod([[1, 2], [3, 4]], axis=0)", "array([3, 8])"),
+    "ptp": ("int(fusec.ptp([3, 1, 2]))", "2"),
+    "softmax": ("fusec.softmax(np.zeros((2, 2)))", "array([[0.5, 0.5],\n       [0.5, 0.5]])"),
+    "std": ("float(fusec.std([1.0, 3.0]))", "1.0"),
+    "sum": ("fusec.sum([[1, 2], [3, 4]], axis=0)", "array([4, 6])"),
+    "var": ("float(fusec.var([1.0, 3.0], correction=1))", "2.0"),
+    "vecdot": ("fusec.vecdot([[1.0, 2.0], [0.0, 1.0]], [3.0, 4.0])", "array([11.,  4.])"),
+}
+
+
+def built_in(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise errors from here, and tell in the docstring what its own text leaves out, with an example."""
+    name, own = function.__name__, inspect.cleandoc(function.__doc__ or "")
+    totals = "keepdims" in function.__code__.co_varnames
+    known = ARGUMENTS | (POSITION if "arg" in name else {} if totals or "softmax" in name else RUNNING)
+    params = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    shape = TOTALS if totals else ALONG if known.get("axis") == RUNNING["axis"] else ELEMENTS
+    told = [known[each] for each in params if each in known and f"{each}:" not in own]
+    call, result = EXAMPLES[name]
+    function.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {call}", result])
+    return briefly(function)

@@ -1,0 +1,75 @@
+"""Docstrings of public names: each has all parts, and its example runs."""
+
+import doctest
+import inspect
+import re
+import warnings
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import fusec
+from fusec.library.documentation import EXAMPLES
+
+NAMES = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (fusec, fusec.random)
+    for name in dir(module)
+    if not name.startswith("__") and not isinstance(getattr(module, name), ModuleType)
+}
+ERRORS = {name for name, thing in NAMES.items() if isinstance(thing, type) and issubclass(thing, Exception)}
+WITHOUT_ARRAYS = ERRORS | {"fusec.barrier", "fusec.block_index", "fusec.thread_index", "fusec.simulate"}
+
+
+def doc_of(name: str) -> str:
+    return inspect.cleandoc(NAMES[name].__doc__ or "")
+
+
+def parameters(name: str) -> set[str]:
+    """The parameters that users pass, as the docstring must tell them."""
+    if name in ERRORS:
+        return set()
+    given = inspect.signature(NAMES[name]).parameters.values()
+    further = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {each.name for each in given if each.kind not in further and not each.name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_has_all_parts(name: str) -> None:
+    doc = doc_of(name)
+    first = doc.partition("\n\n")[0]
+    assert first.rstrip().endswith("."), "a sentence comes first"
+    told = set(re.findall(r"\w+", doc.partition(">>>")[0]))
+    assert parameters(name) <= told, f"{parameters(name) - told} are not told"
+    assert ">>> " in doc, "an example"
+    if name not in ERRORS:
+        assert re.search(r"\bRaises\b|\bNothing is raised\b", doc), "errors"
+    if name not in WITHOUT_ARRAYS:
+        assert re.search(r"\bshapes?\b", doc), "shapes"
+        assert re.search(r"\b(dtypes?|float32|int64|uint32|float64)\b", doc), "dtypes"
+
+
+BUILT_IN = {name for name in NAMES if name.removeprefix("fusec.") in EXAMPLES}
+
+
+def test_the_table_of_examples_has_the_built_in_functions() -> None:
+    assert len(BUILT_IN) == len(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(NAMES.keys() - BUILT_IN, id="kernels"),
+        pytest.param(BUILT_IN, id="built-in functions", marks=pytest.mark.slow),  # each compiles a kernel
+    ],
+)
+def test_examples_of_docstrings_run(names: set[str]) -> None:
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    told: list[str] = []
+    with warnings.catch_warnings():
+        for name in sorted(names):
+            test = parser.get_doctest(doc_of(name), {"fusec": fusec, "np": np}, name, None, 0)
+            runner.run(test, out=told.append)
+    assert runner.tries >= len(names)
+    assert not told, "\n".join(told)
