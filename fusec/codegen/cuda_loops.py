@@ -16,7 +16,7 @@ BARRIER = "__syncthreads();"
 
 
 class Grid(NamedTuple):
-    """What a loop needs to know of the grid of threads."""
+    """The loop's view of the grid of threads."""
 
     inside: list[str]  # declarations for every element
     threads: str  # the variable that holds how many threads there are

@@ -32,7 +32,7 @@ class Features(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """What a kernel is written for."""
+    """The options of a kernel."""
 
     processor: Callable[[], Features]  # that of this machine, for those who ask
     fp: Fp = "strict"

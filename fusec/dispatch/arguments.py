@@ -15,7 +15,7 @@ LOOKS = 256  # dtypes and shapes of device arrays that are remembered
 
 
 def array_of(x: object, name: str, param: str = "x") -> tuple[object, Array]:
-    """The argument as a kernel takes it, and as an array to look at; numbers become arrays, and what must be converted.
+    """The argument as a kernel takes it, and as an array to inspect; numbers are converted to arrays.
 
     Of an array on a device the second has dtype and shape alone.
     """

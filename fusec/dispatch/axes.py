@@ -1,4 +1,4 @@
-"""The axes and the shapes of a call of a reduction or a scan. Raises with NumPy's texts where they do not fit."""
+"""The axes and the shapes of a call of a reduction or a scan. Raises NumPy's errors where they do not fit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _index(axis: object, whole: object) -> int:
 
 
 def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
-    """The axes to reduce, from the first on; raises with NumPy's texts."""
+    """The axes to reduce, from the first on. Raises NumPy's errors."""
     ndim = len(shape)
     if axis is None:
         return tuple(range(ndim))
@@ -50,7 +50,7 @@ def normalised(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
 
 
 def walk_shape(name: str, shapes: Mapping[str, Shape]) -> Shape:
-    """The shape that the inputs have together. Raises ShapesDoNotBroadcast."""
+    """The common shape of the inputs. Raises ShapesDoNotBroadcast."""
     shape: Shape | None = None
     for param, each in shapes.items():
         joined = each if shape is None else layouts.common_shape(shape, each)

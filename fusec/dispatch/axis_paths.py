@@ -1,4 +1,4 @@
-"""What answers repeated calls of a reduction or a scan before anything of them is read."""
+"""The fast paths of a reduction or a scan, which answer repeated calls before their arguments are read."""
 
 from __future__ import annotations
 

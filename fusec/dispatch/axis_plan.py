@@ -1,4 +1,4 @@
-"""What is decided once for a kind of call of a reduction or a scan with host arrays."""
+"""The decisions for a kind of call of a reduction or a scan with host arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reduction or a scan is, and what a call of it comes to: data that every step of a call reads."""
+"""The definition of a reduction or a scan, and of its calls: data that every step of a call reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Axis = object  # None, an integer, or a sequence of integers
 
 @dataclass(frozen=True)
 class Along:
-    """Along which axes a call goes, and how."""
+    """The axes of a call, and how it treats them."""
 
     axis: Axis = None
     keepdims: bool = False
@@ -38,7 +38,7 @@ class Launch(Protocol):
 
     @property
     def layout(self) -> Layout:
-        """What its code is specialised for."""
+        """The specialisation of its code."""
 
     @property
     def is_last(self) -> bool:
@@ -46,7 +46,7 @@ class Launch(Protocol):
 
     @property
     def extent(self) -> int:
-        """Elements along the axis."""
+        """The number of elements along the axis."""
 
     @property
     def extents(self) -> Shape:
@@ -54,15 +54,15 @@ class Launch(Protocol):
 
     @property
     def positions(self) -> int:
-        """How often the kernel's work is done on a CPU."""
+        """How many times the kernel's work is done on a CPU."""
 
     @property
     def threads(self) -> Shape:
-        """The space of the kernel on targets of many threads."""
+        """The space of the kernel on targets with many threads."""
 
     @property
     def kind(self) -> object:
-        """What kernels for many threads depend on: hashable, the same for many launches."""
+        """The part that kernels for many threads depend on: hashable, the same for many launches."""
 
     @property
     def key(self) -> str:
@@ -74,11 +74,11 @@ class Launch(Protocol):
 
     @property
     def arrays(self) -> tuple[tuple[str, str], ...]:
-        """By the names of parameters, what else they are called among all launches of the call."""
+        """The names of parameters among all launches of the call."""
 
     @property
     def made(self) -> tuple[tuple[str, Shape, DType], ...]:
-        """Arrays that this launch leaves for later ones, by what they are called among all launches."""
+        """The arrays that this launch leaves for later ones, by their names among all launches."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Bound:
-    """What is known of a call before anything is compiled."""
+    """The facts about a call that are known before anything is compiled."""
 
     types: Mapping[str, DType]  # of all parameters
     shape: Shape  # of the walk
@@ -113,7 +113,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class AxisKind:
-    """A row: what a kind of kernel along axes does at each step of a call."""
+    """A row: the work of a kind of kernel along axes at each step of a call."""
 
     name: str
     keeps_shape: bool  # results have the shape of the arguments, and their container; a call may go backwards
@@ -127,7 +127,7 @@ class AxisKind:
 
 
 class AxisSpec:
-    """A definition and a signature of a kind of kernel that goes along axes."""
+    """A definition and a signature of a kind of kernel that runs along axes."""
 
     converts = True  # a number's own type makes no difference
     checks: Checks = ""

@@ -41,7 +41,7 @@ FAULT, WORDS = "fusec_fault", 7  # as fusec.passes.bounds has them
 
 
 def wanted(bounds: object, check: object = None) -> Checks:
-    """What a kernel looks for; None asks FUSEC_CHECK. bounds: decides about that.
+    """The checks of a kernel; None selects those of FUSEC_CHECK. bounds: decides about that check.
 
     Raises UnknownCheck, SettingNotUnderstood.
     """
@@ -66,13 +66,13 @@ def _kinds(where: str, given: object, cure: str) -> set[str]:
 
 
 def with_bounds(checks: Checks) -> Checks:
-    """The same checks, and those of bounds."""
+    """The same checks, with those of bounds."""
     return checks if "bounds" in checks else ",".join(filter(None, ("bounds", checks)))
 
 
 @dataclass(frozen=True)
 class CheckedSource:
-    """A definition whose programs check what they do. checks: what they look for."""
+    """A definition whose programs check themselves. checks: the kinds of checks."""
 
     inner: Source
     checks: Checks = "bounds"
@@ -99,7 +99,7 @@ class CheckedSource:
     def checked(
         self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
     ) -> tuple[Program, tuple[Site, ...]]:
-        """The program, and the places that a violation names by number."""
+        """The program, and the sites to which a violation refers by number."""
         from fusec.passes.bounds import check_bounds
 
         known = {name: dtype for name, dtype in types.items() if name != FAULT}
@@ -131,7 +131,7 @@ def checked(kernel: Planned, checks: Checks = "bounds") -> Planned:
 def run(
     kernel: Planned, args: tuple[object, ...], size: int | Shape, stream: object = None, threads: int | None = None
 ) -> tuple[object, ...]:
-    """Run a kernel made by `checked` and return its outputs. Raises what `fault_of` makes of a violation.
+    """Run a kernel made by `checked` and return its outputs. Raises the error that `fault_of` makes of a violation.
 
     args: without the array for faults.
     """
@@ -177,7 +177,7 @@ def fault_of(
     scalars: frozenset[str],
     space: Shape = (),
 ) -> FusecError:
-    """The error that the words of FAULT say.
+    """The error that the words of FAULT describe.
 
     shapes: of the arrays of the call; types: of all; scalars: the others; space: the shape of what it ran over.
     """
@@ -204,7 +204,7 @@ def fault_of(
 
 
 def loss_of(kernel: str, site: Site, words: tuple[int, int], element: str) -> UserError:
-    """What a site says that lost its value; words: its operands, 64 bits each."""
+    """The description of a lost value at a site; words: its operands, 64 bits each."""
     from fusec.ir.arithmetic import convert
 
     pairs = list(zip(site.given, words, strict=False))

@@ -56,7 +56,7 @@ class ElementSource:
         return {**self.inner.texts, "element of": self.request.key, "keeps": self.keeps}
 
     def read(self) -> object:
-        """Nothing: the texts were read when the kernel was made."""
+        """Nothing: the texts were parsed when the kernel was created."""
         return None
 
 
@@ -86,7 +86,7 @@ def _kept_apart(stmt: Stmt, number: int, only: int) -> Stmt:
 
 
 def check(kernel: AxisSpec, found: Bound, args: tuple[object, ...], along: Along, stream: object = None) -> None:
-    """Look at every index that a call of a reduction or scan would use. Raises IndexOutside or CannotCheck.
+    """Test every index that a call of a reduction or scan would use. Raises IndexOutside or CannotCheck.
 
     found: what the call comes to. args: its inputs first. Of host arrays also at totals of integers that wrap.
     """
@@ -118,7 +118,7 @@ def _compare(kernel: AxisSpec, request: Request, values: Array, along: Along) ->
 
 
 def checker_of(kernel: AxisSpec, found: Bound) -> Planned | None:
-    """The kernel that looks at indices; None if there are none."""
+    """The kernel that tests indices; None if there are none."""
     request, types = found.request, found.types
     inputs = [replace(each, type_name=types[each.name].name, dtype=types[each.name]) for each in kernel.in_params]
     if request.masked:

@@ -18,7 +18,7 @@ KEEPING = frozenset("minimum maximum bitwise_and bitwise_or bitwise_xor".split()
 
 
 def checked_op(reduction: Reduction, is_exact: bool = True) -> str:
-    """The operation whose exact totals are to be compared with those that are held; "" if nothing is lost.
+    """The operation whose exact totals must be compared with the stored ones; "" if nothing is lost.
 
     is_exact: totals of sums and products can be compared. Raises CombinationNotChecked for what else may lose values.
     """

@@ -1,4 +1,4 @@
-"""The kernels of a call on a CPU as one executable: one after the other, or long rows in one pass over memory.
+"""The kernels of a call on a CPU as one executable: in order, or long rows in one pass over memory.
 
 Repeated calls then need no Python between kernels. `fusec.runtime.cpu.chain_text` says how the threads of a chain hand
 totals of blocks on.
@@ -45,7 +45,7 @@ class Whole:
 
 
 def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | None:
-    """One step that does what several do one after the other; None if too much lies between them."""
+    """One step that runs several steps in order; None if too much lies between them."""
     between = _between(steps)
     if sum(between.values()) > MOST_BYTES:
         return None
@@ -54,7 +54,7 @@ def sequence(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | No
 
 
 def chain(kernel: AxisSpec, bound: Bound, steps: Sequence[Step]) -> Step | None:
-    """One step that does what the kernels of a chain do: totals, advance, results; None if threads cannot be had."""
+    """One step that runs the kernels of a chain: totals, advance, results; None if there are no threads."""
     sums, results = steps[0].launch, steps[-1].launch
     outside = _outside(kernel, bound, _between(steps))
     chunks, slots = results.extents[-1] // GROUP, steps[1].executable.kernel.slots

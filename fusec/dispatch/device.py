@@ -177,7 +177,7 @@ def _launch(
 
 @dataclass(frozen=True)
 class Launched:
-    """What was launched, but for addresses and numbers."""
+    """A launch without its addresses and numbers."""
 
     module: CompiledModule
     arguments: Arguments

@@ -67,7 +67,7 @@ class Call:
 
     @property
     def key(self) -> object:
-        """What the plan depends on."""
+        """The key of the plan."""
         described = [
             (each.dtype, each.shape, each.strides, each.pointer % cuda.VECTOR_BYTES)
             for each in (*self.sources, *(self.outputs or ()))
@@ -166,7 +166,7 @@ def _check_outputs(kernel: AxisSpec, views: Sequence[View]) -> None:
 
 
 def is_disturbed(call: Call) -> bool:
-    """Whether an output lies where inputs are read: results are then stored elsewhere first."""
+    """Whether an output overlaps inputs: results are then stored elsewhere first."""
     return any(may_overlap(view_of(output), view_of(each)) for output in call.outputs or () for each in call.sources)
 
 
@@ -205,7 +205,7 @@ def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: 
 
 
 class Code:
-    """What the code of a launch depends on; equal if that is."""
+    """The key of a launch's code."""
 
     def __init__(self, kernel: AxisSpec, request: Request, launch: Launch) -> None:
         self.kernel, self.request, self.launch = kernel, request, launch

@@ -26,7 +26,7 @@ MAX_ENTRIES = 4  # of them with a function of their own; calls that are none of 
 
 
 class Repeated:
-    """The calls of one object that have a `Ready`; all others go on to `fallback`.
+    """The calls of one object that have a `Ready`; all others go to `fallback`.
 
     An object may stand for several kernels, such as the variants of a function, if the number and the types of the
     arguments tell them apart.
@@ -43,7 +43,7 @@ class Repeated:
         install(self.call)
 
     def call(self, *args: object, **kwargs: Any) -> object:
-        """Run, or go on."""
+        """Run, or call the fallback."""
         readers = self._readers
         everything = args
         if kwargs:
@@ -75,7 +75,7 @@ class Repeated:
     def add(
         self, kernel: KernelSpec, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
     ) -> None:
-        """Remember a kind of call of a kernel by its arguments."""
+        """Store a kind of call of a kernel, by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         with locks.lock:
             self._readers |= {**numbers, source.kind: source.read}
@@ -131,7 +131,7 @@ def _enqueue(ready: Ready, values: list[Any], stream: int) -> list[Any] | None:
 def pairs_of(
     views: Sequence[View | None], written: Sequence[bool], raw: Sequence[bool], given: int
 ) -> tuple[Pair, ...]:
-    """The pairs that every call must look at: one of them written, both given by the caller.
+    """The pairs of arrays that every call must compare: one of them written, both given by the caller.
 
     views, written, raw: of every parameter. given: how many parameters, from the first, the caller passes.
     """
@@ -156,7 +156,7 @@ def _reach(view: View) -> tuple[int, int]:
 
 
 def encoder_of(dtype: DType, half: int, param: str, kernel: str) -> Encoder:
-    """Encodes numbers for one slot: Python's own numbers for float32 and float64 fast, all others as ever."""
+    """Encodes numbers for one slot: Python numbers for float32 and float64 fast, all others in the general way."""
 
     def slow(value: Any) -> int:
         return encode(value, dtype, param, kernel)[half]

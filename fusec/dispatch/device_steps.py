@@ -40,7 +40,7 @@ class Steps:
     def run(
         self, addresses: Mapping[str, int], values: Mapping[str, object], name: str, device: int, stream: int
     ) -> None:
-        """Enqueue all kernels; memory between them comes from the device's pool and goes back after the last of them.
+        """Enqueue all kernels; memory between them comes from the device's pool and returns after the last of them.
 
         addresses: of arrays. values: numbers. name: of the kernel, for messages.
         """

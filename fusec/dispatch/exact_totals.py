@@ -17,7 +17,7 @@ HALF = 32  # bits: sums of so many of each element fit 64
 def check_totals(
     name: str, op: str, values: np.ndarray[Any, Any], axes: tuple[int, ...] | None, span: Span | None
 ) -> None:
-    """Raise TotalWraps if a sum or a product of integers is beyond their dtype; others are left alone.
+    """Raise TotalWraps if a sum or a product of integers exceeds their dtype; other totals are accepted.
 
     values: what is combined, in the dtype of the totals. axes: along which, None for all.
     """
@@ -31,7 +31,7 @@ def check_totals(
 def check_running(
     name: str, op: str, values: np.ndarray[Any, Any], axis: int, is_exclusive: bool, is_reverse: bool
 ) -> None:
-    """The same for the running totals along an axis; is_exclusive: elements are not part of their own."""
+    """The same for the running totals along an axis; is_exclusive: elements do not count towards their own total."""
     dtype = from_numpy(values.dtype)
     assert dtype is not None, "kernels made the values"
     if values.size:

@@ -35,7 +35,7 @@ class Explanation:
 
     @property
     def launches(self) -> int:
-        """How many kernels a call launches."""
+        """The number of kernels that a call launches."""
         said = dict(self.lines).get("kernels", "1")
         numbered = {topic for topic, _ in self.lines if topic.startswith("kernel ")}
         return len(numbered) or (int(said) if said.isdigit() else 0)

@@ -1,4 +1,4 @@
-"""What fusec makes of a reduction or a scan, to be read: the texts of its kernels, and a report of a call."""
+"""The readable form of a reduction or a scan: the texts of its kernels, and a report of a call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def canonical(
     scalars: Sequence[str],
     target: str = DEFAULT_TARGET,
 ) -> Bound:
-    """What a call with contiguous arrays of a shape would be; raw ones have one axis.
+    """The plan of a call with contiguous arrays of a shape; raw ones have one axis.
 
     scalars: inputs passed by value. target: decides on how many kernels a scan has; one for a CPU, whatever its
     threads. Raises TypesIncomplete, UnknownScalar, and what a call raises for its axes.
@@ -64,7 +64,7 @@ def canonical(
 
 
 def text_of(kernel: AxisSpec, bound: Bound, target: str) -> str:
-    """The text of all kernels of a call; those for many threads whatever the call ran on."""
+    """The text of all kernels of a call; those for many threads, whatever the call ran on."""
     if target_of(target).threads and bound.walk is not None:
         bound = planned(kernel, bound, MANY_THREADS)
     distinct = {_code_of(launch, target): launch for launch in reversed(bound.launches)}
@@ -75,7 +75,7 @@ def text_of(kernel: AxisSpec, bound: Bound, target: str) -> str:
 
 
 def kernels_of(kernel: AxisSpec, bound: Bound, target: str) -> list[Kernel]:
-    """The kernels of all launches in order, equal ones once, each with a name of its own."""
+    """The kernels of all launches in order, equal ones once, each with its own name."""
     launches = bound.launches if target_of(target).threads else bound.chain or bound.launches
     distinct = {_code_of(launch, target): launch for launch in reversed(launches)}
     counts: dict[str, int] = {}

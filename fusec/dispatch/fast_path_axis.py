@@ -30,7 +30,7 @@ TOO_MUCH_BETWEEN = "too much lies between its kernels"
 
 
 def put_before(kernel: AxisSpec, plan: Plan, call: Call, following: Callee) -> Callee:
-    """What answers calls like this one natively and leaves others to what follows it; that itself if nothing can.
+    """A native entry for calls like this one, which leaves others to what follows it; the latter if there is none.
 
     Outputs that are given follow the inputs.
     """
@@ -143,7 +143,7 @@ class Repeat:
 
 
 def repeat_of(kernel: AxisSpec, plan: Plan, call: Call) -> tuple[Key, Repeat] | None:
-    """The short way of calls like this one, if several kernels run; None where there is none."""
+    """The fast path of calls like this one, if several kernels run; None if there is none."""
     bound = plan.bound
     if len(plan.steps) < 2 or call.mask is not None or len(set(bound.shapes)) != 1 or bound.read:
         return None

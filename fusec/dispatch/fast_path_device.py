@@ -56,7 +56,7 @@ def entry_of(
     nin: int,
     returns: str,
 ) -> Callable[..., object]:
-    """A function for calls with arguments like `args`; it hands all others, and failures, on to `other`.
+    """A function for calls with arguments like `args`; it hands all others, and failures, to `other`.
 
     nin: how many inputs there are, after which `out` may be a keyword. returns: "outputs", "tuple" or "nothing". How
     much is asked of an array is up to its source: see Source.facts.

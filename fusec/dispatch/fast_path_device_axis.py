@@ -1,4 +1,4 @@
-"""Repeated reductions and scans on a device: what the first call of a kind worked out, found again by attributes of its
+"""Repeated reductions and scans on a device: the results of the first call of a kind, found by attributes of its
 arrays.
 
 Only for calls of arrays of one library and numbers, on the stream that is current there.
@@ -40,7 +40,7 @@ class ReadyLaunch:
 
 
 class Ready:
-    """A kind of call whose arguments only need to be filled in. note: tells the kernel what was called last."""
+    """A kind of call whose arguments only need to be filled in. note: records the kernel's last call."""
 
     def __init__(
         self, kernel: AxisSpec, plan: Plan, call: Call, note: Callable[[], None], source: cuda.ArrayLibrary
@@ -108,7 +108,7 @@ def _launch(kernel: AxisSpec, step: Step) -> ReadyLaunch:
 
 
 class Repeated:
-    """The calls of one choice that are ready; all others go on to `following`."""
+    """The calls of one choice that are ready; all others go to `following`."""
 
     def __init__(self, following: Callee) -> None:
         self.following = following
@@ -128,7 +128,7 @@ class Repeated:
             return self.following(*args)
 
     def add(self, args: Sequence[object], source: cuda.ArrayLibrary, ready: Ready) -> None:
-        """Remember a kind of call by its arguments."""
+        """Store a kind of call by its arguments."""
         numbers = dict.fromkeys((type(arg) for arg in args if isinstance(arg, SCALAR_TYPES)), _read_number)
         self._readers |= {**numbers, source.kind: source.read}
         self._ready[tuple(self._readers[type(arg)](arg)[1] for arg in args)] = ready

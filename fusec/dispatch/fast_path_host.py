@@ -27,7 +27,7 @@ PATIENCE = 32  # calls of a kind that wait for a place; to make an entry takes a
 
 
 class Chain:
-    """Native entries, one behind the other, and what follows them. front: what to call.
+    """A chain of native entries, and what follows them. front: the function to call.
 
     Where all places are taken, a kind of call that keeps coming takes that of the oldest entry.
     """
@@ -46,7 +46,7 @@ class Chain:
         return len(self._entries) >= self.limit
 
     def add(self, key: object, put_before: Callable[[Callee], Callee], name: str) -> bool:
-        """Put an entry before all others; False if it has to wait, or if `put_before` gives what it was given."""
+        """Put an entry before all others; False if it has to wait, or if `put_before` returns its argument."""
         if self.is_full:
             if self._waits(key, name) or put_before(self.last) is self.last:
                 return False
@@ -82,7 +82,7 @@ class Entries:
         self._settled: Recent[object, bool] = Recent(MAX_SETTLED)  # keys of calls that get no entry
 
     def after(self, kernel: KernelSpec, plan: Plan, call: Call, again: bool) -> Callee | None:
-        """What to call from now on, after a call that came to Python; None if that stays as it is.
+        """The function to call from now on, after a call that reached Python; None if it does not change.
 
         again: there was a call with these shapes and strides before.
         """
@@ -125,13 +125,13 @@ class ShortWays:
     """
 
     def take_no_short_way(self, python: Callee) -> None:
-        """Let calls go to Python, until some have been made."""
+        """Send calls to Python until some have been made."""
         self._fast: Callee = python
         self._entries = Entries(python)
         self._repeated: Repeated | None = None
 
     def hasten_calls(self, kernel: KernelSpec, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
+        """Install a native entry once a kind of call has come twice."""
         entry = self._entries.after(kernel, plan, call, again)
         if entry is not None and self._repeated is not None:
             self._repeated.fallback = entry
@@ -141,7 +141,7 @@ class ShortWays:
     def repeat_calls(
         self, kernel: KernelSpec, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready
     ) -> None:
-        """Put what repeats calls on devices before everything else."""
+        """Install the fast path of calls on devices before everything else."""
         with locks.lock:
             from fusec.dispatch.device_plans import Repeated
 

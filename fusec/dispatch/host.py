@@ -371,7 +371,7 @@ def _returns(kernel: KernelSpec) -> Literal["outputs", "tuple", "nothing"]:
 
 
 def places_of(kernel: KernelSpec, plan: Plan, call: Call) -> tuple[KnownLayout | None, ...]:
-    """How the arrays of a call lie, outputs that are to be allocated included."""
+    """The layout of a call's arrays, including outputs to allocate."""
     from fusec.runtime.cpu.fastcall import KnownLayout
 
     space = plan.space

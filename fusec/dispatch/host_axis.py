@@ -53,7 +53,7 @@ class Call:
     along: Along
 
     def without_memory(self) -> Call:
-        """What may be remembered of it: how its arrays lie, but not the arrays."""
+        """The part of a call that may be stored: the layout of its arrays, but not the arrays."""
         inputs = {name: without_memory(each) for name, each in self.inputs.items()}
         outputs = None if self.outputs is None else list(map(without_memory, self.outputs))
         return replace(self, inputs=inputs, outputs=outputs)
@@ -65,7 +65,7 @@ class Call:
 
     @property
     def key(self) -> object:
-        """What the plan depends on."""
+        """The key of the plan."""
         arrays = [*self.sources.values(), *(self.outputs or ())]
         described = [(each.dtype, each.shape, each.strides, each.flags.aligned) for each in arrays]
         marks = (tuple(self.inputs), self.mask is None, self.outputs is None, tuple(self.values))
@@ -73,7 +73,7 @@ class Call:
 
 
 def key_of_axes(along: Along) -> tuple[object, ...]:
-    """What a plan depends on of the axes."""
+    """The part of the key that depends on the axes."""
     axis = tuple(along.axis) if isinstance(along.axis, list) else along.axis
     return type(axis), axis, along.keepdims, along.reverse  # True is no axis, but equals 1
 
@@ -127,7 +127,7 @@ def _check_outputs(kernel: AxisSpec, outputs: Sequence[Array]) -> None:
 
 
 def is_disturbed(kernel: AxisSpec, call: Call) -> bool:
-    """Whether an output lies where inputs are read, or may be: results are then stored elsewhere first."""
+    """Whether an output overlaps inputs, or may do so: results are then stored elsewhere first."""
     return any(
         np.may_share_memory(output, each) and not ((param.name, name) in kernel.in_place and _is_same(output, each))
         for param, output in zip(kernel.out_params, call.outputs or (), strict=False)

@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 def kernel_name(name: object, own: str) -> str:
-    """The name of a kernel made of functions: what was asked for, or "" and their own. Raises InvalidKernelName."""
+    """The name of a kernel made of functions: the requested one, or "" and their own. Raises InvalidKernelName."""
     if not isinstance(name, str):
         raise InvalidKernelName(repr(name)).at()
     found = name or "".join(char if char.isascii() else f"u{ord(char):x}" for char in own)
@@ -89,7 +89,7 @@ def is_on_device(args: tuple[object, ...], out: object, where: object) -> bool:
 
 
 class Planned(KernelSpec):
-    """A kernel with a plan for every kind of call; what all element-wise kernels of users are made on."""
+    """A kernel with a plan for every kind of call; the base of all element-wise kernels of users."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Planned(KernelSpec):
         return Planned(spec.definition, spec.signature)
 
     def plan(self, call: Call) -> Plan:
-        """The plan of a call, made at the first call of its kind and remembered."""
+        """The plan of a call, made and stored at the first call of its kind."""
         found = self._plans.get(call.key)
         again = found is not None
         if found is None:
@@ -147,7 +147,7 @@ class Planned(KernelSpec):
     def source(
         self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
-        """The text for a target: CUDA C, or what `fusec compile --help` lists beside it.
+        """The text for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
         types: placeholder -> dtype; not needed if every type is declared, nor after a call, whose layout is then
         shown too. scalars: parameters to pass by value. Raises FusecTypeError if types are missing.
@@ -158,11 +158,11 @@ class Planned(KernelSpec):
     def shown_as(
         self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
     ) -> tuple[Source, Specialisation]:
-        """What source() shows: the definition, and for which types and memory."""
+        """What source() shows: the definition, its types and its memory layout."""
         return self.definition, self.specialisation(types, scalars)
 
     def specialisation(self, types: Mapping[str, object] | None = None, scalars: Sequence[str] = ()) -> Specialisation:
-        """What source() shows: the types given, or those of the last call."""
+        """What source() shows: the given types, or those of the last call."""
         if types is None and self.last is not None:
             return self.last
         inputs = [param.name for param in self.in_params]
@@ -184,7 +184,7 @@ class Planned(KernelSpec):
         return Specialisation(tuple(bound.items()), frozenset(scalars), layout, self.fp)
 
     def explained(self, args: tuple[object, ...], size: int | tuple[int, ...] = -1) -> Explanation:
-        """What fusec makes of these arguments; nothing is run."""
+        """Report how a call with these arguments runs; nothing is run."""
         with locks.lock:
             from fusec.dispatch import explain
 

@@ -59,11 +59,11 @@ class AxisKernel(AxisSpec):
         self.share(Paths())
 
     def share(self, paths: Paths) -> None:
-        """Take fast paths, which other kernels may take too."""
+        """Take fast paths, which other kernels may share."""
         self.paths, self.quick = paths, paths.quick
 
     def check_counts(self, args: tuple[object, ...], out: object) -> None:
-        """Raise for a number of arguments or outputs that is not the kernel's."""
+        """Raise an error for a wrong number of arguments or outputs."""
         if len(args) not in (self.nin, self.nargs):
             raise WrongNumberOfArguments(
                 self.name, self.nin, self.nargs, len(args), join(self.in_params), join(self.out_params)
@@ -164,7 +164,7 @@ class AxisKernel(AxisSpec):
     # --- plans -------------------------------------------------------------------------------------------------------
 
     def planned(self, args: tuple[object, ...], along: Along) -> tuple[Bound, list[Kernel]]:
-        """What a call comes to, and its kernels in order; nothing is run."""
+        """The launches of a call, and its kernels in order; nothing is run."""
         if is_on_device(args, None, along.where):
             with locks.lock:
                 from fusec.dispatch import device_axis
@@ -185,7 +185,7 @@ class AxisKernel(AxisSpec):
         return found
 
     def plan(self, call: Call) -> Plan:
-        """The plan of a call, made at the first call of its kind and remembered."""
+        """The plan of a call, made and stored at the first call of its kind."""
         key = call.key
         found = self._plans.get(key)
         if found is None:
@@ -259,6 +259,6 @@ class AxisKernel(AxisSpec):
         return self.answer(args[: self.nin], args[self.nin :] if given else None, along)
 
     def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, along: Along) -> object:
-        """The result of a call for which there is no fast path."""
+        """The result of a call without a fast path."""
         results = self.run(args, out, along)
         return results[0] if self.nout == 1 else results

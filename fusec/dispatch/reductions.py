@@ -1,4 +1,4 @@
-"""Reductions: what their calls come to, and how a CPU runs their phases."""
+"""Reductions: the launches of their calls, and how a CPU runs their phases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOGETHER = 512  # the same where memory is read in long rows
 
 
 def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
-    """Bind types and order the walk. Raises for shapes, axes and types that do not go together.
+    """Bind types and order the walk. Raises for shapes, axes and types that do not fit together.
 
     known: the types of all parameters, for calls that are only shown. machine: makes no difference to the order.
     """
@@ -84,7 +84,7 @@ def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, D
 
 
 def asks_for_positions(finish: Sequence[Stmt]) -> bool:
-    """Whether what is made of a total depends on where it stands."""
+    """Whether the work on a total depends on its position."""
     roots = roots_of(finish)
     return any(isinstance(each, Query) and each.what == "coordinate" for each in expressions(roots))
 

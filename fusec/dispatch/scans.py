@@ -1,4 +1,4 @@
-"""Scans: what their calls come to, and how a CPU runs their steps."""
+"""Scans: the launches of their calls, and how a CPU runs their steps."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _side_by_side(step: Step, threads: int) -> int:
 
 
 def bind(kernel: AxisSpec, given: Given, machine: Machine, known: Mapping[str, DType] | None) -> Bound:
-    """Bind types and order the walk. Raises for shapes, axes and types that do not go together.
+    """Bind types and order the walk. Raises for shapes, axes and types that do not fit together.
 
     known: the types of all parameters, for calls that are only shown.
     """
@@ -106,7 +106,7 @@ def planned(kernel: AxisSpec, bound: Bound, machine: Machine) -> Bound:
 
 
 def axis_of(name: str, axis: object, shape: Shape) -> int:
-    """The axis to scan; raises with NumPy's texts."""
+    """The axis to scan. Raises NumPy's errors."""
     if axis is None or isinstance(axis, (tuple, list)) or not shape:
         if axis is None and len(shape) == 1:
             return 0

@@ -1,4 +1,4 @@
-"""What an element-wise kernel is: data that every step of a call reads."""
+"""The definition of an element-wise kernel: data that every step of a call reads."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class KernelSpec:
         self.last: Specialisation | None = None  # what was called last, which source() shows without types
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Make later calls of this kind faster; again: there was one with these shapes and strides before."""
+        """Make later calls of this kind faster; again: an earlier call had these shapes and strides."""
 
     def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
-        """Take the short way in later calls on a device with arguments like these."""
+        """Take the fast path in later calls on a device with arguments like these."""
 
     def remember(self, spec: Specialisation) -> None:
-        """Note what was called last: source() without types shows it."""
+        """Record the last call: source() without types shows it."""
         self.last = spec
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
@@ -68,7 +68,7 @@ class KernelSpec:
         return "any"
 
     def deciding(self, call: Call) -> Mapping[str, object]:
-        """The numbers of a call without which one could not tell how many elements it has."""
+        """The numbers of a call that determine its number of elements."""
         del call
         return {}
 

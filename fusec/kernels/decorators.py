@@ -70,7 +70,7 @@ def elementwise(
     bounds: Bounds | None = None,
     check: Checks | None = None,
 ) -> Any:
-    """Make a function of scalars one of arrays; a decorator, bare or with options.
+    """Turn a function of scalars into one of arrays; a decorator, with or without options.
 
     function: a Python function, whose source is read and never run, or the text of one; before it in the text may stand
     others that it calls. name: shown in messages and used as entry point. fp: "strict", "contract" or "fast", as for
@@ -153,7 +153,7 @@ def stencil(
     bounds: Bounds | None = None,
     check: Checks | None = None,
 ) -> Any:
-    """Make a function of an element and its neighbours one of arrays; a decorator, bare or with options.
+    """Turn a function of an element and its neighbours into one of arrays; a decorator, with or without options.
 
     In the function ``a[-1, 0]`` is the neighbour one step before along the first axis, and ``a`` the element itself.
     boundary: what lies outside, for all axes or one for each, as scipy.ndimage has it: "constant" (`cval`), "nearest",
@@ -228,7 +228,7 @@ def kernel(
     check: Checks | None = None,
     block: int | Sequence[int] | None = None,
 ) -> Any:
-    """Make a loop over a grid a kernel whose rounds run in parallel; a decorator, bare or with options.
+    """Turn a loop over a grid into a kernel whose iterations run in parallel; a decorator, with or without options.
 
     The function takes arrays, which it indexes itself and may change, and numbers; its last statement is
     ``for i in fusec.grid(n):`` or ``for i, j in fusec.grid((rows, columns)):``. Nothing says in which order the rounds
@@ -258,7 +258,7 @@ def kernel(
 
 
 def given_names(names: object) -> dict[str, object]:
-    """What the names of a text stand for, as names= gives it. Raises DefinitionNotText."""
+    """The values of a text's free names, from names=. Raises DefinitionNotText."""
     if names is not None and not isinstance(names, Mapping):
         cure = 'pass a dictionary, e.g. names={"scale": 2.0}'
         raise DefinitionNotText("function", "names", "a dictionary", type(names).__name__, cure).at()
@@ -266,7 +266,7 @@ def given_names(names: object) -> dict[str, object]:
 
 
 def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin, Mapping[str, object]]:
-    """What was decorated, and the values of its free names now. Raises NotAFunction."""
+    """The decorated function, and the present values of its free names. Raises NotAFunction."""
     if _is_signature(given):
         what = f"{given!r} says types, and is not a function"
         raise NotAFunction(what, "leave it out: types are inferred at every call; an annotation fixes one").at()

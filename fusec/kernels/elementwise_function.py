@@ -58,7 +58,7 @@ class FunctionSignature(Signature):
         return f"{self.name}({shown})"
 
     def bind(self, given: Sequence[DType | None]) -> dict[str, DType]:
-        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for outputs not given).
+        """Parameter name -> dtype, from the dtypes of arrays (None for numbers, and for outputs to allocate).
 
         A Python number takes the dtype that it meets, if that is one alone. Raises TypeMismatch, CannotStore, and what
         the text is refused with for these types.
@@ -74,7 +74,7 @@ class FunctionSignature(Signature):
         return self.with_results(types, {param.name: dtype for param, dtype in pairs[len(self.inputs) :]})
 
     def with_results(self, types: dict[str, DType], outputs: Mapping[str, DType | None]) -> dict[str, DType]:
-        """The dtypes of all parameters; outputs: those of the outputs given."""
+        """The dtypes of all parameters; outputs: those of the given outputs."""
         key = (*types.items(), None, *outputs.items())
         found = self.inferred.get(key) or self.inferred.keep(key, self._with_results(types, outputs))
         return dict(found)
@@ -114,7 +114,7 @@ def dtype_named(param: str, given: object) -> DType:
 
 
 class Variant(Planned):
-    """A function called with certain arguments as arrays, others as numbers, and some left to their defaults.
+    """A function for a given choice of arrays and numbers among its arguments; the others have their defaults.
 
     scalars: parameters whose dtypes one of NumPy's scalars chose each.
     """
@@ -148,34 +148,34 @@ class Variant(Planned):
 
     @cached_property
     def is_positional(self) -> bool:
-        """Whether arguments by position reach it: no parameter is left to its default before one that is given."""
+        """Whether positional arguments reach it: no parameter with its default precedes a given one."""
         return [param.name for param in self.in_params] == list(self.owner.params[: self.nin])
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
+        """Install a native entry once a kind of call has come twice."""
         call.key = (id(self), call.key)
         if self.is_positional:
             self.owner.hasten_calls(self, plan, call, again)
 
     def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
-        """Take the short way in later calls on a device, unless arguments by position would mean something else."""
+        """Take the fast path in later calls on a device, unless positional arguments would mean something else."""
         if self.is_positional and (self.takes_outputs or len(args) == self.nin):
             self.owner.repeat_calls(self, args, device, source, ready)
 
     def takes(self, param: Parameter) -> Takes:
-        """Numbers of the sort that made this variant, unless the dtype was declared."""
+        """Numbers of the kind that made this variant, unless the dtype was declared."""
         assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
         if param.name in self.scalars:
             return "NumPy"
         return dict(self.definition.numbers).get(param.name, "any")  # type: ignore[return-value]
 
     def remember(self, spec: Specialisation) -> None:
-        """Note what was called last: source() without types shows it."""
+        """Record the last call: source() without types shows it."""
         self.owner.last = self
         super().remember(spec)
 
     def converts(self, name: str, types: Mapping[str, DType]) -> bool:
-        """Whether a float would do as well as the integer given: if it meets floats of one dtype alone."""
+        """Whether a float would serve as well as the given integer: it meets floats of one dtype only."""
         assert isinstance(self.signature, FunctionSignature), "variants infer"
         if any(param.name == name and self.takes(param) == "any" for param in self.in_params):
             return True
@@ -189,7 +189,7 @@ class Variant(Planned):
 
 
 class Elementwise(Public, ShortWays):
-    """A function of scalars that calls run for every element of their arguments; see `fusec.elementwise`.
+    """A function of scalars that runs for every element of its arguments; see `fusec.elementwise`.
 
     origin: the Python function, or its text. kept: values its free names had when it was decorated. checks: what
     calls look for, see `fusec.dispatch.checked`.
@@ -287,7 +287,7 @@ class Elementwise(Public, ShortWays):
     def launch(
         self, variant: Variant, args: tuple[object, ...], size: int | Shape, stream: object, threads: int | None
     ) -> tuple[object, ...]:
-        """Run a variant, with checks if they are wanted."""
+        """Run a variant, with checks if they are on."""
         self.last = variant
         if self.checks:
             return checked.run(variant.checked, args, size, stream, threads)
@@ -315,7 +315,7 @@ class Elementwise(Public, ShortWays):
     def bound(
         self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> tuple[Variant, tuple[object, ...], tuple[object, ...]]:
-        """The variant for these arguments, its inputs, and outputs given by position."""
+        """The variant for these arguments, its inputs, and the positional outputs."""
         self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
         outputs = self._outputs_after(args)
@@ -339,7 +339,7 @@ class Elementwise(Public, ShortWays):
         return outputs
 
     def form(self, name: str, value: object) -> Form:
-        """How a variant sees an argument. Raises UnsupportedDtype for NumPy's scalars that are no numbers."""
+        """How a variant sees an argument. Raises UnsupportedDtype for NumPy scalars that are not numbers."""
         if isinstance(value, np.generic) and dtypes.from_numpy(value.dtype) is None:
             dtype_of(np.asarray(value), name, self.name)
         return form_of(value)
@@ -380,14 +380,14 @@ class Elementwise(Public, ShortWays):
         scalars: frozenset[str],
         forms: Mapping[str, Form],
     ) -> Variant:
-        """A variant of these inputs; forms: of all parameters. scalars: see `Variant`."""
+        """A variant for these inputs; forms: of all parameters. scalars: see `Variant`."""
         del forms
         definition = PythonDefinition(self.name, captured.functions, self.outputs, constants, numbers)
         outputs = tuple(Parameter(name, name, None) for name in self.outputs)
         return Variant(self, definition, FunctionSignature(self.name, inputs, outputs, definition), scalars, self.fp)
 
     def captured(self) -> Captured:
-        """The function's text with what its names stand for; names that were not there yet are looked up now."""
+        """The function's text with the values of its names; names that did not exist yet are looked up now."""
         self._look_again()
         if self._captured is None:
             self._captured = closure.capture(self.__fusec_origin__, self.kept)
@@ -420,7 +420,7 @@ class Elementwise(Public, ShortWays):
     def source(
         self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
-        """The text for a target: CUDA C, or what `fusec compile --help` lists beside it.
+        """The text for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
         types: parameter -> dtype; not needed after a call, nor if annotations fix them. scalars: parameters to pass
         by value, as Python floats unless `types` or an annotation differs. Raises FusecTypeError if one is missing.
@@ -431,7 +431,7 @@ class Elementwise(Public, ShortWays):
     def shown_as(
         self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
     ) -> tuple[Source, Specialisation]:
-        """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
+        """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
         if types is None and self.last is not None and not scalars:
             return (self.last.checked if self.checks else self.last).shown_as(None)
         variant, given, by_value = self.shown(types, scalars)
@@ -440,7 +440,7 @@ class Elementwise(Public, ShortWays):
     def shown(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
-        """What is shown where no call says: the variant, its types, and its parameters passed by value."""
+        """What source() shows before any call: the variant, its types, and its parameters passed by value."""
         given = types_named(types, next(iter(self.params), "x"))
         for name in (*given, *scalars):
             if name not in self.params:
@@ -459,13 +459,13 @@ class Elementwise(Public, ShortWays):
         return self._variant(tuple(forms)), given, scalars
 
     def form_shown(self, name: str) -> Form:
-        """How a parameter is given where no call says."""
+        """How a parameter is passed before any call."""
         del name
         return "array"
 
     @briefly
     def explain(self, *args: object, **named: object) -> Explanation:
-        """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
+        """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
         variant, inputs, outputs = self.bound(args, named)
         return variant.explained((*inputs, *outputs))
 
@@ -493,6 +493,6 @@ def _restore(
 
 
 def restored(made: Elementwise, module: str, qualname: str) -> Elementwise:
-    """A function rebuilt from its text, under the name that it had."""
+    """A function rebuilt from its text, under its old name."""
     made.__module__, made.__qualname__ = module, qualname
     return made

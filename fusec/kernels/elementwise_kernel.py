@@ -197,30 +197,30 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         return checked.checked(self, self.checks)
 
     def wrong_number(self, given: int) -> WrongNumberOfArguments:
-        """The error for a call with so many arguments."""
+        """The error for a wrong number of arguments."""
         return WrongNumberOfArguments(
             self.name, self.nin, self.nargs, given, join(self.in_params), join(self.out_params)
         )
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python once a kind of call has come twice."""
+        """Install a native entry once a kind of call has come twice."""
         self.hasten_calls(self, plan, call, again)
 
     def repeat(self, args: Sequence[object], device: int, source: cuda.ArrayLibrary, ready: Ready) -> None:
-        """Put what repeats calls on devices before everything else."""
+        """Install the fast path of calls on devices before everything else."""
         self.repeat_calls(self, args, device, source, ready)
 
     def shown_as(
         self, types: Mapping[str, object] | None, scalars: Sequence[str] = ()
     ) -> tuple[Source, Specialisation]:
-        """What source() shows: the definition, with its checks if calls have them, and for which types and memory."""
+        """What source() shows: the definition, with its checks if calls have them, its types and its memory layout."""
         return self._checked.shown_as(types, scalars) if self.checks else super().shown_as(types, scalars)
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
     @briefly
     def explain(self, *args: object, size: int = -1) -> Explanation:
-        """What fusec makes of these arguments: axes merged, lanes, types, bytes moved. Nothing is run."""
+        """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
         if len(args) not in (self.nin, self.nargs):
             raise self.wrong_number(len(args)).at()
         return self.explained(args, size)
@@ -272,7 +272,7 @@ def check_texts(name: object, texts: Mapping[str, object], options: object) -> N
 
 
 def check_names(signature: Signature) -> None:
-    """Raise ReservedParameterName for a parameter that is called like the index."""
+    """Raise ReservedParameterName for a parameter that has the index's name."""
     for param in signature.params:
         if param.name in ("i", "_ind"):
             raise ReservedParameterName(param.name).at()

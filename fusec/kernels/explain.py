@@ -16,7 +16,7 @@ NATIVE = "Python until a kind of call has come twice, then a native entry"
 
 @briefly
 def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
-    """What fusec makes of a call, as a report that prints: types, axes merged, kernels launched, bytes moved.
+    """Report how a call runs, as a printable value: types, merged axes, launched kernels, bytes moved.
 
     kernel: one of any kind, a decorated or a fused function. args, options: those of the call; arrays of any shape and
     dtype, axis= where the kernel takes it. Nothing is run, but code is made and kept, as a call would: the report says

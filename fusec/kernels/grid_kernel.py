@@ -49,7 +49,7 @@ class ExplicitVariant(Variant):
 
     @cached_property
     def grid(self) -> Extents:
-        """What the grid says."""
+        """The extents of the grid."""
         from fusec.frontends.python.extents import Extents
 
         assert isinstance(self.definition, PythonDefinition), "variants are made of functions"
@@ -61,7 +61,7 @@ class ExplicitVariant(Variant):
         return {param.name: value for param, value in given if not param.raw and param.name in self.grid.reads}
 
     def hasten(self, plan: Plan, call: Call, again: bool) -> None:
-        """Put a native entry before Python, for numbers that make this grid."""
+        """Install a native entry, for numbers that make this grid."""
         call.key = (call.key, *self.deciding(call).items())
         super().hasten(plan, call, again)
 
@@ -164,7 +164,7 @@ class Explicit(Elementwise):
         return tuple(extent // each for extent, each in zip(grid, self.block, strict=True))
 
     def form(self, name: str, value: object) -> Form:
-        """How a variant sees an argument: arrays with their number of axes. Raises BadParameter for a wrong sort."""
+        """How a variant sees an argument: arrays with their number of axes. Raises BadParameter for the wrong kind."""
         if name in self.arrays:
             if is_number(value):
                 what = f"'{name}' of kernel '{self.name}' must be an array"
@@ -177,7 +177,7 @@ class Explicit(Elementwise):
 
     @briefly
     def explain(self, *args: object, **named: object) -> Explanation:
-        """What fusec makes of these arguments: the grid, lanes, types, bytes moved. Nothing is run."""
+        """Report how a call with these arguments runs: the grid, lanes, types, bytes moved. Nothing is run."""
         variant, inputs, grid = self.prepared(args, named)
         return variant.explained(inputs, grid)
 
@@ -192,7 +192,7 @@ class Explicit(Elementwise):
         scalars: frozenset[str],
         forms: Mapping[str, Form],
     ) -> Variant:
-        """A variant for arrays with the axes that `forms` says."""
+        """A variant for arrays with the numbers of axes in `forms`."""
         written = self.written
         arrays = tuple((name, int(forms[name].partition(" ")[2]), name in written) for name in self.arrays)
         inputs = tuple(
@@ -204,13 +204,13 @@ class Explicit(Elementwise):
         return ExplicitVariant(self, definition, FunctionSignature(self.name, inputs, (), definition), scalars, self.fp)
 
     def form_shown(self, name: str) -> Form:
-        """How a parameter is given where no call says: as many axes as it has indices."""
+        """How a parameter is passed before any call: with as many axes as it has indices."""
         return f"array {name_usage.indices(self.tree.body).get(name, 1)}"
 
     def shown(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
-        """What source() shows where no call says; parameters that are no arrays are passed by value."""
+        """What source() shows before any call; parameters that are not arrays are passed by value."""
         defaults = dict(self.captured().functions[-1].defaults)
         given = types_named(types, next(iter(self.params), "x"))
         given |= {name: dtype for name, dtype in self.declared().items() if dtype is not None and name not in given}
@@ -237,7 +237,7 @@ def _restore(
 
 
 def block_of(given: object) -> tuple[int, ...]:
-    """The block that `block=` says, () for None. Raises BadBlock."""
+    """The block of `block=`, () for None. Raises BadBlock."""
     if given is None:
         return ()
     parts = given if isinstance(given, (tuple, list)) else (given,)

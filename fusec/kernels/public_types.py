@@ -24,7 +24,7 @@ Result = TypeVar("Result", covariant=True)
 
 
 class Decorated(Protocol):
-    """What decorated functions have, of whatever kind."""
+    """The members that decorated functions of every kind have."""
 
     __name__: str
     __qualname__: str
@@ -34,11 +34,11 @@ class Decorated(Protocol):
     params: tuple[str, ...]
 
     def explain(self, *args: Any, **named: Any) -> Explanation:
-        """What fusec makes of a call with these arguments; nothing is run."""
+        """Report how a call with these arguments runs; nothing is run."""
 
 
 class Elemental(Decorated, Protocol):
-    """What functions of elements have, and kernels over a grid."""
+    """The members of functions of elements, and of kernels over a grid."""
 
     @property
     def cached_codes(self) -> dict[str, str]:
@@ -47,11 +47,11 @@ class Elemental(Decorated, Protocol):
     def source(
         self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
-        """The text for a target: CUDA C, or what `fusec compile --help` lists beside it."""
+        """The text for a target: CUDA C by default; `fusec compile --help` lists the targets."""
 
 
 class ElementwiseFunction(Elemental, Protocol[P, Result]):
-    """What `fusec.elementwise` and `fusec.stencil` return."""
+    """The result of `fusec.elementwise` and `fusec.stencil`."""
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class ElementwiseFunction(Elemental, Protocol[P, Result]):
 
 
 class GridKernel(Elemental, Protocol[P]):
-    """What `fusec.kernel` returns."""
+    """The result of `fusec.kernel`."""
 
     block: tuple[int, ...]
 
@@ -115,7 +115,7 @@ class GridKernel(Elemental, Protocol[P]):
 
 
 class FusedFunction(Protocol[P, Result]):
-    """What `fusec.fuse` returns: it is called as the function itself, a method too."""
+    """The result of `fusec.fuse`, which is called like the function itself, also as a method."""
 
     __name__: str
     __qualname__: str
@@ -132,14 +132,14 @@ class FusedFunction(Protocol[P, Result]):
     ) -> Callable[Rest, Result]: ...
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
-        """How many kernels a call runs, what each does, and why they are not one; nothing is run."""
+        """Report the kernels of a call: their number, their work, and why they are separate; nothing is run."""
 
     def clear_cache(self) -> None:
         """Forget all plans; the next call traces the function again."""
 
 
 class ReductionFunction(Decorated, Protocol):
-    """What `fusec.reduction` returns; its arguments are those of the map, and so unknown."""
+    """The result of `fusec.reduction`; its arguments are those of the map, and so unknown."""
 
     def source(
         self,

@@ -89,7 +89,7 @@ def reduction(
     bounds: Bounds | None = None,
     check: Checks | None = None,
 ) -> Any:
-    """Make a reduction of functions of scalars; a decorator, bare or with options, or a function of keywords.
+    """Make a reduction from functions of scalars; a decorator, with or without options, or a function of keywords.
 
     definition: the function that combines two totals; or a class whose functions are called map, combine and finish,
     with an attribute identity if there is one; or a text of such functions. map: from the elements at one place of the
@@ -128,7 +128,7 @@ def reduction(
 def made_of(
     roles: Mapping[str, object], identity: object, name: str, fp: Fp, names: Mapping[str, object] | None = None
 ) -> Reduction:
-    """A reduction of functions, or texts of them, by role."""
+    """A reduction made of functions, or of their texts, by role."""
     origins: dict[str, Origin] = {}
     kept: dict[str, Mapping[str, object]] = {}
     for role, given in roles.items():
@@ -140,7 +140,7 @@ def made_of(
 
 
 def known(given: object, role: str) -> object:
-    """A function that fusec knows, such as np.maximum, math.sqrt or operator.add, as a text that calls it."""
+    """A known function, such as np.maximum, math.sqrt or operator.add, as a text that calls it."""
     name = getattr(given, "__name__", "")
     if getattr(given, "__module__", "") == "_operator":
         name = OPERATORS.get(name, name)
@@ -154,7 +154,7 @@ def known(given: object, role: str) -> object:
 def roles_of(
     given: object, options: Mapping[str, object], names: Mapping[str, object] | None
 ) -> tuple[dict[str, object], object]:
-    """The functions by role, and the identity that a class has. Raises BadReduction for one given twice."""
+    """The functions by role, and the identity of a class. Raises BadReduction for one that is given twice."""
     found: dict[str, object] = {}
     start = None
     if isinstance(given, type):

@@ -44,7 +44,7 @@ TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
 
 class Variant(AxisKernel):
-    """A reduction for arguments of certain dtypes, some of them numbers, others left to their defaults.
+    """A reduction for arguments of certain dtypes, some of them numbers, others with their defaults.
 
     is_tuple: whether several results, or one, come as a tuple. forms: of all parameters. native: calls of as many
     arguments by position may get a native entry.
@@ -68,7 +68,7 @@ class Variant(AxisKernel):
             self.share(owner.paths.setdefault(self.nin, Paths()))
 
     def takes(self, name: str) -> Takes:
-        """Numbers of the sort that made this variant."""
+        """Numbers of the kind that made this variant."""
         sort, _, kind = self.forms.get(name, "").partition(" ")
         return kind if sort == "Python" else "NumPy"  # type: ignore[return-value]
 
@@ -77,12 +77,12 @@ class Variant(AxisKernel):
             super()._hasten(plan, call, key)
 
     def answer(self, args: tuple[object, ...], out: tuple[object, ...] | None, along: Along) -> object:
-        """The result of a call that has come here, but may be one of another variant."""
+        """The result of a call that has arrived here, but may belong to another variant."""
         return self.owner.run(args, {}, out, along)
 
 
 class Reduction(Public):
-    """A reduction of functions that calls run along axes of their arguments; see `fusec.reduction`.
+    """A reduction made of functions, which runs along axes of its arguments; see `fusec.reduction`.
 
     origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a
     total of no elements is, as a capture.
@@ -274,7 +274,7 @@ class Reduction(Public):
         return tuple(constants), tuple(numbers), types
 
     def captured(self) -> tuple[tuple[FunctionText, ...], dict[str, str]]:
-        """The functions' texts with what their names stand for, and the key of each role."""
+        """The functions' texts with the values of their names, and the key of each role."""
         self._look_again()
         if self._captured is None:
             found, keys = closure.capture_roles(self.origins, self.kept)
@@ -312,7 +312,7 @@ class Reduction(Public):
         axis: Axis = None,
         scalars: Sequence[str] = (),
     ) -> str:
-        """The text of all kernels for a target: CUDA C, or what `fusec compile --help` lists beside it.
+        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
         types: parameter -> dtype, where no annotation says. shape: of contiguous arguments, a million elements in a row
         if not given; it decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any
@@ -326,7 +326,7 @@ class Reduction(Public):
     def shown(
         self, types: Mapping[str, object] | None, shape: Shape | None, axis: Axis, scalars: Sequence[str] = ()
     ) -> tuple[Variant, Bound]:
-        """What source() shows: a variant, and what a call of it comes to."""
+        """What source() shows: a variant, and the launches of a call."""
         from fusec.dispatch import explain_axis
 
         last = self._last
@@ -358,7 +358,7 @@ class Reduction(Public):
     def explain(
         self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True, **named: object
     ) -> Explanation:
-        """What fusec makes of a call with these arguments: kernels, axes, order, bytes; nothing is run."""
+        """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
         from fusec.dispatch import explain_axis
 
         variant, inputs = self.bound(args, named)

@@ -147,7 +147,7 @@ class ReductionKernel(Public, AxisKernel):
         axis: Axis = None,
         scalars: Sequence[str] = (),
     ) -> str:
-        """The text of all kernels for a target: CUDA C, or what `fusec compile --help` lists beside it.
+        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
         types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
         decides on the kernels. axis: as in a call. scalars: parameters to pass by value. Without any of these, what the
@@ -164,7 +164,7 @@ class ReductionKernel(Public, AxisKernel):
 
     @briefly
     def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:
-        """What fusec makes of a call with these arguments: kernels, axes, order, bytes; nothing is run."""
+        """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
         from fusec.dispatch import explain_axis
 
         return explain_axis.explain(self, *self.planned(args, Along(axis, keepdims, where)))
@@ -202,7 +202,7 @@ def identity_text(identity: object) -> str | None:
 
 
 def identity_number(identity: object) -> object:
-    """The identity itself if it is a number, which totals must hold; None if it is a text or there is none."""
+    """The identity itself if it is a number that totals can hold; None for a text or no identity."""
     return identity if is_number(identity) and not isinstance(identity, str) else None
 
 

@@ -35,7 +35,7 @@ LOCAL_NAMES = frozenset({"_i", "_j"})  # which functions of a preamble may have 
 
 
 class ScanKernel(Public, AxisKernel):
-    """A kernel that gives every element the running total of those along an axis up to it.
+    """A kernel that computes, for every element, the running total along an axis up to it.
 
     in_params, out_params: declarations ``[raw] TYPE NAME`` separated by commas, as for ElementwiseKernel. map_expr: the
     value of one element. scan_expr: the combination of ``a``, of earlier elements, and ``b``; it must be associative,
@@ -156,7 +156,7 @@ class ScanKernel(Public, AxisKernel):
         reverse: bool = False,
         scalars: Sequence[str] = (),
     ) -> str:
-        """The text of all kernels for a target: CUDA C, or what `fusec compile --help` lists beside it.
+        """The text of all kernels for a target: CUDA C by default; `fusec compile --help` lists the targets.
 
         types: placeholder -> dtype. shape: of contiguous arguments, a million elements in a row if not given; it
         decides on the kernels. axis, reverse: as in a call. scalars: parameters to pass by value. Without any of these,
@@ -174,7 +174,7 @@ class ScanKernel(Public, AxisKernel):
 
     @briefly
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
-        """What fusec makes of a call with these arguments: kernels, order, bytes; nothing is run."""
+        """Report how a call with these arguments runs: kernels, order, bytes; nothing is run."""
         from fusec.dispatch import explain_axis
 
         return explain_axis.explain(self, *self.planned(args, Along(axis, reverse=bool(reverse))))

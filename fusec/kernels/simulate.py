@@ -28,7 +28,7 @@ NO_DEVICE = "arrays on a device are not: copy them to the host first"
 
 @briefly
 def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
-    """A function that takes what the kernel takes and does what it does, slowly.
+    """A function with the kernel's arguments and results, which runs slowly.
 
     It interprets the kernel's IR in NumPy: nothing is compiled, the bits are those of every target, and indices outside
     of arrays and assertions that do not hold are reported as in a kernel with ``bounds="check"``.

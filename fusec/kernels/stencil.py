@@ -28,7 +28,7 @@ SAME = {
 
 
 def border_of(boundary: str | Sequence[str], cval: object, axes: Sequence[int]) -> Border:
-    """What a stencil does at the border. Raises BadBoundary."""
+    """The treatment of the border by a stencil. Raises BadBoundary."""
     if not isinstance(boundary, (str, tuple, list)):
         raise BadBoundary(f"boundary={boundary!r} is no text", f"boundaries are {', '.join(map(repr, MODES))}").at()
     given = (boundary,) if isinstance(boundary, str) else tuple(boundary)

@@ -71,7 +71,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
 
     @briefly
     def explain(self, *args: Any, **named: Any) -> Explanation:
-        """What fusec makes of a call with these arguments; nothing is run."""
+        """Report how a call with these arguments runs; nothing is run."""
         return self._function.explain(*args, **named)
 
     def _as(self, kind: np.dtype[Any], found: Any) -> object:

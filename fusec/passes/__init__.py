@@ -40,7 +40,7 @@ class Loops:
 
 @dataclass(frozen=True)
 class Facts:
-    """What passes ask about the kernel that a program is for."""
+    """The facts that passes need about a program's kernel."""
 
     fp: Fp = "strict"
     native: Native = frozenset()  # only in the mode "fast"
@@ -77,7 +77,7 @@ class Step:
         return (self.name, *self.beside)
 
     def runs(self, facts: Facts) -> bool:
-        """Whether `run` comes to it for such a kernel."""
+        """Whether `run` reaches it for such a kernel."""
         fits = self.by == "run" and self.target in (None, facts.target) and facts.fp in self.modes
         return fits and (not self.needs or getattr(facts, self.needs) is not None)
 

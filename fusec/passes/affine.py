@@ -39,7 +39,7 @@ def over(left: Expr, power: int) -> Expr:
 
 
 def rest(left: Expr, power: int) -> Expr:
-    """What remains of such a division."""
+    """The remainder of such a division."""
     return apply("bitwise_and", left, int64(power - 1))
 
 
@@ -93,11 +93,11 @@ class Running:
         return [Declare(each.name, each.type, value) for each, value in zip(locals_, given, strict=True)]
 
     def assign(self, name: str, values: Sequence[Expr]) -> list[Stmt]:
-        """New values; none of them may read the variable, but for a combination."""
+        """Assign new values; none of them may read the variable, except for a combination."""
         return [Assign(each.name, value) for each, value in zip(self.variable(name), values, strict=True)]
 
     def join(self, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> list[Stmt]:
-        """The variable becomes the combination of two values."""
+        """Set the variable to the combination of two values."""
         kind = self.accumulator.type
         call = Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
         if not isinstance(kind, Struct):
@@ -108,11 +108,11 @@ class Running:
         return [Declare(whole.name, kind, call), *self.assign(name, fields)]
 
     def join_if(self, condition: Expr, name: str, left: Sequence[Expr], right: Sequence[Expr]) -> Stmt:
-        """The variable becomes the combination, or the value on the right where there is nothing on the left."""
+        """Set the variable to the combination, or to the right value where there is no left one."""
         same = tuple(right) == self.variable(name)
         return If(condition, tuple(self.join(name, left, right)), () if same else tuple(self.assign(name, right)))
 
     def shuffle(self, name: str, values: Sequence[Expr], distance: int) -> list[Stmt]:
-        """The variable becomes the value of another position."""
+        """Set the variable to its value at another position."""
         pairs = zip(self.variable(name), values, strict=True)
         return [Shuffle(each.name, value, distance) for each, value in pairs]

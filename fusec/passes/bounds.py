@@ -68,7 +68,7 @@ GOES_ON = apply("logical_not", Local(ENDED, BOOL))
 
 @dataclass(frozen=True)
 class Site:
-    """A place where something may be violated.
+    """A place where a check may fail.
 
     array: "" for an assertion and for a tuple or an array of constants. limit: elements of these and of a local array.
     op, given, dtype: of an operation that loses its value: see `wraps.Loss`, the dtypes of its operands and its own.
@@ -402,7 +402,7 @@ def _unless_assertion(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 def replay(function: Function, args: tuple[Expr, ...], suffix: str) -> Body:
-    """The body of a function as statements for its caller, which compute the same and give nothing back.
+    """The body of a function as statements for its caller, which compute the same and return nothing.
 
     Empty for functions that change memory, take addresses, or wait for other threads. suffix: makes names unique.
     """

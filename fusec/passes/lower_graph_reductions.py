@@ -40,7 +40,7 @@ def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> Reduction:
 
 
 def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozenset[str]:
-    """The outputs of a graph over which elements of one total differ, so that they have the shape of the arguments."""
+    """The outputs of a graph that differ within one total, so that they have the shape of the arguments."""
     return frozenset(name for name, _ in _Staging(graph, scalars).elements)
 
 

@@ -26,7 +26,7 @@ def first_phase(reduction: Reduction) -> Reduction:
 
 
 def next_phase(reduction: Reduction, *, is_last: bool) -> Reduction:
-    """What combines the results of chunks, read from arrays `GIVEN`; the last one finishes, others store again."""
+    """The combination of the results of chunks, read from arrays `GIVEN`; the last one finishes, others store again."""
     total = reduction.total
     assert total is not None, "a reduction whose chunks do not combine has one phase"
     inputs = tuple(ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))

@@ -143,7 +143,7 @@ class Writer:
         return tuple(each for stmt in body for each in self.statement(stmt))
 
     def statement(self, stmt: Stmt) -> Body:
-        """What becomes of a statement outside of the thread's own loops."""
+        """The translation of a statement outside of the thread's own loops."""
         values = tuple(self.change(self.again(root)) for root in operands(stmt))
         match stmt:
             case Return() | Continue():
@@ -163,7 +163,7 @@ class Writer:
         return (self._renamed(rebuild(stmt, values, ())),)
 
     def leave(self, stmt: Stmt) -> Body:
-        """The thread's turn ends; after a return it has no further ones."""
+        """The thread's turn ends; after a return it has no further turns."""
         gone: Body = ()
         if isinstance(stmt, Return) and self.ends:
             gone = (Store(self.threads.place(DONE, BOOL), const(True, BOOL), line=stmt.line),)
@@ -262,12 +262,12 @@ def _leaves(body: Sequence[Stmt]) -> bool:
 
 
 def array_of(name: str) -> str:
-    """The array of what threads keep under a name."""
+    """The array of the values that threads keep under a name."""
     return f"{name}.kept"
 
 
 def parts_of(name: str, kind: Type) -> list[tuple[str, DType]]:
-    """The scalars that a value is made of."""
+    """The scalars of a value."""
     if isinstance(kind, Struct):
         return [(f"{name}.{each}", dtype) for each, dtype in kind.fields]
     assert isinstance(kind, DType), "a kernel of Python has no pointers"

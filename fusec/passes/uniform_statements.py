@@ -31,7 +31,7 @@ def set_by(stmt: Stmt) -> str:
 
 @dataclass
 class Together:
-    """The parts of a block program that its threads do as one. All of them are uniform."""
+    """The parts of a block program that its threads do together. All of them are uniform."""
 
     program: Program
 

@@ -29,7 +29,7 @@ def stack_rows(program: Program, axis: int, rows: int) -> Program | None:
 
 
 def loads_of(body: Body) -> int:
-    """How many different neighbours the statements load."""
+    """The number of different neighbours that the statements load."""
     seen: set[Expr] = set()
     return sum(_is_neighbour(expr) for stmt in body for expr in expressions(operands(stmt), seen))
 

@@ -218,7 +218,7 @@ def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Na
 
 
 def indented_block(lines: list[str]) -> list[str]:
-    """Lines in braces of their own, so that a jump to what follows passes no declaration."""
+    """Lines in their own braces, so that a jump past them skips no declaration."""
     return ["{", *indented(lines, 1), "}"]
 
 
@@ -260,7 +260,7 @@ def _is_stored(array: ArrayParam, body: tuple[Stmt, ...]) -> bool:
 
 
 def block_text(program: Program) -> str:
-    """A block's shape and what its threads share."""
+    """The shape of a block, and the arrays that its threads share."""
     nbytes = sum(stmt.length * stmt.element.nbytes for stmt in statements(program.body) if is_shared(stmt))
     return f"{' x '.join(map(str, program.block))} threads, {nbytes} bytes shared"
 

@@ -45,24 +45,24 @@ def exact_bounds(op: str, operands: list[Bounds]) -> Bounds | None:
 
 
 class BoundsOf:
-    """Bounds of expressions; `locals` holds what is known of variables where the printer stands."""
+    """Bounds of expressions; `locals` holds the known bounds of variables at the printer's position."""
 
     def __init__(self) -> None:
         self.locals: dict[str, Bounds] = {}
         self._known: dict[Expr, Bounds] = {}
 
     def learn(self, name: str, bounds: Bounds) -> None:
-        """A local has a value between these bounds from here on."""
+        """From here on, a local is between these bounds."""
         if self.locals.get(name) != bounds:
             self.restore({**self.locals, name: bounds})
 
     def forget(self, name: str) -> None:
-        """A local may have any value from here on."""
+        """From here on, a local may have any value."""
         if name in self.locals:
             self.restore({each: bounds for each, bounds in self.locals.items() if each != name})
 
     def restore(self, known: Mapping[str, Bounds]) -> None:
-        """Exactly this is known of locals from here on."""
+        """From here on, exactly these bounds of locals hold."""
         if known != self.locals:
             self.locals = dict(known)
             self._known.clear()
@@ -76,7 +76,7 @@ class BoundsOf:
         return self._known[value]
 
     def overflows(self, value: Apply) -> bool:
-        """True unless the exact result of an integer op certainly fits its dtype."""
+        """True unless the exact result of an integer op is certain to fit its dtype."""
         exact = exact_bounds(value.op, [self(arg) for arg in value.args])
         full = dtype_bounds(value.type)
         return exact is None or exact[0] < full[0] or exact[1] > full[1]

@@ -74,7 +74,7 @@ class Expressions:
                 self._ready[node] = self.piece(node)
 
     def forget(self) -> None:
-        """Start a new statement: what had a name in the last one has none now."""
+        """Start a new statement: names from the last one no longer hold."""
         self.named.clear()
         self._ready.clear()
 

@@ -42,7 +42,7 @@ def declared(body: Iterable[Stmt]) -> list[str]:
 
 
 def mentions(body: Iterable[Stmt], name: str) -> bool:
-    """The statements read or set a local."""
+    """Whether the statements read or set a local."""
     body = tuple(body)
     if name in changed_names(body):
         return True
@@ -50,13 +50,13 @@ def mentions(body: Iterable[Stmt], name: str) -> bool:
 
 
 def leaves_from_loop(body: Iterable[Stmt]) -> bool:
-    """A Return stands inside a While."""
+    """Whether a Return is inside a While."""
     loops = (stmt for stmt in statements(body) if isinstance(stmt, While))
     return any(isinstance(stmt, Return) for loop in loops for stmt in statements(loop.body + loop.step))
 
 
 def continues(body: Sequence[Stmt]) -> bool:
-    """A Continue of this very loop stands in its body."""
+    """Whether a Continue of this very loop is in its body."""
     for stmt in body:
         match stmt:
             case Continue():
@@ -69,7 +69,7 @@ def continues(body: Sequence[Stmt]) -> bool:
 
 
 def always_returns(body: Sequence[Stmt]) -> bool:
-    """The end of the body is certainly not reached."""
+    """Whether the end of the body is certainly not reached."""
     match body[-1] if body else None:
         case Return():
             return True
@@ -80,7 +80,7 @@ def always_returns(body: Sequence[Stmt]) -> bool:
 
 
 def always_stores(body: Sequence[Stmt], param: str) -> bool:
-    """The current element of `param` is stored on every path through the body."""
+    """Whether the current element of `param` is stored on every path through the body."""
     done, finished = _stores(body, param)
     return finished and done
 
@@ -107,7 +107,7 @@ def _stores(body: Sequence[Stmt], param: str) -> tuple[bool, bool]:
 
 
 def updates_beyond_elements(body: Iterable[Stmt]) -> bool:
-    """The body writes to memory other than the current elements, or calls what might."""
+    """Whether the body writes to memory other than the current elements, or calls a function that might."""
     for stmt in statements(body):
         match stmt:
             case Atomic() | CallStatement():
@@ -120,7 +120,7 @@ def updates_beyond_elements(body: Iterable[Stmt]) -> bool:
 
 
 def asks_where_it_is(body: Iterable[Stmt]) -> bool:
-    """The body uses the position of the element, or elements at other positions."""
+    """Whether the body uses the position of the element, or elements at other positions."""
     return any(
         isinstance(node, Moved) or (isinstance(node, Query) and node.what in ("index", "coordinate"))
         for node in nodes(body)
@@ -132,7 +132,7 @@ def _is_global(found: Type) -> bool:
 
 
 def has_element_pointers(body: Iterable[Stmt]) -> bool:
-    """The address of a current element is used other than to load or store that element."""
+    """Whether the address of a current element is used other than to load or store that element."""
     inside = set()
     for stmt in statements(body):
         for node in inner_first(operands(stmt)):
@@ -142,7 +142,7 @@ def has_element_pointers(body: Iterable[Stmt]) -> bool:
 
 
 def cost(program: Program) -> int:
-    """Estimated scalar operations for one element; loops count as eight rounds."""
+    """The estimated scalar operations for one element; a loop counts as eight iterations."""
     functions: dict[str, int] = {}
     for function in program.functions:
         functions[function.name] = _cost(function.body, functions)
@@ -166,12 +166,12 @@ def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
 
 
 def walks(body: Iterable[Stmt]) -> bool:
-    """A loop loads elements at other positions of the iteration space."""
+    """Whether a loop loads elements at other positions of the iteration space."""
     return any(isinstance(stmt, While) and _loaded_by_walks(stmt.body) > 0 for stmt in statements(body))
 
 
 def rounds_at_once(loop: While, nbytes: int, most: int) -> int:
-    """Rounds of a loop to unroll, so that a thread waits for many loads together; 1 for loops that walk no axis.
+    """Iterations of a loop to unroll, so that a thread waits for many loads together; 1 for loops that walk no axis.
 
     nbytes: loads that should be under way. most: rounds, and scalar operations are at most 64 for each of them.
     """
@@ -202,7 +202,7 @@ def _loaded_by_walks(body: Iterable[Stmt]) -> int:
 
 
 def fixed_rounds(stmt: Stmt) -> int | None:
-    """How often a loop runs that counts to a constant, if it counts from 0 by 1."""
+    """The number of iterations of a loop that counts to a constant, if it counts from 0 by 1."""
     match stmt:
         case While(Apply("less", (Local(), Const() as limit))):
             return int(limit.value)
@@ -211,18 +211,18 @@ def fixed_rounds(stmt: Stmt) -> int | None:
 
 
 def has_shuffles(body: Iterable[Stmt]) -> bool:
-    """Threads read each other's values."""
+    """Whether threads read each other's values."""
     return any(isinstance(stmt, Shuffle) for stmt in statements(body))
 
 
 def has_loops(program: Program) -> bool:
-    """A While stands in the body or in a function."""
+    """Whether a While is in the body or in a function."""
     bodies = [program.body, *(function.body for function in program.functions)]
     return any(isinstance(stmt, While) for body in bodies for stmt in statements(body))
 
 
 def divides_wide(program: Program) -> bool:
-    """The body or a function divides 64-bit integers by something that is not a constant."""
+    """Whether the body or a function divides 64-bit integers by a value that is not a constant."""
     bodies = [program.body, *(function.body for function in called_functions(program))]
     return any(_is_wide_division(node) for body in bodies for node in nodes(body))
 
@@ -236,7 +236,7 @@ def _is_wide_division(node: Expr) -> bool:
 
 
 def types_of(program: Program) -> list[tuple[Type, str, int]]:
-    """Every type in use with where it is: the name of a parameter or function, and the line (0 if unknown)."""
+    """Every type in use with its place: the name of a parameter or function, and the line (0 if unknown)."""
     used: list[tuple[Type, str, int]] = [(param.dtype, f"parameter '{param.name}'", 0) for param in program.params]
     used += _types_in(program.body, "")
     for function in program.functions:
@@ -273,7 +273,7 @@ def parts(of: Type) -> tuple[DType, ...]:
 
 
 def called_functions(program: Program) -> list[Function]:
-    """The functions that the body needs, directly or through others, callees first."""
+    """The functions that the body needs, directly or indirectly, callees first."""
     by_name = {function.name: function for function in program.functions}
     wanted: set[str] = set()
     pending: list[Sequence[Stmt]] = [program.body]
@@ -286,7 +286,7 @@ def called_functions(program: Program) -> list[Function]:
 
 
 def shared(found: Sequence[Expr]) -> list[Expr]:
-    """Values used more than once in one statement that may be computed before it, operands first.
+    """Values that are used more than once in one statement and may be computed before it, operands first.
 
     A value that loads or calls is left where it stands if it is only reached on demand: it may be guarded.
     """

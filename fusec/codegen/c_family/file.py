@@ -24,7 +24,7 @@ def join_parts(parts: Iterable[Part]) -> str:
 
 
 def join_kernels(kernels: Sequence[Kernel]) -> str:
-    """One file of several kernels of a target; what they have in common stands there once.
+    """One file of several kernels of a target, with their common parts once.
 
     Requires: the kernels have different names. Functions and structs that differ under one name, or are called like a
     kernel, get the kernel's name behind their own: those words mean nothing else in its text, locals having been named
@@ -68,5 +68,5 @@ def _free(name: str, words: Iterable[str]) -> str:
 
 
 def indented(lines: list[str], depth: int) -> list[str]:
-    """Lines moved to the right."""
+    """Indented lines."""
     return ["    " * depth + line if line else line for line in lines]

@@ -90,7 +90,7 @@ class Frame:
         return "rows" if self.strip else "elements"
 
     def header(self) -> str:
-        """Comment lines: the kernel's signature, what it is specialised for, and what that asks of its arguments."""
+        """Comment lines: the kernel's signature, its specialisation, and the requirements on its arguments."""
         program = self.program
         inputs: list[str] = []
         outputs: list[str] = []
@@ -147,7 +147,7 @@ class Frame:
 
     @property
     def shared(self) -> list[str]:
-        """Declarations of the arrays that the threads of a block have together."""
+        """Declarations of the arrays that the threads of a block share."""
         word, types = self.spelling.pointers["shared"], self.spelling.type
         return [
             f"{word}{types(each.element)} {self.locals[each.name]}[{each.length}];"

@@ -13,7 +13,7 @@ _LONGEST = 24  # characters of a decimal literal beyond which the hexadecimal on
 
 
 def literal(value: Const, spelling: Spelling, *, loose: bool = False) -> Piece:
-    """A constant. loose: its context converts it to its dtype, so that a plain int will do."""
+    """A constant. loose: its context converts it to its dtype, so a plain int suffices."""
     dtype = value.type
     if dtype == BOOL:
         return Piece("true" if value.bits else "false", PRIMARY)

@@ -23,11 +23,11 @@ class Names:
         self._outer = outer
 
     def is_taken(self, name: str) -> bool:
-        """True if the name means something here already."""
+        """True if the name already has a meaning here."""
         return name in self._taken or (self._outer is not None and self._outer.is_taken(name))
 
     def fresh_all(self, wanted: Sequence[str]) -> dict[str, str]:
-        """A name for each, the user's first: those that start with an underscore are fusec's own."""
+        """A name for each, preferably the user's; names that start with an underscore are fusec's own."""
         return {name: self.fresh(name) for name in sorted(wanted, key=lambda name: name.startswith("_"))}
 
     def fresh(self, wanted: str) -> str:

@@ -92,13 +92,13 @@ class Places:
     # --- slots -----------------------------------------------------------------------------------------------
 
     def use(self, kind: SlotKind, param: str = "", axis: int = 0) -> Piece:
-        """The value of a slot, which the kernel thereby takes."""
+        """The value of a slot, which becomes an argument of the kernel."""
         key = (kind, param, axis)
         self._used[key] = self._data[param] if kind == "pointer" else self._fixed[key]
         return name(self._used[key])
 
     def use_scalar(self, param: ScalarParam, c_name: str) -> None:
-        """Take a scalar parameter; complex128 comes in two parts."""
+        """Take a scalar parameter; complex128 has two parts."""
         if param.dtype == COMPLEX128:
             self._used["scalar", param.name, 0] = self._names.fresh(f"{c_name}_re")
             self._used["scalar", param.name, 1] = self._names.fresh(f"{c_name}_im")

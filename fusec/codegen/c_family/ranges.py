@@ -55,12 +55,12 @@ class Loop(NamedTuple):
 
 
 def pass_by(bounds: BoundsOf, stmt: Stmt) -> None:
-    """Change what is known to what holds after a statement."""
+    """Update the known ranges to those after a statement."""
     _Walk(bounds).statement(stmt)
 
 
 def analyse(bounds: BoundsOf, loop: While) -> Loop:
-    """What holds where in a loop that is about to be entered; `bounds` is left as it is."""
+    """The ranges in a loop that is about to be entered; `bounds` is not changed."""
     before = dict(bounds.locals)
     found, _ = _Walk(bounds).loop(loop)
     bounds.restore(before)

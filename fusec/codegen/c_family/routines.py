@@ -28,7 +28,7 @@ _COMMENT = re.compile(r"^ *//.*$", re.MULTILINE)
 
 
 def needed(texts: Iterable[str], available: Mapping[str, str]) -> list[str]:
-    """Names of the helper functions that texts mention, those that these mention, and so on; callees first."""
+    """The names of the helper functions that texts mention, directly or indirectly; callees first."""
     wanted: set[str] = set()
     pending = list(texts)
     while pending:

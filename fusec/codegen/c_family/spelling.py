@@ -27,7 +27,7 @@ def library_calls(dtype: DType, suffix: str = "") -> dict[OpKey, str]:
 
 
 class StructNames(NamedTuple):
-    """What a struct and its fields are called in the text."""
+    """The names of a struct and its fields in the text."""
 
     name: str
     fields: Mapping[str, str]

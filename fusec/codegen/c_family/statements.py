@@ -359,7 +359,7 @@ class Statements:
 
 
 def harmless(text: str) -> str:
-    """A line of the user's, fit for a comment: a backslash at its end would continue it."""
+    """A line of the user's text, made safe for a comment: a backslash at its end would continue it."""
     return "".join(char if char.isascii() and char.isprintable() else "?" for char in text.strip()).rstrip("\\ ")
 
 

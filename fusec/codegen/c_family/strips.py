@@ -18,7 +18,7 @@ WORK_LIMIT = 1024  # scalar operations of an unrolled strip
 
 @dataclass(frozen=True)
 class Strip:
-    """How many rows a thread takes, where the interior is, and its body, printed for one element."""
+    """The number of rows of a thread, the place of the interior, and its body, printed for one element."""
 
     rows: int
     parts: Split

@@ -23,7 +23,7 @@ AHEAD_BYTES = 64  # that a thread loads beside the square before it waits
 
 @dataclass(frozen=True)
 class Tiles:
-    """The arrays that are turned, each with the name of its square, and the axis that they run along.
+    """The transposed arrays, each with the name of its square, and the axis that they run along.
 
     ahead: other inputs, each with the name of the array that holds a thread's elements. along, across, lane: the names
     of the positions in a square, along the arrays' own axis and along the last one, and of what counts a thread's.
@@ -47,7 +47,7 @@ def _at(base: str, index: str) -> Place:
 
 
 def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], list[ArrayParam]] | None:
-    """The axis that some inputs run along while the others run along the last one; None if there is nothing to turn.
+    """The axis of some inputs while the others run along the last one; None if there is nothing to transpose.
 
     With these inputs, and those others that are worth loading before a thread waits.
     """

@@ -19,7 +19,7 @@ SINGLE = "pass options=('-fsingle-precision-constant',) to make every literal wi
 
 
 def refusal(program: Program, found: DType, where: str, line: int, target: str, single: bool) -> FusecError:
-    """The error for a type in use, at what brings it in.
+    """The error for a type in use, at the place that needs it.
 
     where: the parameter or function it is in, "" for the kernel's own text; line: in that text, 0 if unknown.
     single: literals without suffix are float32.

@@ -8,7 +8,7 @@ from fusec.codegen.llvm.values import Operand, Value, register_type
 
 
 class Arguments:
-    """Slots in the order in which they were first asked for; every slot is read once, at the top of the function."""
+    """Slots in the order of their first use; every slot is read once, at the top of the function."""
 
     def __init__(self) -> None:
         self.slots: list[Slot] = []

@@ -41,7 +41,7 @@ Body = Callable[[Site, Lanes, str], None]
 
 
 class CellSite(Site):
-    """Elements of one row of a chunk; nothing stays the same from row to row."""
+    """The elements of one row of a chunk; nothing stays the same from row to row."""
 
     def hoisted(self, param: str) -> Operand | None:  # noqa: ARG002 - the protocol's
         """Nothing was loaded before."""

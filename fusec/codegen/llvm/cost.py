@@ -49,7 +49,7 @@ class Costs:
         return self._costs[root]
 
     def is_unsafe(self, root: Expr) -> bool:
-        """Whether it reads memory that need not exist, or may not end, for a lane that does not want it."""
+        """Whether it reads memory that need not exist, or may not end, for an inactive lane."""
         for expr in inner_first([root], self._unsafe):
             own = isinstance(expr, Load) and not isinstance(expr.pointer, Element)
             own = own or (isinstance(expr, Call) and self._calls[expr.function][1])
@@ -57,11 +57,11 @@ class Costs:
         return self._unsafe[root]
 
     def follows_position(self, root: Expr) -> bool:
-        """Whether an index is computed by arithmetic, without anything read from memory on the way."""
+        """Whether an index is computed by arithmetic alone, without reading memory."""
         return not any(isinstance(expr, Load | Call) for expr in expressions([root]))
 
     def of_body(self, body: Iterable[Stmt]) -> int:
-        """Operations of statements; a loop counts as a few turns."""
+        """The operations of statements; a loop counts as a few iterations."""
         return min(sum(map(self._statement, body)), 1 << 20)
 
     def has_loop(self, body: Iterable[Stmt]) -> bool:
@@ -69,7 +69,7 @@ class Costs:
         return any(isinstance(stmt, While) for stmt in statements(body))
 
     def is_worth_skipping(self, body: Iterable[Stmt], limit: int) -> bool:
-        """Whether a branch around the statements pays when no lane wants them."""
+        """Whether a branch around the statements pays off if no lane is active."""
         body = tuple(body)
         return self.has_loop(body) or self._touches_memory(body) or self.of_body(body) > limit
 
