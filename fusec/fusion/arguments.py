@@ -26,14 +26,14 @@ VARARGS = 0x04  # of co_flags
 
 
 @dataclass(frozen=True)
-class At:
+class ValuePattern:
     """An array or number by its place."""
 
     place: int
 
 
 @dataclass(frozen=True)
-class Nest:
+class ContainerPattern:
     """A tuple, list or dictionary; the items of a dictionary are its pairs."""
 
     kind: Any
@@ -41,7 +41,7 @@ class Nest:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantPattern:
     """A plain constant, which the function receives unchanged."""
 
     value: Any
@@ -54,7 +54,7 @@ class Object:
     place: int
 
 
-class Arguments:
+class CallArguments:
     """The arguments of a call. flat: arrays and numbers. objects: with attributes; readable: types of these, as far as
     they are known. function: whose parameters errors name. Raises NotTraceable.
     """
@@ -115,24 +115,24 @@ class Arguments:
         if key is not None:
             constants.refuse_random(given)
             self._kinds.append(key)
-            return Constant(given)
+            return ConstantPattern(given)
         return self._object(given)
 
     def names(self) -> list[str]:
         """The parameters that hold the entries of `flat`."""
         return [self.name(place) for place in range(len(self.flat))]
 
-    def _placed(self, given: Any, *kind: Any) -> At:
+    def _placed(self, given: Any, *kind: Any) -> ValuePattern:
         self._places.append(len(self._kinds))
         self._kinds += kind
         self.flat.append(given)
         self._owners.append(self._owner)
-        return At(len(self.flat) - 1)
+        return ValuePattern(len(self.flat) - 1)
 
-    def _array(self, given: Any) -> At:
+    def _array(self, given: Any) -> ValuePattern:
         return self._placed(given, given.dtype, given.shape, given.strides)
 
-    def _foreign(self, given: Any) -> At:
+    def _foreign(self, given: Any) -> ValuePattern:
         """Another library's array, in host memory."""
         if hasattr(given, "__cuda_array_interface__") or not _is_on_host(given):
             library = type(given).__module__.partition(".")[0]
@@ -147,16 +147,16 @@ class Arguments:
     def _converted(self, given: Any) -> Any:
         return foreign(given, self.name(), getattr(self.function, "__name__", "fuse"))
 
-    def _nest(self, kind: Any, given: Any) -> Nest:
+    def _nest(self, kind: Any, given: Any) -> ContainerPattern:
         if not issubclass(kind, dict):
             self._kinds.append((kind, len(given)))
-            return Nest(kind, tuple(map(self._taken, given)))
+            return ContainerPattern(kind, tuple(map(self._taken, given)))
         names = tuple(map(constants.key_of, given))
         if None in names:
             what = f"argument '{self.name()}', a dictionary whose keys are no constants, cannot be fused"
             raise NotTraceable(what, CURE).at()
         self._kinds.append((kind, names))
-        return Nest(kind, tuple((name, self._taken(each)) for name, each in given.items()))
+        return ContainerPattern(kind, tuple((name, self._taken(each)) for name, each in given.items()))
 
     def _object(self, given: Any) -> Object:
         kind = type(given)
@@ -210,4 +210,4 @@ def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
     return (tuple(groups.items()), offsets)
 
 
-__all__ = ["Arguments", "At", "Constant", "Nest", "Object", "pattern_of"]
+__all__ = ["CallArguments", "ConstantPattern", "ContainerPattern", "Object", "ValuePattern", "pattern_of"]

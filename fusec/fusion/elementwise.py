@@ -32,7 +32,7 @@ from fusec.frontends.python.values import Scalar, converted
 from fusec.fusion import numbers
 from fusec.fusion.tables import cure_for
 from fusec.fusion.trace import Trace, constant, here, holds, rounded_to
-from fusec.fusion.trace_values import Value
+from fusec.fusion.trace_values import ArrayValue
 from fusec.ir.expr import Const, Expr, apply, const
 
 WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
@@ -68,7 +68,7 @@ def _resolvable(kind: Kind) -> object:
     return kind.numpy
 
 
-def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: object = None) -> list[Value]:
+def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[ArrayValue], dtype: object = None) -> list[ArrayValue]:
     """The outputs of a ufunc. Raises NotFusable, and NumPy's error for operands without a loop."""
     if len(values) != ufunc.nin:
         raise TypeError(f"{ufunc.__name__}() takes {ufunc.nin} operands, but {len(values)} were given")
@@ -101,7 +101,7 @@ def apply_ufunc(trace: Trace, ufunc: np.ufunc, values: Sequence[Value], dtype: o
     return found
 
 
-def _natural(trace: Trace, exponent: Value) -> Value:
+def _natural(trace: Trace, exponent: ArrayValue) -> ArrayValue:
     """A Python number as the exponent of integers, which may not be negative."""
     if exponent.scalar.literal is None:
         return trace.computed(numbers.natural, [exponent])
@@ -110,7 +110,7 @@ def _natural(trace: Trace, exponent: Value) -> Value:
     return exponent
 
 
-def _compared(trace: Trace, name: str, values: Sequence[Value], types: Sequence[DType]) -> list[Scalar]:
+def _compared(trace: Trace, name: str, values: Sequence[ArrayValue], types: Sequence[DType]) -> list[Scalar]:
     """Operands of a comparison; warns of a bool and a number that tell nothing of each other, which NumPy compares."""
     symbol = next(each for each, op in COMPARISONS.items() if op == name)
     left, right = (_told(trace, symbol, *pair) for pair in (values, values[::-1]))
@@ -122,7 +122,7 @@ def _compared(trace: Trace, name: str, values: Sequence[Value], types: Sequence[
     return found
 
 
-def _told(trace: Trace, symbol: str, value: Value, other: Value) -> Value:
+def _told(trace: Trace, symbol: str, value: ArrayValue, other: ArrayValue) -> ArrayValue:
     """The first of two operands; a number that tells nothing of a bool warns, at each call if it is not a constant."""
     if not (value.is_weak or isinstance(value.expr, Const)) or other.kind != BOOL:
         return value
@@ -175,7 +175,7 @@ def finished(scalar: Scalar, wanted: DType, name: str) -> Scalar:
     return Scalar(wanted, scalar.expr)
 
 
-def mask(value: Value) -> Value:
+def mask(value: ArrayValue) -> ArrayValue:
     """The value of `where=`. Raises NumPy's error for numbers, which are not truth values."""
     if not value.is_weak and value.dtype != BOOL:
         raise TypeError(
@@ -184,14 +184,14 @@ def mask(value: Value) -> Value:
     return value
 
 
-def can_cast(value: Value, dtype: np.dtype[Any], casting: Any) -> bool:
+def can_cast(value: ArrayValue, dtype: np.dtype[Any], casting: Any) -> bool:
     """Whether NumPy casts a value to a dtype; Python numbers go by their kind."""
     if value.is_weak and casting in ("safe", "same_kind"):
         return holds(known_dtype(dtype), value.kind)
     return np.can_cast(value.dtype.numpy, dtype, casting)
 
 
-def choose(trace: Trace, condition: Value, then: Value, orelse: Value) -> Value:
+def choose(trace: Trace, condition: ArrayValue, then: ArrayValue, orelse: ArrayValue) -> ArrayValue:
     """np.where."""
     dtype = known_dtype(np.result_type(*(_example(each) for each in (then, orelse))))
     condition, then, orelse = trace.ready([condition, then, orelse])
@@ -200,14 +200,14 @@ def choose(trace: Trace, condition: Value, then: Value, orelse: Value) -> Value:
     return trace.combined(Scalar(dtype, apply("where", test, *parts)), [condition, then, orelse])
 
 
-def _example(value: Value) -> Any:
+def _example(value: ArrayValue) -> Any:
     """What NumPy promotes like the value."""
     if value.is_weak:
         return WEAK[value.kind](0) if value.kind != PY_BOOL else np.dtype(bool)  # type: ignore[index]
     return value.dtype.numpy
 
 
-def result_type(values: Sequence[Value]) -> DType:
+def result_type(values: Sequence[ArrayValue]) -> DType:
     """The dtype that NumPy gives to several values together."""
     return known_dtype(np.result_type(*map(_example, values)))
 

@@ -31,7 +31,7 @@ from fusec.errors.evaluate import (
 )
 from fusec.fusion.expression_kernels import (
     Casting,
-    Elements,
+    ElementPart,
     Expression,
     Order,
     Remembered,
@@ -237,10 +237,10 @@ class NumExpr(Public):
         inputs = tuple(given[name] for name in part.inputs)
         return part.variant(inputs).explained(inputs)
 
-    def _part(self, what: str) -> Elements:
+    def _part(self, what: str) -> ElementPart:
         """The only kernel. Raises BadOption if there are several."""
         part = self._expression.only
-        if not isinstance(part, Elements):
+        if not isinstance(part, ElementPart):
             raise BadOption(f"{what} is for one kernel; this text has reductions", "show its parts one by one").at()
         return part
 

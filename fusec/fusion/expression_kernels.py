@@ -92,10 +92,10 @@ class PartSignature(Signature):
         return types
 
 
-class Variant(Planned):
+class ExpressionVariant(Planned):
     """A part without reductions, for a given choice of arrays and numbers."""
 
-    def __init__(self, owner: Elements, definition: ExpressionDefinition, signature: PartSignature) -> None:
+    def __init__(self, owner: ElementPart, definition: ExpressionDefinition, signature: PartSignature) -> None:
         super().__init__(definition, signature)
         self.owner, self.typed = owner, signature
 
@@ -126,13 +126,13 @@ class Variant(Planned):
         return self.typed.bind(given) == dict(types)
 
 
-class Elements:
+class ElementPart:
     """A part that combines nothing. fast: the function that calls run, with inputs and perhaps the output."""
 
     def __init__(self, source: PartSource) -> None:
         self.source = source
         self.inputs = source.part.inputs
-        self.variants: Recent[tuple[Form, ...], Variant] = Recent(MAX_VARIANTS)
+        self.variants: Recent[tuple[Form, ...], ExpressionVariant] = Recent(MAX_VARIANTS)
         self.fast: Callable[..., object] = self.from_python
         self.entries = Entries(self.from_python)
         self.results: Recent[object, DType] = Recent(MAX_VARIANTS)  # what is computed, by the dtypes of what is given
@@ -161,16 +161,16 @@ class Elements:
             return checked.run(variant.checked, given, -1)
         return variant.run(given)
 
-    def variant(self, inputs: tuple[object, ...]) -> Variant:
+    def variant(self, inputs: tuple[object, ...]) -> ExpressionVariant:
         """The variant for these arguments."""
         forms = tuple(map(form_of, inputs))
         found = self.variants.get(forms)
         if found is None:
             definition, signature = self.source.typed(forms)
-            found = self.variants.keep(forms, Variant(self, definition, signature))
+            found = self.variants.keep(forms, ExpressionVariant(self, definition, signature))
         return found
 
-    def result(self, inputs: tuple[object, ...]) -> tuple[DType, Variant]:
+    def result(self, inputs: tuple[object, ...]) -> tuple[DType, ExpressionVariant]:
         """The dtype of the result for these arguments."""
         variant = self.variant(inputs)
         types = variant.signature.bind([*map(_dtype_of, self.inputs, inputs), None])
@@ -197,7 +197,7 @@ class Elements:
         return self.fast(*inputs, out)
 
 
-class Total:
+class ReductionPart:
     """A part that combines elements."""
 
     def __init__(self, source: PartSource) -> None:
@@ -206,7 +206,7 @@ class Total:
         axes = source.part.axes
         self.axis = axes[0] if axes is not None and len(axes) == 1 else axes
         self._choice = (self.axis, False, False)
-        self.elements = Elements(replace(source, apart=True)) if source.checks else None  # to look for what wraps
+        self.elements = ElementPart(replace(source, apart=True)) if source.checks else None  # to look for what wraps
         self._quick: dict[object, Callable[..., object]] = {}  # of the variant that takes arrays alone
 
     def fast(self, *inputs: object) -> object:
@@ -250,7 +250,7 @@ class Total:
             found = np.asarray(found, order=order)
         return found if found.ndim else found[()]
 
-    def _check(self, elements: Elements, inputs: tuple[object, ...]) -> None:
+    def _check(self, elements: ElementPart, inputs: tuple[object, ...]) -> None:
         """Look for elements that wrap, and for totals of host arrays."""
         values, part = elements.from_python(*inputs), self.source.part
         if isinstance(values, np.ndarray):
@@ -345,7 +345,7 @@ class Expression:
         self.names = self.parsed.names
         expands, checks = optimization == "aggressive", checked.wanted("trust", check)
         self.parts = tuple(
-            (Total if part.op else Elements)(PartSource(text, at, part, expands, checks))
+            (ReductionPart if part.op else ElementPart)(PartSource(text, at, part, expands, checks))
             for at, part in enumerate(self.parsed.parts)
         )
         self.only = self.parts[0] if len(self.parts) == 1 else None
@@ -374,7 +374,7 @@ class Expression:
             if all(isinstance(each, SCALAR_TYPES) for each in inputs):
                 inputs = part.source.as_arrays(inputs)
             dtype, _ = part.result(inputs)
-            ndim = part.check_axes(inputs) if isinstance(part, Total) else _ndim(inputs)
+            ndim = part.check_axes(inputs) if isinstance(part, ReductionPart) else _ndim(inputs)
             known[part.source.part.name] = np.empty((1,) * ndim, dtype.numpy)
         if out is not None and dtype is not None:
             check_cast("the result", dtype, out, casting)

@@ -17,11 +17,11 @@ from fusec.dispatch.planned import briefly
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import operators, parts, pickling, reducing, routines, ufuncs
-from fusec.fusion.arguments import Arguments, pattern_of
+from fusec.fusion.arguments import CallArguments, pattern_of
 from fusec.fusion.constants import Traced
 from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.recording import Numbers
-from fusec.fusion.running import Plan, Run
+from fusec.fusion.running import FusedPlan, TracedRun
 from fusec.fusion.trace import RECORDING, NeedsNumberError, literal
 from fusec.kernels.public_types import FusedFunction
 
@@ -38,7 +38,7 @@ class Fused(Public, Traced):
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self._function = function
         self._name = name if name.isidentifier() and name.isascii() else "fused"
-        self._plans: dict[Any, list[Plan]] = {}  # by kind of call, those used last first
+        self._plans: dict[Any, list[FusedPlan]] = {}  # by kind of call, those used last first
         self._values: frozenset[int] = frozenset()  # numbers that the function needs as such, by place
         self._numbers = Numbers()
         self._objects: frozenset[type] = frozenset()  # types of arguments whose attributes are read
@@ -88,7 +88,7 @@ class Fused(Public, Traced):
         except FusecError as error:
             raise plan.named(error) from error.__cause__
 
-    def _read(self, plan: Plan, args: tuple[Any, ...], objects: Sequence[Any]) -> Any:
+    def _read(self, plan: FusedPlan, args: tuple[Any, ...], objects: Sequence[Any]) -> Any:
         """Call with a plan for which more is read than names of modules."""
         picked = plan.guards.read(objects)
         if picked is None:
@@ -109,11 +109,11 @@ class Fused(Public, Traced):
         recording = RECORDING.get()
         if recording is not None:
             return recording.called(self._function)(*args, **options)
-        plan, flat = self._plan(Arguments(args, options, self._objects, self._function))
+        plan, flat = self._plan(CallArguments(args, options, self._objects, self._function))
         plan.used = self._time
         return plan.run(flat)
 
-    def _plan(self, found: Arguments) -> tuple[Plan, Sequence[Any]]:
+    def _plan(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
         """The plan of a call, made at the first of its kind, and its arrays and numbers."""
         key = found.key(self._values)
         for plan in self._plans.get(key, ()):
@@ -125,11 +125,11 @@ class Fused(Public, Traced):
         plan, given = self._made(found)
         if plan.problem is not None:
             return plan, given
-        self._objects |= {type(each) for each in found.objects if not isinstance(each, Arguments.CALLED)}
+        self._objects |= {type(each) for each in found.objects if not isinstance(each, CallArguments.CALLED)}
         self._remember(found.key(self._values), plan)
         return plan, given
 
-    def _remember(self, key: Any, plan: Plan) -> None:
+    def _remember(self, key: Any, plan: FusedPlan) -> None:
         """Put a plan first among those of its kind, and forget those that were used least recently."""
         with self._lock:
             self._time += 1
@@ -141,12 +141,12 @@ class Fused(Public, Traced):
                 oldest = min(self._plans, key=lambda each: max(plan.used for plan in self._plans[each]))
                 del self._plans[oldest]
 
-    def _made(self, found: Arguments) -> tuple[Plan, Sequence[Any]]:
+    def _made(self, found: CallArguments) -> tuple[FusedPlan, Sequence[Any]]:
         """Trace the function, again if numbers turn out to be needed as such or memory to be shared."""
         pattern: Any = None
         values = self._values
         while True:
-            run = Run(self._name, self._function, found, values, self._numbers, pattern)
+            run = TracedRun(self._name, self._function, found, values, self._numbers, pattern)
             try:
                 with usual():  # of constants, which the function may convert
                     plan = run.plan()
@@ -177,7 +177,7 @@ class Fused(Public, Traced):
         """The kernels of a call: their number, their work, and why they are separate. Nothing is run."""
         from fusec.fusion.report import report
 
-        plan, _ = self._plan(Arguments(args, options, function=self._function))
+        plan, _ = self._plan(CallArguments(args, options, function=self._function))
         if plan.problem is not None:
             raise plan.problem
         return report(self._name, plan)

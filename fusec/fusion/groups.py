@@ -15,8 +15,8 @@ from fusec.fusion.trace_values import (
     Define,
     Leaf,
     Statement,
-    Store,
     Total,
+    Write,
     depth_of,
     geometry,
     leaves_of,
@@ -107,7 +107,7 @@ class Group:
         if shape == self.shape:
             return "elements"
         if self.axes is not None and squeezed(shape) == squeezed(self.kept):
-            is_dense = not isinstance(statement, Store) or statement.phantom.flags.c_contiguous
+            is_dense = not isinstance(statement, Write) or statement.phantom.flags.c_contiguous
             return "totals" if is_dense else None
         return None
 
@@ -148,7 +148,7 @@ class Group:
         self.kinds[statement] = kind
         self.exprs[statement] = apply("convert", expr, target=dtype) if dtype in STORAGE_FLOATS else expr
         self.arrays.add(statement)
-        if not isinstance(statement, Store):
+        if not isinstance(statement, Write):
             self.defined[statement.buffer] = statement
 
 
@@ -160,7 +160,7 @@ def _is_nested(root: Expr) -> bool:
 
 def _extents(statement: Statement) -> Shape:
     """The shape of what a statement stores, for a total that of what it combines."""
-    if isinstance(statement, Store):
+    if isinstance(statement, Write):
         return statement.phantom.shape
     return statement.value.shape if isinstance(statement, Total) else statement.buffer.phantom.shape
 

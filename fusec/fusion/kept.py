@@ -8,7 +8,7 @@ from typing import Any
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import reads
 from fusec.fusion.constants import exact
-from fusec.fusion.reads import Found
+from fusec.fusion.reads import Location
 from fusec.fusion.trace import here
 from fusec.fusion.tracer import Tracer
 
@@ -31,7 +31,7 @@ class Kept:
         with recording.apart():
             value = function(*(each for _, each in given))
         path = ("call", id(origin), *options, *(at if at >= 0 else exact(each) for at, each in given))
-        return recording.seen(Found(reads.CALL, function, tuple(given), path), value)
+        return recording.seen(Location(reads.CALL, function, tuple(given), path), value)
 
     def _given(self, value: Any) -> tuple[int, Any]:
         """The row of an argument from outside, or -1, and the argument as it is. Raises NotTraceable."""

@@ -10,7 +10,7 @@ from fusec.fusion import elementwise, tracer
 from fusec.fusion.constants import NUMPY
 from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, constant
-from fusec.fusion.trace_values import Value, laid_out
+from fusec.fusion.trace_values import ArrayValue, laid_out
 
 
 class Namespace:
@@ -32,7 +32,7 @@ class Namespace:
         row = elementwise.known_dtype(dtype)
         filled = self._trace.adapted(tracer._operand(self._trace, value), row)
         seen = laid_out(np.broadcast_to(np.empty(()), shape), row.numpy, order)
-        return tracer.made(self._trace, Value(filled.scalar, seen))
+        return tracer.made(self._trace, ArrayValue(filled.scalar, seen))
 
     def zeros(self, shape: Any, dtype: Any = float, order: str = "C", **_: Any) -> Any:
         """np.zeros."""

@@ -11,7 +11,7 @@ from fusec.frontends.python.values import Scalar
 from fusec.fusion.routines import full_like, scalar_function
 from fusec.fusion.tables import FUNCTIONS
 from fusec.fusion.trace import constant
-from fusec.fusion.trace_values import Step, Value
+from fusec.fusion.trace_values import ArrayValue, Step
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.expr import apply
 
@@ -26,12 +26,12 @@ class Part(Tracer):
         super().__init__(whole._trace, whole._memory, (*whole._steps, step), step(whole._seen))
         self._whole, self._name = whole, name
 
-    def _read(self) -> Value:
+    def _read(self) -> ArrayValue:
         value = self._whole._read()
         kind = real_type(value.dtype)
-        return Value(Scalar(kind, apply(self._name, value.expr)), self._seen)
+        return ArrayValue(Scalar(kind, apply(self._name, value.expr)), self._seen)
 
-    def _put(self, value: Value) -> None:
+    def _put(self, value: ArrayValue) -> None:
         whole = self._whole._read()
         parts = {name: apply(name, whole.expr) for name in ("real", "imag")} | {self._name: value.expr}
         scalar = Scalar(whole.dtype, apply("complex", parts["real"], parts["imag"]))

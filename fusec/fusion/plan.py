@@ -24,7 +24,7 @@ from fusec.errors.reductions import RowsTooLong
 from fusec.fusion.groups import Group
 from fusec.fusion.schedule import schedule
 from fusec.fusion.trace import Trace
-from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Store, leaves_of, outermost_first, replaced
+from fusec.fusion.trace_values import Array, Buffer, Leaf, Statement, Write, leaves_of, outermost_first, replaced
 from fusec.ir.expr import Expr
 from fusec.ir.graph import Graph, Input
 from fusec.ir.text import print_graph
@@ -182,7 +182,7 @@ def _place(leaf: Leaf, group: Group) -> int | None:
     return buffer.place if group.axes is None or leaf.phantom.shape == group.shape else None
 
 
-class Builder:
+class PlanBuilder:
     """Makes the plan of a trace."""
 
     def __init__(self, trace: Trace, needed: Sequence[Buffer]) -> None:
@@ -236,8 +236,8 @@ class Builder:
         elsewhere = {
             leaf.buffer for number, other in enumerate(groups) if number != at for leaf in self._leaves(other)
         } | set(self.needed)
-        elsewhere |= {each.buffer for other in groups for each in other.statements if isinstance(each, Store)}
-        stored = [each for each in group.statements if isinstance(each, Store) or each.buffer in elsewhere]
+        elsewhere |= {each.buffer for other in groups for each in other.statements if isinstance(each, Write)}
+        stored = [each for each in group.statements if isinstance(each, Write) or each.buffer in elsewhere]
         exprs = [group.exprs[each] for each in stored]
         leaves = [self.trace.leaves[each] for each in dict.fromkeys(name for expr in exprs for name in leaves_of(expr))]
         known: dict[Expr, Expr] = {}
@@ -259,7 +259,7 @@ class Builder:
         else:
             kernel = _reducing(ReducingSource(text, graph), frozenset(f"s{number}" for number in range(numbers)))
         fetches = tuple(self._fetch(leaf, group) for leaf in leaves)
-        written = tuple(each.phantom if isinstance(each, Store) else each.buffer.phantom for each in stored)
+        written = tuple(each.phantom if isinstance(each, Write) else each.buffer.phantom for each in stored)
         if self._makes_outputs(stored, leaves, group):
             shapes = tuple(
                 None if self._made(each, group) == each.buffer.phantom.shape else each.buffer.phantom.shape
@@ -276,7 +276,7 @@ class Builder:
 
     def _makes_outputs(self, stored: Sequence[Any], leaves: Sequence[Leaf], group: Group) -> bool:
         """Whether a kernel left to itself makes its outputs as NumPy would lay them out."""
-        if any(isinstance(each, Store) for each in stored):
+        if any(isinstance(each, Write) for each in stored):
             return False
         if group.axes is not None:
             return all(each.buffer.phantom.flags.c_contiguous for each in stored)
@@ -304,7 +304,7 @@ class Builder:
     def _target(self, statement: Any, group: Group) -> Fetch:
         """Where an output is written."""
         buffer: Buffer = statement.buffer
-        if isinstance(statement, Store):
+        if isinstance(statement, Write):
             fetch, shape = viewed(buffer, statement.steps, statement.phantom), statement.phantom.shape
         else:
             fetch, shape = _allocated(buffer), buffer.phantom.shape

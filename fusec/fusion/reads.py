@@ -23,7 +23,7 @@ Path = tuple[object, ...]
 
 
 @dataclass(eq=False)
-class Found:
+class Location:
     """The place of a value, as a row describes it; path: the same for each trace."""
 
     how: int
@@ -31,12 +31,12 @@ class Found:
     name: Any
     path: Path
 
-    def attribute(self, at: int, name: str) -> Found:
+    def attribute(self, at: int, name: str) -> Location:
         """An attribute of the object; at: the row that finds the object."""
-        return Found(ATTRIBUTE, at, name, (*self.path, name))
+        return Location(ATTRIBUTE, at, name, (*self.path, name))
 
 
-class Row(NamedTuple):
+class Guard(NamedTuple):
     """One value. owner: its place, or the number of the row that finds the object with attribute `name`."""
 
     how: int
@@ -53,7 +53,7 @@ class Guards:
     from. counts: the names of these classes, and how many they must still be.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[Guard, ...]
     picks: tuple[int, ...]
     functions: tuple[tuple[Any, str, Any], ...] = ()
     bases: tuple[tuple[type, tuple[type, ...]], ...] = ()
@@ -133,4 +133,4 @@ def _holds(value: Any, check: int, expected: Any) -> bool:
     return check in (METHOD, CODE) and origin is expected
 
 
-__all__ = ["Found", "Guards", "Row"]
+__all__ = ["Guard", "Guards", "Location"]

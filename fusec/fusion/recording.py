@@ -31,8 +31,8 @@ from fusec.fusion.constants import (
 )
 from fusec.fusion.kept import Kept
 from fusec.fusion.labels import Labelled, aligned, labels_of
-from fusec.fusion.reads import ABSENT, Found, Path, Row
-from fusec.fusion.standins import Refused, Super, Type, class_standing_in, object_standing_in
+from fusec.fusion.reads import ABSENT, Guard, Location, Path
+from fusec.fusion.standins import Refused, Super, TypeStandIn, class_standing_in, object_standing_in
 from fusec.fusion.trace import RECORDING, here
 
 OWN = ("__name__", "__package__", "__spec__", "__loader__", "__file__")
@@ -66,7 +66,7 @@ class Recording:
     ) -> None:
         self.labelled = labelled
         self.name, self.numbers, self.operand = name, numbers, operand
-        self.rows: list[Row] = []
+        self.rows: list[Guard] = []
         self.picks: list[int] = []
         self.paths: list[Path] = []  # of what is picked
         self.known: dict[Path, Any] = {}
@@ -101,12 +101,12 @@ class Recording:
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
-    def note(self, found: Found, check: int, expected: Any) -> int:
+    def note(self, found: Location, check: int, expected: Any) -> int:
         """A new row; its number."""
-        self.rows.append(Row(found.how, found.owner, found.name, check, expected))
+        self.rows.append(Guard(found.how, found.owner, found.name, check, expected))
         return len(self.rows) - 1
 
-    def lacks(self, found: Found) -> None:
+    def lacks(self, found: Location) -> None:
         """Make calls expect that there is nothing, as now."""
         if found.path not in self.known:
             self.known[found.path] = ABSENT
@@ -138,13 +138,13 @@ class Recording:
         """Whether one of the values belongs to the trace."""
         return has_tracers(values) or any(id(each) in self.origins for each in values)
 
-    def seen(self, found: Found, value: Any) -> Any:
+    def seen(self, found: Location, value: Any) -> Any:
         """The function's view of a value. Raises NotTraceable if the value cannot be read again, and DrawsNumbers."""
         if found.path not in self.known:
             self.known[found.path] = self._seen(found, value)
         return self.known[found.path]
 
-    def _seen(self, found: Found, value: Any) -> Any:
+    def _seen(self, found: Location, value: Any) -> Any:
         if value is np or value is constants.NUMPY:
             self.note(found, reads.SAME, value)
             return constants.NUMPY
@@ -166,7 +166,7 @@ class Recording:
             return self._container(found, value)
         return self._object(found, value)
 
-    def _number(self, found: Found, value: Any) -> Any:
+    def _number(self, found: Location, value: Any) -> Any:
         """A constant, until it was seen to change: from then on an operand."""
         numbers, path, key = self.numbers, found.path, exact(value)
         before: Any = numbers.last.get(path, key)
@@ -181,7 +181,7 @@ class Recording:
         self.note(found, reads.EQUAL, (value, key))
         return value
 
-    def _is_changing(self, found: Found, value: Any) -> bool:
+    def _is_changing(self, found: Location, value: Any) -> bool:
         """Whether a tuple was another one before, so that its numbers are to be asked one by one."""
         if not isinstance(value, tuple):
             return False
@@ -190,7 +190,7 @@ class Recording:
             self.numbers.changing.add(found.path)
         return found.path in self.numbers.changing
 
-    def _array(self, found: Found, value: Any) -> Any:
+    def _array(self, found: Location, value: Any) -> Any:
         array = value
         if type(value) is not np.ndarray or not value.dtype.isnative:
             self.labelled = aligned(self.labelled, str(found.name), value)
@@ -204,7 +204,7 @@ class Recording:
             made._trace.labelled[made._memory.buffer.place] = type(value).__name__
         return made
 
-    def _constant(self, found: Found, value: Any) -> Any:
+    def _constant(self, found: Location, value: Any) -> Any:
         if isinstance(value, (type, ModuleType)):
             at = self.note(found, reads.SAME, value)
             if is_of_library(value):
@@ -221,7 +221,7 @@ class Recording:
             self.containers.append((value, copied(value), False))
         return value
 
-    def _callable(self, found: Found, value: Any) -> Any:
+    def _callable(self, found: Location, value: Any) -> Any:
         if isinstance(value, MethodType):
             at = self.note(found, reads.METHOD, value.__func__)
             owner = self.seen(found.attribute(at, "__self__"), value.__self__)
@@ -236,7 +236,7 @@ class Recording:
         self.note(found, reads.SAME, value)
         return self.called(value)
 
-    def _container(self, found: Found, value: Any) -> Any:
+    def _container(self, found: Location, value: Any) -> Any:
         kind = type(value)
         if isinstance(value, dict):
             keys = list(map(constants.key_of, value))
@@ -251,7 +251,7 @@ class Recording:
         self.containers.append((made, copied(made), True))
         return self.stands_for(made, value, at)
 
-    def _object(self, found: Found, value: Any) -> Any:
+    def _object(self, found: Location, value: Any) -> Any:
         if id(value) in self.objects:
             made, at = self.objects[id(value)]
             self.note(found, reads.ALIAS, at)
@@ -267,19 +267,19 @@ class Recording:
         """The object that a row finds."""
         return next(origin for _, origin, row in self.origins.values() if row == at)
 
-    def refused(self, found: Found, what: str) -> FusecError:
+    def refused(self, found: Location, what: str) -> FusecError:
         """The error for something from outside."""
         name = "" if found.name is None or not isinstance(found.name, str) else f" ('{found.name}')"
         return NotTraceable(f"a fused function cannot read {what}{name}: calls would not see it change", CURE).at(
             here()
         )
 
-    def _item(self, found: Found, at: int, key: Any) -> Found:
-        return Found(reads.ITEM, at, key, (*found.path, constants.key_of(key)))
+    def _item(self, found: Location, at: int, key: Any) -> Location:
+        return Location(reads.ITEM, at, key, (*found.path, constants.key_of(key)))
 
     # --- functions -----------------------------------------------------------------------------------------------
 
-    def called(self, origin: Any, found: Found | None = None, at: int = -1) -> Any:
+    def called(self, origin: Any, found: Location | None = None, at: int = -1) -> Any:
         """A function whose reads are recorded, in place of one of the user's; other functions unchanged.
 
         found: where calls find a function that is another each time; at: the row of that.
@@ -306,11 +306,11 @@ class Recording:
             self.attached.append((made, dict(made.__dict__)))
         return self.functions[origin]
 
-    def _cells(self, origin: FunctionType, found: Found | None, at: int) -> list[tuple[CellType, Found, Any]]:
+    def _cells(self, origin: FunctionType, found: Location | None, at: int) -> list[tuple[CellType, Location, Any]]:
         """The cells of a function, where calls find what they hold, and what is to hold what the function assigns."""
         cells = list(zip(origin.__closure__ or (), origin.__code__.co_freevars, strict=True))
         if found is None or not cells:
-            return [(cell, Found(reads.CELL, cell, name, ("cell", id(cell))), cell) for cell, name in cells]
+            return [(cell, Location(reads.CELL, cell, name, ("cell", id(cell))), cell) for cell, name in cells]
         closure = found.attribute(at, "__closure__")
         at, rows = self.note(closure, reads.SIZE, (tuple, len(cells))), []
         for place, (cell, _) in enumerate(cells):
@@ -320,7 +320,7 @@ class Recording:
             rows.append((cell, item.attribute(row, "cell_contents"), row))
         return rows
 
-    def _fill(self, own: CellType, cell: CellType, found: Found, owner: Any) -> None:
+    def _fill(self, own: CellType, cell: CellType, found: Location, owner: Any) -> None:
         """Give a function's cell the stand-in for what the cell of the original holds."""
         try:
             value = cell.cell_contents
@@ -335,14 +335,14 @@ class Recording:
             own.cell_contents = Refused(problem)  # it may never be used
         self.cells.append((owner, own, own.cell_contents))
 
-    def _attributes(self, origin: FunctionType, found: Found | None, at: int) -> dict[str, Any]:
+    def _attributes(self, origin: FunctionType, found: Location | None, at: int) -> dict[str, Any]:
         """What a function has in attributes of the user's."""
         given = dict(vars(origin))
         names = [name for name in given if not name.startswith("__")]
         if not names and found is None:  # `_asked` sees the first one
             return given
         if found is None:
-            found = Found(reads.GIVEN, origin, None, ("function", id(origin)))
+            found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
             at = self.note(found, reads.SAME, origin)
         place = found.attribute(at, "__dict__")
         at = self.note(place, reads.KEYS, (dict, list(map(constants.key_of, given))))
@@ -353,15 +353,15 @@ class Recording:
                 given[name] = Refused(problem)  # it may never be used
         return given
 
-    def _defaults(self, origin: FunctionType, name: str, found: Found | None, at: int) -> Any:
+    def _defaults(self, origin: FunctionType, name: str, found: Location | None, at: int) -> Any:
         given = getattr(origin, name)
         if found is None:
             items = given.values() if isinstance(given, dict) else given or ()
             if all(each is None or isinstance(each, (bool, int, float, complex, str)) for each in items):
                 for key in given if isinstance(given, dict) else ():
-                    self.note(Found(reads.GLOBAL, given, key, ()), reads.SAME, given[key])
+                    self.note(Location(reads.GLOBAL, given, key, ()), reads.SAME, given[key])
                 return given
-            found = Found(reads.GIVEN, origin, None, ("function", id(origin)))
+            found = Location(reads.GIVEN, origin, None, ("function", id(origin)))
             at = self.note(found, reads.SAME, origin)
         return self.seen(found.attribute(at, name), given)
 
@@ -371,7 +371,7 @@ class Recording:
             given = origin.get("__builtins__", builtins)
             given = given if isinstance(given, dict) else vars(given)
             made["__builtins__"] = {
-                **given, "super": functools.partial(Super, self), "type": Type, "__import__": self._imported,
+                **given, "super": functools.partial(Super, self), "type": TypeStandIn, "__import__": self._imported,
                 **{each.__name__: functools.partial(self._asked, each) for each in (getattr, hasattr)},
             }  # fmt: skip
             made.origin, made.recording, made.own = origin, self, frozenset(dict.keys(made))
@@ -382,13 +382,13 @@ class Recording:
         """What getattr and hasattr find; calls see an attribute that a function gets later."""
         _, origin, _ = self.origins.get(id(owner), (owner, owner, -1))
         if isinstance(origin, FunctionType) and isinstance(name, str) and name not in vars(origin):
-            self.lacks(Found(reads.GLOBAL, vars(origin), name, ("function", id(origin), name)))
+            self.lacks(Location(reads.GLOBAL, vars(origin), name, ("function", id(origin), name)))
         return ask(owner, name, *default)
 
     def _imported(self, *args: Any, **options: Any) -> Any:
         """What an import statement in the function gives."""
         module = __import__(*args, **options)
-        root = Found(reads.GIVEN, module, module.__name__, ("module", module.__name__))
+        root = Location(reads.GIVEN, module, module.__name__, ("module", module.__name__))
         constants.refuse_random(module)
         return self.seen(root, module)
 
@@ -438,7 +438,7 @@ class _Names(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         value = self.origin.get(name, ABSENT)
-        found = Found(reads.GLOBAL, self.origin, name, ("global", id(self.origin), name))
+        found = Location(reads.GLOBAL, self.origin, name, ("global", id(self.origin), name))
         if value is ABSENT:
             self.recording.lacks(found)
             raise KeyError(name)

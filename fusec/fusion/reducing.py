@@ -17,7 +17,7 @@ from fusec.fusion import elementwise
 from fusec.fusion import tracer as tracers
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, common_phantom, constant, here, rounded_to
-from fusec.fusion.trace_values import Total, Value, leaves_of
+from fusec.fusion.trace_values import ArrayValue, Total, leaves_of
 from fusec.ir.expr import apply, const
 
 WIDE = {"bool": INT64, "signed": INT64, "unsigned": UINT64}
@@ -34,38 +34,38 @@ def normalised(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def totals(
-    trace: Trace, op: str, value: Value, axes: tuple[int, ...], result: DType, identity: Value | None = None
-) -> Value:
+    trace: Trace, op: str, value: ArrayValue, axes: tuple[int, ...], result: DType, identity: ArrayValue | None = None
+) -> ArrayValue:
     """The totals of a value in the type that computes `result`; reduced axes keep one element.
 
     identity: what totals of no elements are.
     """
     shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(value.shape))
     kept = np.lib.stride_tricks.as_strided(value.phantom, shape, value.phantom.strides)
-    seen = common_phantom([Value(value.scalar, kept)], result)
+    seen = common_phantom([ArrayValue(value.scalar, kept)], result)
     count = product(value.shape[axis] for axis in axes)
     if count == 1:
         scalar = Scalar(result, rounded_to(value.expr, result))
-        return Value(scalar, seen)
+        return ArrayValue(scalar, seen)
     if count == 0 or 0 in shape:
         assert identity is not None or 0 in shape, "refused before"
         scalar = (identity or constant(0, result)).scalar
-        return Value(Scalar(result, scalar.expr), seen)
+        return ArrayValue(Scalar(result, scalar.expr), seen)
     buffers = [trace.leaves[each].buffer for each in leaves_of(value.expr)]
     if all(each is None for each in buffers):
         value = trace.settled(value)
-    held = Value(Scalar(result, converted(value.expr, carrier(result))), value.phantom)
+    held = ArrayValue(Scalar(result, converted(value.expr, carrier(result))), value.phantom)
     buffer = trace.temporary(seen, result)
     trace.statements.append(Total(buffer, op, held, axes))
     return trace.leaf(buffer, (), buffer.phantom)
 
 
-def without_axes(value: Value, axes: tuple[int, ...], trace: Trace) -> Value:
+def without_axes(value: ArrayValue, axes: tuple[int, ...], trace: Trace) -> ArrayValue:
     """The value without the reduced axes."""
     return tracers.viewed(trace, value, lambda array: np.squeeze(array, axes)) if axes else value
 
 
-def _prepared(x: Any, axis: Any, where: Any) -> tuple[Trace, Value, tuple[int, ...], Value | None]:
+def _prepared(x: Any, axis: Any, where: Any) -> tuple[Trace, ArrayValue, tuple[int, ...], ArrayValue | None]:
     """The value, its axes, and the mask; the value and mask have one shape."""
     tracer = x if isinstance(x, Tracer) else next(each for each in (x, where) if isinstance(each, Tracer))
     trace: Trace = tracer._trace
@@ -79,7 +79,7 @@ def _prepared(x: Any, axis: Any, where: Any) -> tuple[Trace, Value, tuple[int, .
     return trace, value, axes, mask
 
 
-def _finished(trace: Trace, value: Value, axes: tuple[int, ...], keepdims: Any, out: Any) -> Any:
+def _finished(trace: Trace, value: ArrayValue, axes: tuple[int, ...], keepdims: Any, out: Any) -> Any:
     if keepdims is np._NoValue or not keepdims:
         value = without_axes(value, axes, trace)
     if isinstance(out, tuple):
@@ -94,7 +94,7 @@ def _finished(trace: Trace, value: Value, axes: tuple[int, ...], keepdims: Any, 
     return tracers.made(trace, value, True)
 
 
-def _masked(trace: Trace, value: Value, mask: Value | None, identity: Value) -> Value:
+def _masked(trace: Trace, value: ArrayValue, mask: ArrayValue | None, identity: ArrayValue) -> ArrayValue:
     if mask is None:
         return value
     if np.broadcast_shapes(mask.shape, value.shape) != value.shape:
@@ -102,7 +102,7 @@ def _masked(trace: Trace, value: Value, mask: Value | None, identity: Value) -> 
     return elementwise.choose(trace, mask, value, identity)
 
 
-def _initial(trace: Trace, op: str, value: Value, initial: Any) -> Value:
+def _initial(trace: Trace, op: str, value: ArrayValue, initial: Any) -> ArrayValue:
     if initial is None or initial is np._NoValue:
         return value
     start = trace.adapted(tracers._operand(trace, initial), value.dtype)
@@ -130,13 +130,13 @@ def _folded(op: str, start: int, *, skips_nan: bool = False) -> Callable[..., An
     return reduce
 
 
-def _computed(value: Value, result: DType) -> Value:
+def _computed(value: ArrayValue, result: DType) -> ArrayValue:
     """A value in the type that totals are held in, not rounded to narrow floats."""
     wide = compute_type(result)
-    return Value(Scalar(wide, converted(value.expr, wide)), value.phantom)
+    return ArrayValue(Scalar(wide, converted(value.expr, wide)), value.phantom)
 
 
-def _numbers(trace: Trace, value: Value, instead: float) -> Value:
+def _numbers(trace: Trace, value: ArrayValue, instead: float) -> ArrayValue:
     """A value with a number in place of nan."""
     if value.dtype.kind not in ("float", "complex"):
         return value
@@ -175,12 +175,12 @@ def _extreme(op: str, *, skips_nan: bool = False) -> Callable[..., Any]:
     return reduce
 
 
-def _lexicographic(trace: Trace, value: Value, axes: tuple[int, ...], upwards: bool) -> Value:
+def _lexicographic(trace: Trace, value: ArrayValue, axes: tuple[int, ...], upwards: bool) -> ArrayValue:
     """The extreme complex number: by real parts, then by imaginary ones; nan if any part is."""
     part, op = real_type(value.dtype), "maximum" if upwards else "minimum"
     end = const(-np.inf if upwards else np.inf, part)
     re, im = (apply(which, value.expr) for which in ("real", "imag"))
-    first = totals(trace, op, Value(Scalar(part, re), value.phantom), axes, part)
+    first = totals(trace, op, ArrayValue(Scalar(part, re), value.phantom), axes, part)
     chosen = apply("where", apply("equal", re, first.expr), im, end)
     broken = apply("logical_or", apply("isnan", re), apply("isnan", im))
     chosen = apply("where", broken, const(np.nan, part), chosen)
@@ -203,7 +203,7 @@ def _truth(op: str) -> Callable[..., Any]:
     ) -> Any:
         del dtype
         trace, value, axes, mask = _prepared(x, axis, where)
-        value = Value(Scalar(BOOL, condition(value.scalar)), value.phantom)
+        value = ArrayValue(Scalar(BOOL, condition(value.scalar)), value.phantom)
         identity = constant(op == "bitwise_and", BOOL)
         value = _masked(trace, value, mask, identity)
         found = totals(trace, op, value, axes, BOOL, identity)
@@ -212,13 +212,15 @@ def _truth(op: str) -> Callable[..., Any]:
     return reduce
 
 
-def _floating(value: Value, dtype: Any) -> DType:
+def _floating(value: ArrayValue, dtype: Any) -> DType:
     if dtype is not None:
         return elementwise.known_dtype(dtype)
     return value.dtype if value.dtype.kind in ("float", "complex") else FLOAT64
 
 
-def _counted(trace: Trace, value: Value, axes: tuple[int, ...], mask: Value | None, real: DType) -> Value:
+def _counted(
+    trace: Trace, value: ArrayValue, axes: tuple[int, ...], mask: ArrayValue | None, real: DType
+) -> ArrayValue:
     """How many elements a total has."""
     if mask is None:
         return trace.known(product(value.shape[axis] for axis in axes), real)
@@ -228,7 +230,7 @@ def _counted(trace: Trace, value: Value, axes: tuple[int, ...], mask: Value | No
     return totals(trace, "add", ones, axes, real, constant(0, real))
 
 
-def _over(trace: Trace, total: Value, by: Value) -> Value:
+def _over(trace: Trace, total: ArrayValue, by: ArrayValue) -> ArrayValue:
     """A real or complex value divided by a real one."""
     expr = total.expr
     if total.dtype.is_complex:
@@ -239,8 +241,8 @@ def _over(trace: Trace, total: Value, by: Value) -> Value:
 
 
 def _mean_of(
-    trace: Trace, value: Value, axes: tuple[int, ...], mask: Value | None, result: DType
-) -> tuple[Value, Value]:
+    trace: Trace, value: ArrayValue, axes: tuple[int, ...], mask: ArrayValue | None, result: DType
+) -> tuple[ArrayValue, ArrayValue]:
     """Mean, not rounded to narrow floats, and the count."""
     wide = compute_type(result)
     if mask is None and 0 in value.shape:
@@ -290,10 +292,10 @@ def var(
     squares = _masked(trace, squares, mask, constant(0, real))
     total = totals(trace, "add", squares, axes, real, constant(0, real))
     free = trace.combined(Scalar(real, apply("subtract", count.expr, const(ddof, real))), [count])
-    free = Value(Scalar(real, apply("maximum", free.expr, const(0, real))), free.phantom)
+    free = ArrayValue(Scalar(real, apply("maximum", free.expr, const(0, real))), free.phantom)
     found = _over(trace, total, free)
     if root:
-        found = Value(Scalar(real, apply("sqrt", found.expr)), found.phantom)
+        found = ArrayValue(Scalar(real, apply("sqrt", found.expr)), found.phantom)
     return _finished(trace, trace.adapted(found, real_type(result)), axes, keepdims, out)
 
 

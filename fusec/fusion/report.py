@@ -8,7 +8,7 @@ from typing import Any
 from fusec.dispatch.explain import Explanation
 from fusec.fusion.groups import Group
 from fusec.fusion.plan import KernelStep
-from fusec.fusion.trace_values import Store, is_dear_op, parts_of
+from fusec.fusion.trace_values import Write, is_dear_op, parts_of
 from fusec.ir.expr import Apply
 from fusec.ir.graph import Reduce
 from fusec.kinds.reduction import Phase
@@ -41,7 +41,7 @@ def _described(step: KernelStep) -> str:
     ops = _operations(group)
     arrays = sum(leaf.buffer is not None for leaf in step.leaves)
     writes = len(step.stores) or len(step.makes[0])
-    places = sum(isinstance(each, Store) for each in group.statements)
+    places = sum(isinstance(each, Write) for each in group.statements)
     what = f"{_counted(ops, 'operation')} over {group.shape}"
     if group.axes is not None:
         totals = {each.op for expr in group.exprs.values() for each in parts_of(expr) if isinstance(each, Reduce)}

@@ -16,7 +16,7 @@ from fusec.fusion import elementwise, tracer
 from fusec.fusion.reducing import normalised
 from fusec.fusion.tables import FUNCTIONS, METHODS
 from fusec.fusion.trace import Trace, constant, here, literal
-from fusec.fusion.trace_values import Array, Value, laid_out, phantom
+from fusec.fusion.trace_values import Array, ArrayValue, laid_out, phantom
 
 
 def trace_of(*given: Any) -> Trace:
@@ -135,7 +135,7 @@ def _split(x: Any, sections: Any, axis: int = 0) -> Any:
 def _copied(x: Any, order: str | None = "K", like: Any = None) -> Any:
     """New memory with the same content, laid out as `like`, or as it is itself."""
     seen = laid_out((x if like is None else like)._seen, x.dtype, order)
-    return tracer.made(x._trace, Value(x._read().scalar, seen))
+    return tracer.made(x._trace, ArrayValue(x._read().scalar, seen))
 
 
 def _copy_function(x: Any, order: str = "K", subok: bool = False) -> Any:
@@ -156,7 +156,7 @@ def _astype(
     if np.dtype(dtype) == x.dtype and not copy and is_laid_out.get(order):
         return x
     value = x._trace.adapted(x._read(), elementwise.known_dtype(dtype))
-    return tracer.made(x._trace, Value(value.scalar, laid_out(x._seen, np.dtype(dtype), order)), x._is_scalar)
+    return tracer.made(x._trace, ArrayValue(value.scalar, laid_out(x._seen, np.dtype(dtype), order)), x._is_scalar)
 
 
 def _astype_function(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
@@ -339,7 +339,7 @@ def full_like(
     value = trace.adapted(tracer._operand(trace, fill_value), row)
     if np.broadcast_shapes(value.shape, seen.shape) != seen.shape:
         raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {seen.shape}")
-    return tracer.made(trace, Value(value.scalar, seen))
+    return tracer.made(trace, ArrayValue(value.scalar, seen))
 
 
 def _shape(given: Any) -> tuple[int, ...]:
@@ -369,7 +369,7 @@ def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = Non
     shape = np.concatenate([np.broadcast_to(np.empty(()), each.shape) for each in parts], axis=axis).shape
     row = elementwise.known_dtype(np.result_type(*(each.dtype for each in parts)) if dtype is None else dtype)
     seen = phantom(shape, row.numpy, _common_order([each._seen for each in parts]))
-    return _joined(parts, axis % len(shape), Value(constant(0, row).scalar, seen))
+    return _joined(parts, axis % len(shape), ArrayValue(constant(0, row).scalar, seen))
 
 
 def _common_order(arrays: Sequence[Array]) -> list[int]:
@@ -390,7 +390,7 @@ def _common_order(arrays: Sequence[Array]) -> list[int]:
     return axes
 
 
-def _joined(parts: Sequence[Any], axis: int, new: Value) -> Any:
+def _joined(parts: Sequence[Any], axis: int, new: ArrayValue) -> Any:
     """A new array that holds arrays one after another along an axis."""
     result, start = tracer.made(parts[0]._trace, new), 0
     for each in parts:
@@ -425,7 +425,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
         if cut != x.shape[at]:
             before = (slice(None),) * at
             parts = [x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]]
-            new = Value(constant(0, elementwise.known_dtype(x.dtype)).scalar, laid_out(x._seen, x.dtype))
+            new = ArrayValue(constant(0, elementwise.known_dtype(x.dtype)).scalar, laid_out(x._seen, x.dtype))
             x = _joined(parts, at, new)
     return x
 

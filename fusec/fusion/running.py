@@ -16,16 +16,16 @@ from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
 from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import constants, tracer
-from fusec.fusion.arguments import Arguments, At, Constant, Nest, pattern_of
+from fusec.fusion.arguments import CallArguments, ConstantPattern, ContainerPattern, ValuePattern, pattern_of
 from fusec.fusion.constants import exact, maker_of
 from fusec.fusion.namespace import Namespace
 from fusec.fusion.numbers import Computed, OtherNumberError
 from fusec.fusion.parts import Part
-from fusec.fusion.plan import Builder, Fetch, KernelStep, MapKernel, viewed
-from fusec.fusion.reads import ARGUMENT, GIVEN, Found, Guards
+from fusec.fusion.plan import Fetch, KernelStep, MapKernel, PlanBuilder, viewed
+from fusec.fusion.reads import ARGUMENT, GIVEN, Guards, Location
 from fusec.fusion.recording import Numbers, Recording, Stored
 from fusec.fusion.trace import NeedsNumberError, Trace, defined
-from fusec.fusion.trace_values import Buffer, Value, geometry
+from fusec.fusion.trace_values import ArrayValue, Buffer, geometry
 from fusec.fusion.tracer import Tracer, made
 from fusec.ir.graph import Input
 
@@ -34,7 +34,7 @@ Result = Callable[[Sequence[Any], list[Any]], Any]
 
 
 @dataclass(eq=False)
-class Plan:
+class FusedPlan:
     """The work of calls of one kind. size: buffers. writes: written arrays. pairs: each of these with every other
     array. pattern: which of them share memory. stores: what is assigned outside of the function, once all is computed.
     numbers: what is computed first. quick: does all of it at once. problem: what the function raised, after what the
@@ -65,7 +65,7 @@ class Plan:
             return False
         return self.pattern is not None or any(np.may_share_memory(flat[one], flat[other]) for one, other in self.pairs)
 
-    def flat(self, found: Arguments) -> list[Any] | None:
+    def flat(self, found: CallArguments) -> list[Any] | None:
         """The arrays and numbers of a call; None if something that the trace read has changed."""
         picked = self.guards.read(found.objects, found.labelled)
         if picked is None:
@@ -109,11 +109,11 @@ class Plan:
         return result
 
 
-class Run:
+class TracedRun:
     """One run of the function on tracers. flat: the arrays and numbers of the call, those from outside last."""
 
     def __init__(
-        self, name: str, function: Callable[..., Any], found: Arguments, values: frozenset[int], numbers: Numbers,
+        self, name: str, function: Callable[..., Any], found: CallArguments, values: frozenset[int], numbers: Numbers,
         pattern: Any,
     ) -> None:  # fmt: skip
         self.flat: list[Any] = [*found.flat]
@@ -127,7 +127,7 @@ class Run:
         self.is_tuple = False
         self.returned: dict[int, tuple[Tracer, Result]] = {}
 
-    def plan(self) -> Plan:
+    def plan(self) -> FusedPlan:
         """Trace, and schedule the trace. What the function did before it raised an exception is done as well."""
         problem: Exception | None = None
         try:
@@ -148,11 +148,11 @@ class Run:
             self.order = tuple(buffer.place for buffer in needed)
         stores = tuple(self._store(each, needed) for each in stored)
         self.trace.finish()
-        builder = Builder(self.trace, needed)
+        builder = PlanBuilder(self.trace, needed)
         steps = tuple(builder.steps())
         writes = tuple(memory.buffer.place for memory in self.trace.written if memory.buffer is not None)
         arrays = [at for at, each in enumerate(self.flat) if isinstance(each, np.ndarray)]
-        return Plan(
+        return FusedPlan(
             steps, builder.size, rebuilt, writes, tuple(dict.fromkeys(self.trace.notes)),
             tuple((written, at) for written in writes for at in arrays if at != written),
             self.recording.guards(), self.pattern, stores, tuple(self.trace.numbers.values()),
@@ -166,7 +166,7 @@ class Run:
         if isinstance(function, FunctionType):
             called = recording.called(function)
         else:
-            called = recording.seen(Found(GIVEN, function, None, ("function",)), function)
+            called = recording.seen(Location(GIVEN, function, None, ("function",)), function)
         args = [self._given(each) for each in self.found.args]
         options = {name: self._given(each) for name, each in self.found.options.items()}
         with recording.active():
@@ -186,19 +186,19 @@ class Run:
 
     def _given(self, around: Any) -> Any:
         match around:
-            case At(place):
+            case ValuePattern(place):
                 return self._argument(place)
-            case Nest(kind, items):
+            case ContainerPattern(kind, items):
                 if issubclass(kind, dict):
                     made = kind((name, self._given(each)) for name, each in items)
                 else:
                     made = maker_of(kind)([self._given(each) for each in items])
                 self.recording.containers.append((made, constants.copied(made), True))
                 return made
-            case Constant(value):
+            case ConstantPattern(value):
                 return Namespace(self.trace) if value is np else value
         value = self.found.objects[around.place]
-        return self.recording.seen(Found(ARGUMENT, around.place, None, ("argument", around.place)), value)
+        return self.recording.seen(Location(ARGUMENT, around.place, None, ("argument", around.place)), value)
 
     def _operand(self, value: Any) -> Any:
         """An array or number from outside, which calls find behind the arguments."""
@@ -282,7 +282,7 @@ class Run:
         place = self._picked(owner, self.recording.object_at(owner))
         return lambda args, held: object.__setattr__(args[place], name, value(args, held))  # it has no other way
 
-    def _number_in(self, value: Value) -> Fetch | None:
+    def _number_in(self, value: ArrayValue) -> Fetch | None:
         """How calls find the number that a value is, if that was passed to the function or is made of such."""
         leaf = self.trace.leaves.get(value.expr) if isinstance(value.expr, Input) else None
         if leaf is None or leaf.number is None or leaf.number[0] == "known":

@@ -14,13 +14,13 @@ from fusec.frontends.python.values import Scalar
 from fusec.fusion.groups import Group, arrays_of, new_group
 from fusec.fusion.trace import Trace, common_phantom, widened
 from fusec.fusion.trace_values import (
+    ArrayValue,
     Buffer,
     Define,
     Leaf,
     Statement,
-    Store,
     Total,
-    Value,
+    Write,
     is_dear_op,
     leaves_of,
     parts_of,
@@ -114,7 +114,7 @@ class _Scheduler:
         for each, at in self.places.items():
             if each.buffer.group != leaf.buffer.group:
                 continue
-            if not isinstance(each, Store):
+            if not isinstance(each, Write):
                 first = max(first, at)  # whether that kernel itself will do is for it to say
             elif each.version <= leaf.version:
                 first = max(first, at + 1)
@@ -122,7 +122,7 @@ class _Scheduler:
 
     def _after_stores(self, statement: Statement) -> int:
         """The first kernel in which memory may be written that others read or write before."""
-        if not isinstance(statement, Store):
+        if not isinstance(statement, Write):
             return 0
         group, first = statement.buffer.group, 0
         for each, at in self.places.items():
@@ -139,16 +139,16 @@ class _Scheduler:
         last, stale = len(self.groups) + 1, None
         for leaf in leaves:
             for each, at in self.places.items():
-                is_over = isinstance(each, Store) and leaf.buffer is not None and each.buffer.group == leaf.buffer.group
-                if is_over and isinstance(each, Store) and each.version > leaf.version and at < last:
+                is_over = isinstance(each, Write) and leaf.buffer is not None and each.buffer.group == leaf.buffer.group
+                if is_over and isinstance(each, Write) and each.version > leaf.version and at < last:
                     last, stale = at, leaf
         return last, stale
 
     def _conflict(self, statement: Statement, at: int) -> str:
         """Why a kernel cannot also run a statement, for the sake of memory; empty if it can."""
-        if isinstance(statement, Store):
+        if isinstance(statement, Write):
             for each in self.groups[at].statements:
-                if isinstance(each, Store) and each.buffer.group == statement.buffer.group:
+                if isinstance(each, Write) and each.buffer.group == statement.buffer.group:
                     return "the same memory is written twice"
         return ""
 
@@ -160,7 +160,7 @@ def _keep(trace: Trace, leaf: Leaf) -> None:
     """Copy what a leaf reads before its memory is written."""
     assert leaf.buffer is not None, "numbers stay"
     group = leaf.buffer.group
-    stores = (each for each in trace.statements if isinstance(each, Store) and each.buffer.group == group)
+    stores = (each for each in trace.statements if isinstance(each, Write) and each.buffer.group == group)
     first = next(each for each in stores if each.version > leaf.version)
     at = trace.statements.index(first)
     value = trace.leaf(leaf.buffer, leaf.steps, leaf.phantom, leaf.version)
@@ -179,7 +179,7 @@ def _change(statement: Statement, known: dict[Expr, Expr]) -> None:
     value = statement.value
     found = replaced(value.expr, known)
     if found is not value.expr:
-        statement.value = Value(replace(value.scalar, expr=found), value.phantom)
+        statement.value = ArrayValue(replace(value.scalar, expr=found), value.phantom)
 
 
 def _computed_again(trace: Trace, groups: list[Group]) -> list[Expr]:
@@ -228,12 +228,12 @@ def _store(trace: Trace, parts: Sequence[Expr]) -> None:
     users = _users(trace, parts)
     for part in parts:
         dtype = scalar_type(part)
-        arrays = [Value(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
+        arrays = [ArrayValue(Scalar(dtype, each), trace.leaves[each].phantom) for each in leaves_of(part)]
         shape = common_phantom(arrays, dtype)
         buffer = trace.temporary(shape, dtype)
         held = trace.leaf(buffer, (), buffer.phantom)
         known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))
-        first.setdefault(users[part], []).append(Define(buffer, Value(Scalar(dtype, part), shape)))
+        first.setdefault(users[part], []).append(Define(buffer, ArrayValue(Scalar(dtype, part), shape)))
         trace.notes.append(
             f"a value of shape {shape.shape} is stored: several kernels need it, and it is dear to compute"
         )

@@ -15,7 +15,7 @@ from fusec.errors.fusing import AltersOutside
 from fusec.fusion import reads
 from fusec.fusion.constants import KEPT, Traced, is_of_library
 from fusec.fusion.kept import Kept
-from fusec.fusion.reads import ABSENT, Found
+from fusec.fusion.reads import ABSENT, Location
 from fusec.fusion.trace import here
 from fusec.fusion.tracer import Tracer
 
@@ -53,7 +53,7 @@ def class_standing_in(recording: Any, origin: type) -> type:
         return origin
     if origin in recording.classes:
         return recording.classes[origin]  # type: ignore[no-any-return]
-    place = Found(reads.GIVEN, origin, None, ("class", id(origin)))
+    place = Location(reads.GIVEN, origin, None, ("class", id(origin)))
     at = recording.note(place, reads.SAME, origin)
 
     def read(name: str) -> Any:
@@ -104,7 +104,7 @@ def _note_in_class(recording: Any, kind: type, name: str, raw: Any) -> None:
     if kind in recording.classes and path not in recording.known:
         recording.known[path] = raw
         _, _, at = recording.origins[id(recording.classes[kind])]
-        recording.note(Found(reads.ATTRIBUTE, at, name, path), reads.METHOD, getattr(raw, "__func__", raw))
+        recording.note(Location(reads.ATTRIBUTE, at, name, path), reads.METHOD, getattr(raw, "__func__", raw))
 
 
 class _Unannounced:
@@ -186,7 +186,7 @@ class Super:
         base = next((each for each in bases if name in vars(each)), object)
         raw = vars(base).get(name, ABSENT)
         function = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
-        place = Found(reads.GLOBAL, vars(base), name, ("super", id(base), name))
+        place = Location(reads.GLOBAL, vars(base), name, ("super", id(base), name))
         if not isinstance(function, (FunctionType, property, Traced)):
             is_data = raw is not ABSENT and not hasattr(type(raw), "__get__")
             return recording.seen(place, raw) if is_data else getattr(found, name)
@@ -205,10 +205,10 @@ class Super:
 # --- objects -------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _AttributeReader:
     """Looks up attributes of one object as Python does, and notes them."""
 
-    def __init__(self, recording: Any, place: Found, at: int, value: Any, base: type) -> None:
+    def __init__(self, recording: Any, place: Location, at: int, value: Any, base: type) -> None:
         self.recording, self.place, self.at, self.value, self.base = recording, place, at, value, base
         self.kind = type(value)
 
@@ -227,7 +227,7 @@ class _Reader:
             return self.recording.called(raw.fget)(stand_in)
         if is_own and isinstance(raw, functools.cached_property):  # asked for elsewhere, Python would compute it
             return self.recording.seen(
-                Found(reads.ITEM, self.names(), name, (*self.place.path, name)), vars(self.value)[name]
+                Location(reads.ITEM, self.names(), name, (*self.place.path, name)), vars(self.value)[name]
             )
         if is_own or name == "__dict__" or isinstance(raw, MemberDescriptor):
             return self.read(name)
@@ -247,7 +247,7 @@ class _Reader:
         recording = self.recording
         if isinstance(raw, (FunctionType, staticmethod, classmethod)):
             function = raw if isinstance(raw, FunctionType) else raw.__func__
-            place = Found(reads.ATTRIBUTE, self.at, name, (*self.place.path, name, "function"))
+            place = Location(reads.ATTRIBUTE, self.at, name, (*self.place.path, name, "function"))
             if not _is_special(name) and place.path not in recording.known:
                 recording.known[place.path] = function
                 recording.note(place, reads.METHOD, function)
@@ -277,7 +277,7 @@ class _Reader:
                 getattr(self.value, name)
             return self.read(name)
         lookup = operator.methodcaller("get", name, ABSENT)
-        recording.lacks(Found(reads.CALL, lookup, ((self.names(), None),), (*self.place.path, name)))
+        recording.lacks(Location(reads.CALL, lookup, ((self.names(), None),), (*self.place.path, name)))
         found = recording.attributes[self.at, name] = recording.called(raw.func)(stand_in)
         return found
 
@@ -295,7 +295,7 @@ class _Reader:
     def descriptor(self, name: str) -> Any:
         """What stands for a descriptor of a class of the user's."""
         owner = next(vars(each) for each in self.kind.__mro__ if name in vars(each))
-        return self.recording.seen(Found(reads.GLOBAL, owner, name, ("class", id(self.kind), name)), owner[name])
+        return self.recording.seen(Location(reads.GLOBAL, owner, name, ("class", id(self.kind), name)), owner[name])
 
     def assign(self, stand_in: Any, name: str, value: Any) -> None:
         """Note an attribute that the function sets. Raises AltersOutside where a class has its own way of it."""
@@ -322,13 +322,13 @@ STANDS_IN = "__fusec_stands_in__"
 MemberDescriptor = type(type("_Slotted", (), {"__slots__": ("x",)}).__dict__["x"])
 
 
-def object_standing_in(recording: Any, place: Found, at: int, value: Any) -> Any:
+def object_standing_in(recording: Any, place: Location, at: int, value: Any) -> Any:
     """An object that records reads of its attributes; None if the attributes are not its whole state."""
     kind = type(value)
     if not is_readable(kind):
         return None
     base = class_standing_in(recording, kind)
-    reader = _Reader(recording, place, at, value, base)
+    reader = _AttributeReader(recording, place, at, value, base)
     names: dict[str, Callable[..., Any]] = {
         "__getattribute__": reader.get,
         "__setattr__": reader.assign,
@@ -357,23 +357,23 @@ class _Kinds(type):
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         """The type that a value has without fuse, or a new class."""
-        if cls is not Type:
+        if cls is not TypeStandIn:
             return super().__call__(*args, **options)
         if len(args) != 1 or options:
             return type(*args, **options)
         kind = type(args[0])
         if kind is Tracer or STANDS_IN in vars(kind):
             return args[0].__class__
-        return Type if kind is type else kind
+        return TypeStandIn if kind is type else kind
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, type) if cls is Type else super().__instancecheck__(value)
+        return isinstance(value, type) if cls is TypeStandIn else super().__instancecheck__(value)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, type) if cls is Type else super().__subclasscheck__(other)
+        return issubclass(other, type) if cls is TypeStandIn else super().__subclasscheck__(other)
 
 
-class Type(type, metaclass=_Kinds):
+class TypeStandIn(type, metaclass=_Kinds):
     """type() in a function whose reads are recorded."""
 
 
@@ -398,4 +398,4 @@ for _name in ASKED:
     setattr(Refused, f"__{_name}__", _refuse)
 
 
-__all__ = ["Refused", "Super", "Type", "class_standing_in", "is_readable", "object_standing_in"]
+__all__ = ["Refused", "Super", "TypeStandIn", "class_standing_in", "is_readable", "object_standing_in"]

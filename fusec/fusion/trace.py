@@ -24,14 +24,14 @@ from fusec.fusion import numbers
 from fusec.fusion.numbers import Computed
 from fusec.fusion.trace_values import (
     Array,
+    ArrayValue,
     Buffer,
     Define,
     Leaf,
     Statement,
     Step,
-    Store,
     Total,
-    Value,
+    Write,
     geometry,
     is_dear,
     laid_out,
@@ -58,7 +58,7 @@ class Storage:
     value: what all of it is now, if that is known as a value. base: its shape and strides.
     """
 
-    def __init__(self, base: Array, buffer: Buffer | None = None, value: Value | None = None) -> None:
+    def __init__(self, base: Array, buffer: Buffer | None = None, value: ArrayValue | None = None) -> None:
         self.base, self.buffer, self.value = base, buffer, value
         self.is_written = False
 
@@ -99,7 +99,7 @@ class Trace:
 
     # --- memory --------------------------------------------------------------------------------------------------
 
-    def storage(self, base: Array, buffer: Buffer | None = None, value: Value | None = None) -> Storage:
+    def storage(self, base: Array, buffer: Buffer | None = None, value: ArrayValue | None = None) -> Storage:
         """New memory."""
         made = Storage(base, buffer, value)
         self.storages.add(made)
@@ -129,7 +129,7 @@ class Trace:
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def leaf(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, version: int | None = None) -> Value:
+    def leaf(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, version: int | None = None) -> ArrayValue:
         """The contents of a view of a buffer, at some version or now."""
         version = self.version(buffer) if version is None else version
         key = (buffer.group, buffer.kind, version, geometry(seen), buffer.dtype)
@@ -137,17 +137,17 @@ class Trace:
         if found is None:
             found = Leaf(Input(f"v{len(self.leaves)}", buffer.dtype), seen, buffer, version, steps)
             self._by_geometry[key] = self.leaves[found.input] = found
-        return Value(Scalar(buffer.dtype, widened(found.input, buffer.dtype)), seen)
+        return ArrayValue(Scalar(buffer.dtype, widened(found.input, buffer.dtype)), seen)
 
-    def number(self, place: int, kind: Kind) -> Value:
+    def number(self, place: int, kind: Kind) -> ArrayValue:
         """A number among the arguments."""
         return self._number(("argument", place), kind)
 
-    def known(self, value: object, kind: DType) -> Value:
+    def known(self, value: object, kind: DType) -> ArrayValue:
         """A number that follows from shapes: passed by value, so that code serves all shapes."""
         return self._number(("known", value), kind)
 
-    def computed(self, function: Callable[..., Any], values: Sequence[Value]) -> Value:
+    def computed(self, function: Callable[..., Any], values: Sequence[ArrayValue]) -> ArrayValue:
         """The result of Python's arithmetic on its numbers, at each call. Raises NeedsNumberError for exceptions."""
         fetches, places = zip(*map(self._number_of, values), strict=True)
         arguments = tuple(dict.fromkeys(itertools.chain(*places)))
@@ -160,7 +160,7 @@ class Trace:
         self.numbers[place] = Computed(place, function, fetches, type(found), arguments)
         return self._number(("computed", place), PYTHON_TYPES[type(found)])
 
-    def _number_of(self, value: Value) -> tuple[numbers.Fetch, tuple[int, ...]]:
+    def _number_of(self, value: ArrayValue) -> tuple[numbers.Fetch, tuple[int, ...]]:
         """How calls find a Python number, and the arguments that it is made of."""
         if value.scalar.literal is not None:
             return numbers.constant(value.scalar.literal), ()
@@ -178,16 +178,16 @@ class Trace:
             return numbers.argument(place), (place,)
         return numbers.held(place), self.numbers[place].arguments
 
-    def _number(self, which: Any, kind: Kind) -> Value:
+    def _number(self, which: Any, kind: Kind) -> ArrayValue:
         key = (which, kind)
         found = self._by_geometry.get(key)
         if found is None:
             nothing = phantom((), storage(kind).numpy)
             found = Leaf(Input(f"v{len(self.leaves)}", storage(kind)), nothing, number=which)
             self._by_geometry[key] = self.leaves[found.input] = found
-        return Value(Scalar(kind, widened(found.input, storage(kind))), found.phantom)
+        return ArrayValue(Scalar(kind, widened(found.input, storage(kind))), found.phantom)
 
-    def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> Value:
+    def read(self, memory: Storage, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """The present contents of a view of some memory."""
         if memory.value is None:
             assert memory.buffer is not None, "memory without a value is a buffer"
@@ -196,7 +196,7 @@ class Trace:
             return memory.value
         return self.viewed(memory, memory.value, steps, seen)
 
-    def viewed(self, memory: Storage, value: Value, steps: tuple[Step, ...], seen: Array) -> Value:
+    def viewed(self, memory: Storage, value: ArrayValue, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """A view of a value: computed from views of its operands if cheap, else a view of a buffer that holds it."""
         if is_dear(value.expr):
             self.notes.append("a value that is dear to compute is stored, since parts of it are looked at")
@@ -217,7 +217,7 @@ class Trace:
                 return self.leaf(self.settle(memory), steps, seen)
             made = self.leaf(leaf.buffer, (*around, *steps), part, leaf.version)
             known[name] = leaves_of(made.expr)[0]
-        return Value(Scalar(value.kind, replaced(value.expr, known)), seen)
+        return ArrayValue(Scalar(value.kind, replaced(value.expr, known)), seen)
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -235,30 +235,30 @@ class Trace:
         memory.value = None
         return memory.buffer
 
-    def settled(self, value: Value) -> Value:
+    def settled(self, value: ArrayValue) -> ArrayValue:
         """A value, stored in a buffer of its own."""
         buffer = self.temporary(value.phantom, value.dtype)
         self.statements.append(Define(buffer, value))
         return self.leaf(buffer, (), buffer.phantom)
 
-    def store(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
+    def store(self, buffer: Buffer, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Write a view of a buffer; values computed from its old contents and not stored yet are stored before."""
         for each in list(self.storages):
             if each.value is not None and each.value is not value and self._reads(each.value, buffer):
                 self.settle_apart(each)
         self.versions[buffer.group] = self.version(buffer) + 1
-        self.statements.append(Store(buffer, steps, seen, value, self.versions[buffer.group]))
+        self.statements.append(Write(buffer, steps, seen, value, self.versions[buffer.group]))
 
     def settle_apart(self, memory: Storage) -> None:
         """Make a buffer of the plan hold a value that memory will have."""
         assert memory.value is not None, "asked of values"
         memory.value = self.settled(memory.value)
 
-    def _reads(self, value: Value, buffer: Buffer) -> bool:
+    def _reads(self, value: ArrayValue, buffer: Buffer) -> bool:
         found = (self.leaves[each].buffer for each in leaves_of(value.expr))
         return any(each is not None and each.group == buffer.group for each in found)
 
-    def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: Value) -> None:
+    def write(self, memory: Storage, steps: tuple[Step, ...], seen: Array, value: ArrayValue) -> None:
         """Make a view of some memory hold a value of its dtype, which broadcasts to it."""
         if not seen.flags.writeable:
             raise ValueError("assignment destination is read-only")
@@ -270,7 +270,7 @@ class Trace:
             self.written.append(memory)
         is_alone = memory.buffer is None or memory.buffer.group not in self.shared
         if is_alone and geometry(seen) == geometry(memory.base):
-            memory.value = Value(value.scalar, memory.base)
+            memory.value = ArrayValue(value.scalar, memory.base)
         else:
             self.store(self.settle(memory), steps, seen, value)
 
@@ -281,16 +281,16 @@ class Trace:
                 buffer = memory.buffer
                 assert buffer is not None, "arguments have memory"
                 self.versions[buffer.group] = self.version(buffer) + 1
-                self.statements.append(Store(buffer, (), memory.base, memory.value, self.versions[buffer.group]))
+                self.statements.append(Write(buffer, (), memory.base, memory.value, self.versions[buffer.group]))
                 memory.value = None
 
     # --- values --------------------------------------------------------------------------------------------------
 
-    def combined(self, scalar: Scalar, values: Sequence[Value]) -> Value:
+    def combined(self, scalar: Scalar, values: Sequence[ArrayValue]) -> ArrayValue:
         """The value that an operation makes of others."""
-        return Value(scalar, common_phantom(values, storage(scalar.type)))
+        return ArrayValue(scalar, common_phantom(values, storage(scalar.type)))
 
-    def ready(self, values: Sequence[Value]) -> list[Value]:
+    def ready(self, values: Sequence[ArrayValue]) -> list[ArrayValue]:
         """The operands of one operation; those that would be recomputed for many elements are stored."""
         shape = np.broadcast_shapes(*(each.shape for each in values))
         found = []
@@ -311,7 +311,7 @@ class Trace:
             self._depths[expr] = found
         return found
 
-    def adapted(self, value: Value, kind: Kind) -> Value:
+    def adapted(self, value: ArrayValue, kind: Kind) -> ArrayValue:
         """A value as NumPy converts it to another dtype."""
         if value.kind == kind:
             return value
@@ -327,7 +327,7 @@ class Trace:
             made = Scalar(kind, rounded_to(scalar.expr, storage(kind)))
         if storage(kind) in STORAGE_FLOATS:
             made = Scalar(kind, rounded_to(made.expr, storage(kind)))
-        return Value(made, laid_out(value.phantom, storage(kind).numpy))
+        return ArrayValue(made, laid_out(value.phantom, storage(kind).numpy))
 
 
 def holds(kind: DType, given: Kind) -> bool:
@@ -336,15 +336,15 @@ def holds(kind: DType, given: Kind) -> bool:
     return given.rank <= {"bool": 0, "signed": 1, "unsigned": 1, "float": 2, "complex": 3}[kind.kind]
 
 
-def literal(value: bool | int | float | complex) -> Value:
+def literal(value: bool | int | float | complex) -> ArrayValue:
     """A Python number."""
     kind = PYTHON_TYPES[type(value)]
-    return Value(python_values.literal(value), phantom((), kind.dtype.numpy))
+    return ArrayValue(python_values.literal(value), phantom((), kind.dtype.numpy))
 
 
-def constant(value: object, dtype: DType) -> Value:
+def constant(value: object, dtype: DType) -> ArrayValue:
     """A number of a dtype."""
-    return Value(Scalar(dtype, widened(const(value, dtype), dtype)), phantom((), dtype.numpy))
+    return ArrayValue(Scalar(dtype, widened(const(value, dtype), dtype)), phantom((), dtype.numpy))
 
 
 def widened(expr: Expr, dtype: DType) -> Expr:
@@ -365,7 +365,7 @@ def rounded_to(expr: Expr, dtype: DType) -> Expr:
     return apply("convert", apply("convert", expr, target=dtype), target=carrier(dtype))
 
 
-def common_phantom(values: Sequence[Value], dtype: DType) -> Array:
+def common_phantom(values: Sequence[ArrayValue], dtype: DType) -> Array:
     """The memory order that NumPy would give a new array of an operation on these."""
     shape = np.broadcast_shapes(*(each.shape for each in values))
     arrays = [each.phantom for each in values if each.phantom.ndim]

@@ -64,7 +64,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Value:
+class ArrayValue:
     """One number for each element: its type, the expression over leaves, and the layout of a new array of it."""
 
     scalar: Scalar
@@ -101,7 +101,7 @@ class Define:
     """A buffer of the plan's own holds a value."""
 
     buffer: Buffer
-    value: Value
+    value: ArrayValue
 
 
 @dataclass(eq=False)
@@ -110,22 +110,22 @@ class Total:
 
     buffer: Buffer
     op: str
-    value: Value
+    value: ArrayValue
     axes: tuple[int, ...]
 
 
 @dataclass(eq=False)
-class Store:
+class Write:
     """Part of a buffer's memory, or all of it, takes a value; version: of the group's memory from then on."""
 
     buffer: Buffer
     steps: tuple[Step, ...]
     phantom: Array
-    value: Value
+    value: ArrayValue
     version: int
 
 
-Statement = Define | Total | Store
+Statement = Define | Total | Write
 
 
 def phantom(shape: tuple[int, ...], dtype: np.dtype[Any], axes: Sequence[int] | None = None) -> Array:

@@ -19,7 +19,7 @@ from fusec.frontends.python.types import PYTHON_TYPES, PythonType
 from fusec.fusion import elementwise
 from fusec.fusion.tables import FUNCTIONS, METHODS, cure_for
 from fusec.fusion.trace import RECORDING, NeedsNumberError, Storage, Trace, constant, here, literal
-from fusec.fusion.trace_values import Array, Step, Value, laid_out
+from fusec.fusion.trace_values import Array, ArrayValue, Step, laid_out
 
 WEAK_TYPES = {kind: python for python, kind in PYTHON_TYPES.items()}
 CURES = {
@@ -114,10 +114,10 @@ class Tracer:
 
     # --- reading and writing -------------------------------------------------------------------------------------
 
-    def _read(self) -> Value:
+    def _read(self) -> ArrayValue:
         return self._trace.read(self._memory, self._steps, self._seen)
 
-    def _write(self, value: Value) -> None:
+    def _write(self, value: ArrayValue) -> None:
         """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
         dtype = elementwise.known_dtype(self.dtype)
         if value.is_weak and value.dtype.is_complex and not dtype.is_complex:
@@ -135,10 +135,10 @@ class Tracer:
                 raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {self.shape}")
             if rest != value.shape:
                 value = viewed(self._trace, value, lambda array: np.reshape(array, rest))
-            (value, _) = self._trace.ready([value, Value(value.scalar, self._seen)])
+            (value, _) = self._trace.ready([value, ArrayValue(value.scalar, self._seen)])
         self._put(value)
 
-    def _put(self, value: Value) -> None:
+    def _put(self, value: ArrayValue) -> None:
         """Store a value of the dtype, which broadcasts."""
         self._trace.write(self._memory, self._steps, self._seen, value)
 
@@ -387,7 +387,7 @@ def _parameters(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset("**" if each.kind is each.VAR_KEYWORD else each.name for each in found)
 
 
-def _leaves(value: Value) -> list[Any]:
+def _leaves(value: ArrayValue) -> list[Any]:
     from fusec.fusion.trace_values import leaves_of
 
     return list(leaves_of(value.expr))
@@ -412,7 +412,7 @@ def _basic(index: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _operand(trace: Trace, given: Any) -> Value:
+def _operand(trace: Trace, given: Any) -> ArrayValue:
     """An operand as a value. Raises TypeError for what is none."""
     if isinstance(given, Tracer):
         if given._trace is not trace:
@@ -442,13 +442,13 @@ def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
 Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
 
 
-def viewed(trace: Trace, value: Value, step: Step) -> Value:
+def viewed(trace: Trace, value: ArrayValue, step: Step) -> ArrayValue:
     """A view of a value."""
     memory = trace.storage(value.phantom, None, value)
     return trace.read(memory, (step,), step(value.phantom))
 
 
-def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
+def made(trace: Trace, value: ArrayValue, is_scalar: bool = False) -> Tracer:
     """A new array of a value. is_scalar: NumPy returns a number if it has no axes."""
     seen = value.phantom
     if seen.dtype != value.dtype.numpy or not (seen.flags.c_contiguous and seen.flags.writeable):
@@ -456,7 +456,7 @@ def made(trace: Trace, value: Value, is_scalar: bool = False) -> Tracer:
     scalar = is_scalar and not seen.shape
     if value.is_weak and not scalar:
         value = trace.adapted(value, value.dtype)
-    return Tracer(trace, trace.storage(seen, None, Value(value.scalar, seen)), (), seen, scalar)
+    return Tracer(trace, trace.storage(seen, None, ArrayValue(value.scalar, seen)), (), seen, scalar)
 
 
 __all__ = ["Tracer", "made"]

@@ -11,7 +11,7 @@ from fusec.errors.fusing import NotFusable
 from fusec.fusion import elementwise, tracer
 from fusec.fusion.tables import METHODS
 from fusec.fusion.trace import Trace, here
-from fusec.fusion.trace_values import Value, laid_out
+from fusec.fusion.trace_values import ArrayValue, laid_out
 
 REDUCES = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
@@ -44,7 +44,7 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
         target = outputs[at] if at < len(outputs) else None
         if target is None:
             if order != "K":
-                value = Value(value.scalar, laid_out(value.phantom, value.dtype.numpy, order))
+                value = ArrayValue(value.scalar, laid_out(value.phantom, value.dtype.numpy, order))
             results.append(tracer.made(trace, value, True))
             continue
         results.append(_into(trace, ufunc, target, value, where, casting))

@@ -32,10 +32,9 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Arguments Assign At Bound Break Buffer Builder Call Constant Continue Expressions Field Found Frame Function
-    Group If Loop Names Nest Node Pair Parameter Part Parts Plan Ready Reduction Region
-    Repeated Return Row Run Site Source Space Split Statements Stencil Step Store Token Total Type Uses Value
-    Variable Variant Walk While _Reader _Walk
+    Arguments Assign Break Buffer Call Continue Expressions Field Frame Function Group If Loop Names Nest Node Pair
+    Parameter Part Parts Plan Ready Reduction Region Repeated Return Site Source Space Split Statements Stencil Step
+    Store Token Uses Value Variable Variant Walk While _Walk
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them

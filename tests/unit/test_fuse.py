@@ -12,7 +12,7 @@ import fusec
 from fusec.errors import FusecError, FusecTypeError
 from fusec.fusion import fuse as fused
 from fusec.fusion import pickling
-from fusec.fusion.arguments import Arguments as fused_arguments
+from fusec.fusion.arguments import CallArguments as fused_arguments
 from fusec.fusion.elementwise import SEVERAL
 from fusec.fusion.tables import FUNCTIONS, METHODS
 
