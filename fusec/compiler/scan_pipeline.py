@@ -97,6 +97,20 @@ def lower(definition: ScanDefinition, request: Request) -> Scan:
 
 
 @usual()
+def prepared(definition: ScanDefinition, request: Request, ndim: int) -> Scan:
+    """The scan after all passes over its parts, for the interpreter. ndim: axes of the walk."""
+    from fusec import passes
+    from fusec.ir.scans import first_program
+
+    scan, facts = lower(definition, request), passes.Facts(request.fp, ndims={"": ndim, **dict(request.ndims)})
+    reduction = passes.run(scan.reduction, facts)
+    first = passes.run(first_program(scan), facts)
+    known = {function.name for function in reduction.functions}
+    more = tuple(function for function in first.functions if function.name not in known)
+    return replace(scan, reduction=replace(reduction, functions=(*reduction.functions, *more)), first=first.body)
+
+
+@usual()
 def program_of(
     definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
 ) -> Program:

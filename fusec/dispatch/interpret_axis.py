@@ -1,4 +1,4 @@
-"""Reductions in the interpreter: the phases of a call in NumPy, chunk by chunk, with the bits of every target."""
+"""Reductions and scans in the interpreter: a call in NumPy, with the bits of every target."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from fusec.arguments.operands import dtype_of, outputs_of, view_of
 from fusec.base.dtypes import INT64
 from fusec.base.records import replace
 from fusec.base.rounding_mode import usual
-from fusec.compiler import reduction_pipeline
+from fusec.compiler import reduction_pipeline, scan_pipeline
 from fusec.compiler.reduction_pipeline import MASK
+from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch import host_axis
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given
 from fusec.dispatch.host_axis import Call
@@ -22,6 +23,7 @@ from fusec.dispatch.planned import is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.interpret_reductions import interpret_reduction
+from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import ArrayParam, Element, Load, Query
 from fusec.ir.reductions import Reduction, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
@@ -50,6 +52,8 @@ def interpreted(kernel: AxisSpec, args: tuple[object, ...], out: object, along: 
         held = flat if bound.read else None
         for each, value in zip(flat, host_axis.empty_totals(kernel, bound, call.values, held), strict=True):
             each[...] = value
+    elif kernel.kind.keeps_shape:
+        _run_scan(kernel, bound, call, made)
     else:
         _run(kernel, bound, call, flat)
     if call.outputs is None:
@@ -80,6 +84,19 @@ def _run(kernel: AxisSpec, bound: Bound, call: Call, outputs: Sequence[Array]) -
         reduction = reduction_pipeline.prepared(kernel.definition, bound.request, phase)
         here = memory | {name: memory[known] for name, known in phase.arrays}
         _run_phase(_placed(reduction, phase.extents), phase, here, {**call.values, **bound.sizes})
+
+
+def _run_scan(kernel: AxisSpec, bound: Bound, call: Call, outputs: Sequence[Array]) -> None:
+    """The whole scan at once: the number of kernels makes no difference to its bits."""
+    walk = bound.walk
+    if walk is None:
+        return
+    assert isinstance(kernel.definition, ScanDefinition), "a scan"
+    scan = scan_pipeline.prepared(kernel.definition, bound.request, len(walk.extents))
+    memory = dict(call.inputs) | {param.name: each for param, each in zip(kernel.out_params, outputs, strict=True)}
+    given = {name: _window(memory[name], offset, walk.extents, row) for name, _, row, offset in walk.operands}
+    given |= {name: memory[name] for name in bound.raw}
+    interpret_scan(scan, given, call.values, walk.extents, walk.axis)
 
 
 def _run_phase(reduction: Reduction, phase: Phase, memory: Mapping[str, Array], scalars: Mapping[str, object]) -> None:

@@ -179,6 +179,14 @@ class ScanKernel(Public, AxisKernel):
 
         return explain_axis.explain(self, *self.planned(args, Along(axis, reverse=bool(reverse))))
 
+    def simulated(self, *args: object, axis: int | None = -1, out: object = None, reverse: bool = False) -> object:
+        """A call in the interpreter; see `fusec.simulate`."""
+        from fusec.dispatch.interpret_axis import interpreted
+
+        self.check_counts(args, out)
+        results = interpreted(self, args, out, Along(axis, reverse=bool(reverse)))
+        return results[0] if self.nout == 1 else results
+
     def __repr__(self) -> str:
         signature = getattr(self, "signature", None)
         return f"<ScanKernel {signature}>"
