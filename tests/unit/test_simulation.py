@@ -96,3 +96,26 @@ def test_what_cannot_be_simulated_is_told_so():
         fusec.simulate(least, python=True)
     with pytest.raises(FusecError, match="Wrong number of arguments"):
         fusec.simulate(fusec.ElementwiseKernel("T x", "T z", "z = x"))()
+
+
+SCANS = {
+    "sums": fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", "0"),
+    "of those before": fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a * 2", "0", inclusive=False),
+    "segments": fusec.ScanKernel("T x, bool first", "T y", "x", "a + b", "y = a", "0", segments="first"),
+    "a raw array": fusec.ScanKernel("T x, raw T w", "T y", "exp(x) * w[0]", "max(a, b)", "y = a"),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_give_the_same_bits(name):
+    kernel = SCANS[name]
+    for shape, axis in (((7,), -1), ((3000,), 0), ((70, 40), 0), ((5, 0), 1), ((0,), 0)):
+        x = np.random.default_rng(1).normal(size=shape).astype("float32")
+        for view in (x, x[::-1], x.T):
+            more = {"segments": [view > 1], "a raw array": [np.full(3, 1.5, "float32")]}.get(name, [])
+            for reverse in (False, True):
+                found = fusec.simulate(kernel)(view, *more, axis=axis, reverse=reverse)
+                assert found.tobytes() == kernel(view, *more, axis=axis, reverse=reverse).tobytes()
+    out = np.zeros(4)
+    assert fusec.simulate(SCANS["sums"])(out + 1, out=out) is out
+    assert out.tolist() == [1, 2, 3, 4]
