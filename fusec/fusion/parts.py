@@ -54,7 +54,7 @@ def _part(name: str) -> Callable[..., Any]:
             return scalar_function(name)(x) if x._is_scalar else Part(x, name)
         if name == "real":
             return x
-        found = made(x._trace, constant(0, value.dtype), True) if x._is_scalar else full_like(x, 0)
+        found = made(x._trace, constant(0, value.dtype), True) if x._is_scalar else full_like(x, 0, order="A")
         found._seen.flags.writeable = False
         return found
 

@@ -71,9 +71,10 @@ def test_parts_are_views(function: Callable[..., Any], lay: Callable[..., Any], 
 
 
 def test_parts_of_reals() -> None:
-    ours, theirs = np.arange(3.0), np.arange(3.0)
+    ours, theirs = (np.arange(24.0).reshape(2, 3, 4).swapaxes(0, 1) for _ in range(2))
     found, wanted = fusec.fuse(of_reals)(ours), of_reals(theirs)
     np.testing.assert_array_equal(found[0], wanted[0], strict=True)
+    assert found[0].strides == wanted[0].strides
     np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(ValueError, match="read-only"):
         fusec.fuse(lambda x: x.imag.fill(1))(ours)
