@@ -89,12 +89,23 @@ def _unary(function: Callable[[Any], Any], ufunc: np.ufunc) -> Callable[[Tracer]
     return operate
 
 
+def _power(self: Tracer, other: Any, modulo: Any = None) -> Any:
+    """`self ** other`, and pow() of three integers."""
+    if modulo is None:
+        return _binary("**", np.power, False)(self, other)
+    values = [_operand(self._trace, each) for each in (self, other, modulo) if _is_operand(each)]
+    if len(values) != 3 or not all(each.is_weak for each in values):
+        return NotImplemented
+    return made(self._trace, self._trace.computed(pow, values), True)
+
+
 for _name, (_op, _ufunc) in _BINARY.items():
     setattr(Tracer, f"__{_name}__", _binary(_op, _ufunc, False))
     if _name not in _COMPARES:
         setattr(Tracer, f"__r{_name}__", _binary(_op, _ufunc, True))
         setattr(Tracer, f"__i{_name}__", _in_place(_op, _ufunc))
 _OTHERS: dict[str, Callable[..., Any]] = {
+    "pow": _power,
     "neg": _unary(operator.neg, np.negative), "pos": _unary(operator.pos, np.positive),
     "invert": _unary(operator.invert, np.invert), "abs": _unary(abs, np.absolute),
     "divmod": lambda self, other: _divided(self, other), "rdivmod": lambda self, other: _divided(other, self),

@@ -340,9 +340,10 @@ class Tracer:
             if name.startswith("__"):
                 raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
             if not hasattr(np.ndarray, name):
-                raise NoSuchAttribute(name, PANDAS_CURE if name in OF_PANDAS else did_you_mean(name, METHODS)).at(
-                    here()
-                )
+                if self._is_scalar and hasattr(self.__class__, name):
+                    return self._number(f"'{name}'")
+                cure = PANDAS_CURE if name in OF_PANDAS else did_you_mean(name, METHODS)
+                raise NoSuchAttribute(name, cure).at(here())
             raise NotFusable(f"the method '{name}'", cure_for(name, METHODS)).at(here())
 
         def call(*args: Any, **options: Any) -> Any:
@@ -428,8 +429,12 @@ def _operand(trace: Trace, given: Any) -> ArrayValue:
         return trace.read(memory, (), memory.base)
     if isinstance(given, (float, int, complex)):
         return literal(float(given) if isinstance(given, float) else given)
-    if isinstance(given, (list, tuple)) and not any(isinstance(each, Tracer) for each in given):
-        return _operand(trace, np.asarray(given))
+    if isinstance(given, (list, tuple)):
+        traced = [each for each in given if isinstance(each, Tracer)]
+        if not traced:
+            return _operand(trace, np.asarray(given))
+        if all(each._is_scalar and each._read().is_weak for each in traced):
+            traced[0]._number("a list of numbers")
     raise not_an_operand(given)
 
 

@@ -143,3 +143,29 @@ def test_an_exception_of_a_number_is_the_functions_own_at_its_call_alone():
                     halved(x, n)
             assert x.tolist() == [5, 5]
         assert plans_of(halved) == 1
+
+
+def test_what_only_python_numbers_have_is_asked_of_the_number():
+    fused = fusec.fuse(lambda x, n: (x * n.bit_length(), n.to_bytes(2, "big"), hasattr(n, "is_integer")))
+    for n in (5, 300, 5):
+        found, *rest = fused(np.ones(2), n)
+        assert found.tolist() == [n.bit_length()] * 2
+        assert rest == [n.to_bytes(2, "big"), hasattr(n, "is_integer")]
+    assert fusec.fuse(lambda x, n: x * (n / 2).is_integer())(np.ones(2), 4.0).tolist() == [1, 1]
+    assert fusec.fuse(lambda x, n: x * n.is_integer())(np.ones(2), np.float32(4)).tolist() == [1, 1]
+    with pytest.raises(TypeError, match=r"'is_integer' needs a Python scalar.*F280"):
+        fusec.fuse(lambda x: x.sum().is_integer())(np.ones(2))
+
+
+def test_pow_takes_a_modulus():
+    fused = fusec.fuse(lambda x, n, m: x * pow(n, 3, m))
+    for n, m in ((5, 7), (-5, 7), (2, 5)):
+        assert fused(np.ones(2), n, m).tolist() == [pow(n, 3, m)] * 2
+    assert plans_of(fused) == 1
+    with pytest.raises(TypeError, match="unsupported operand"):
+        fusec.fuse(lambda x: pow(x, 2, 3))(np.ones(2))
+
+
+def test_lists_of_numbers_that_are_passed_are_operands():
+    for given in ([1, 2, 3], (1, 2.5, 3), [4, 5, 6]):
+        np.testing.assert_array_equal(fusec.fuse(lambda x, n: x * n)(np.arange(3), given), np.arange(3) * given)
