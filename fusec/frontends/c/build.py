@@ -9,25 +9,17 @@ from typing import Any
 from fusec.base.records import replace
 from fusec.base.source import SourceFile, Span
 from fusec.frontends.c import syntax as s
-from fusec.frontends.grammar_tables import Token
+from fusec.frontends.grammar_tables import SpanBuilder, Token
 
 Children = list[Any]
 
 
-class TreeBuilder:
-    """Builds the tree of one text; `file` is the text that spans point into."""
+class TreeBuilder(SpanBuilder):
+    """Builds the tree of one text."""
 
     def __init__(self, file: SourceFile) -> None:
-        self.file = file
+        super().__init__(file)
         self.addressed: Counter[str] = Counter()  # how often ``&name`` stands where the address may be kept
-
-    def _at(self, token: Token) -> Span:
-        return Span(self.file, token.start, token.end)
-
-    def _join(self, first: s.CNode | Token | Span, last: s.CNode | Token | Span) -> Span:
-        start, _ = _ends(first)
-        _, end = _ends(last)
-        return Span(self.file, start, max(end, _ends(first)[1]))
 
     # --- texts and preambles ---
 
@@ -362,12 +354,6 @@ ALTERNATIVES = {
     "or": "||", "and": "&&", "bitor": "|", "xor": "^", "bitand": "&", "not_eq": "!=", "not": "!", "compl": "~",
     "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
 }  # fmt: skip
-
-
-def _ends(part: s.CNode | Token | Span) -> tuple[int, int]:
-    if isinstance(part, s.CNode):
-        return part.span.start, part.span.end
-    return part.start, part.end
 
 
 def _marks(pointers: Children) -> str:

@@ -7,26 +7,16 @@ import re
 from typing import Any
 
 from fusec.base.records import replace
-from fusec.base.source import SourceFile, Span
 from fusec.errors.language import BadNumber
-from fusec.frontends.grammar_tables import Token
+from fusec.frontends.grammar_tables import SpanBuilder, Token
 from fusec.frontends.python import syntax as s
 
 Children = list[Any]
 LAMBDA = "lambda_"  # what a function without a name is called where it needs one
 
 
-class PythonTreeBuilder:
-    """Builds the tree of one text; `file` is the text that spans point into."""
-
-    def __init__(self, file: SourceFile) -> None:
-        self.file = file
-
-    def _at(self, token: Token) -> Span:
-        return Span(self.file, token.start, token.end)
-
-    def _join(self, first: Any, last: Any) -> Span:
-        return Span(self.file, _start(first), max(_end(last), _end(first)))
+class PythonTreeBuilder(SpanBuilder):
+    """Builds the tree of one text."""
 
     # --- functions ---
 
@@ -215,17 +205,3 @@ def unquoted(text: str) -> str:
     """What a string literal says, escapes left as they are; "" for several or for one of bytes."""
     found = re.fullmatch(r"""(?i:r|u)?('''|\"""|'|")(.*)\1""", text, re.DOTALL)
     return found.group(2) if found else ""
-
-
-def _start(item: Any) -> int:
-    if isinstance(item, Token):
-        return item.start
-    start: int = item.span.start
-    return start
-
-
-def _end(item: Any) -> int:
-    if isinstance(item, Token):
-        return item.end
-    end: int = item.span.end
-    return end

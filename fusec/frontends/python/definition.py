@@ -64,32 +64,24 @@ class FunctionText:
 
 @dataclass(frozen=True)
 class PythonDefinition:
-    """A kernel of one function and all that it calls; the last of `functions` is the kernel.
-
-    constants: parameters that no call of it gives, with their defaults. numbers: parameters that are Python numbers,
-    with their types. outputs: the names of the results. indexed: parameters whose neighbours a stencil looks at;
-    border: what it does where there are none. arrays: of an explicit kernel, each with its number of axes and whether
-    it is written; None for the other sorts. checked: accesses and assertions are checked when it runs. block: how many
-    positions of its grid make a block, along each axis; () for a kernel without blocks.
-    """
+    """A kernel of one function and all that it calls."""
 
     name: str
-    functions: tuple[FunctionText, ...]
-    outputs: tuple[str, ...]
-    constants: tuple[tuple[str, Capture], ...] = ()
-    numbers: tuple[tuple[str, str], ...] = ()
-    indexed: tuple[str, ...] = ()
-    border: Border | None = None
-    arrays: tuple[tuple[str, int, bool], ...] | None = None
-    checked: bool = False
-    block: tuple[int, ...] = ()
+    functions: tuple[FunctionText, ...]  # the last is the kernel
+    outputs: tuple[str, ...]  # the names of the results
+    constants: tuple[tuple[str, Capture], ...] = ()  # parameters that no call of it gives, with their defaults
+    numbers: tuple[tuple[str, str], ...] = ()  # parameters that are Python numbers, with their types
+    indexed: tuple[str, ...] = ()  # parameters whose neighbours a stencil looks at
+    border: Border | None = None  # what a stencil does where there are none
+    arrays: tuple[tuple[str, int, bool], ...] | None = None  # of an explicit kernel: axes, whether it is written
+    checked: bool = False  # accesses and assertions are checked when it runs
+    block: tuple[int, ...] = ()  # how many positions of its grid make a block, along each axis; () without blocks
     options: tuple[str, ...] = ()
 
     @property
     def texts(self) -> dict[str, Any]:
         """Everything that the meaning depends on, by its name; where the texts stand is not part of it."""
-        functions = [{**vars(each), "file": "", "line": 0} for each in self.functions]
-        return {**vars(self), "functions": functions}
+        return _texts(self)
 
     def read(self) -> object:
         """The syntax trees; raises what is wrong with the texts whatever the types."""
@@ -98,17 +90,13 @@ class PythonDefinition:
 
 @dataclass(frozen=True)
 class ReductionFunctions:
-    """A reduction of several functions and all that they call.
-
-    roles: the keys of "combine" and, if there are any, of "map" and "finish". inputs: the names of the arguments.
-    identity: a number, a tuple of numbers, or None. The others as in `PythonDefinition`.
-    """
+    """A reduction of several functions and all that they call; fields as in `PythonDefinition`, and some more."""
 
     name: str
     functions: tuple[FunctionText, ...]
-    roles: tuple[tuple[str, str], ...]
-    inputs: tuple[str, ...]
-    identity: Capture | None
+    roles: tuple[tuple[str, str], ...]  # the keys of "combine" and, if there are any, of "map" and "finish"
+    inputs: tuple[str, ...]  # the names of the arguments
+    identity: Capture | None  # a number, or a tuple of numbers
     outputs: tuple[str, ...] = ()
     constants: tuple[tuple[str, Capture], ...] = ()
     numbers: tuple[tuple[str, str], ...] = ()
@@ -117,8 +105,7 @@ class ReductionFunctions:
     @property
     def texts(self) -> dict[str, Any]:
         """As of `PythonDefinition`."""
-        functions = [{**vars(each), "file": "", "line": 0} for each in self.functions]
-        return {**vars(self), "functions": functions}
+        return _texts(self)
 
     @property
     def plain(self) -> PythonDefinition:
@@ -126,3 +113,8 @@ class ReductionFunctions:
         return PythonDefinition(
             self.name, self.functions, self.outputs, self.constants, self.numbers, checked=self.checked
         )
+
+
+def _texts(definition: PythonDefinition | ReductionFunctions) -> dict[str, Any]:
+    functions = [{**vars(each), "file": "", "line": 0} for each in definition.functions]
+    return {**vars(definition), "functions": functions}
