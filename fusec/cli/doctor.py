@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from pathlib import Path
 from types import BuiltinFunctionType
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ def examine() -> list[Finding]:
     return [
         Finding("fusec", VERSION),
         Finding("Python", f"{platform.python_version()} {sys.implementation.name}, {platform.platform(terse=True)}"),
+        Finding("pages", f"{_pages()}, which messages call docs"),
         Finding("NumPy", np.__version__),
         Finding("llvmlite", f"{_version('llvmlite')}, LLVM {_llvm()}"),
         Finding("lark", _version("lark")),
@@ -50,6 +52,12 @@ def _asked(topic: str, question: Callable[[], str], fault: bool = False) -> Iter
     except FusecError as error:
         cure = error.error.text("hint")
         yield Finding(topic, f"none: {error.error.text()}{f' ({cure})' if cure else ''}", fault)
+
+
+def _pages() -> Path:
+    """The folder with the documentation: of a wheel within the package, of a checkout beside it."""
+    package = Path(__file__).parents[1]
+    return next((each for each in (package / "docs", package.parent / "docs") if each.is_dir()), package / "docs")
 
 
 def _version(package: str) -> str:

@@ -1,5 +1,6 @@
 """What gets installed is what lies in the folders, no more and no less."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -48,7 +49,20 @@ def installed_files() -> dict[str, Path]:
 
 def test_the_package_list_names_every_folder_with_code() -> None:
     folders = {name.rpartition("/")[0].replace("/", ".") for name in installed_files() if name.endswith("__init__.py")}
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == folders
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == folders | {"fusec.docs"}
+
+
+def test_pages_that_messages_name_are_installed() -> None:
+    """`fusec doctor` says where; MANIFEST.in and pyproject.toml take all pages."""
+    assert PROJECT["tool"]["setuptools"]["package-dir"]["fusec.docs"] == "docs"
+    assert PROJECT["tool"]["setuptools"]["package-data"]["fusec.docs"] == ["*.md"]
+    named = {
+        page
+        for path in [*(ROOT / "fusec").rglob("*.py"), *(ROOT / "runtime").rglob("*.py")]
+        for page in re.findall(r"docs/(\w+\.md)", path.read_text())
+    }
+    assert "python.md" in named
+    assert {page for page in named if not (ROOT / "docs" / page).is_file()} == set()
 
 
 def test_every_folder_with_code_is_a_package() -> None:
@@ -82,6 +96,7 @@ def test_a_wheel_holds_every_file_and_nothing_else(dists: Path) -> None:
     (wheel,) = dists.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert {name for name in names if not name.endswith(".md")} == set(installed_files())
+    assert {f"fusec/docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= names
 
 
 @pytest.mark.slow
