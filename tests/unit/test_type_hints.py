@@ -1,6 +1,9 @@
 """Programs of users under type checkers: nothing to say of a right one, and of a wrong one every mistake."""
 
+import importlib.util
+import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,14 +20,20 @@ MISTAKES = {
 }
 
 
-def checked(folder: Path, *further: str) -> list[str]:
-    """The lines in which mypy --strict finds mistakes, of the right program with further lines."""
+CHECKERS = {
+    "mypy": [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-error-summary"],
+    "pyright": ["pyright", "--pythonpath", sys.executable],
+}
+
+
+def checked(checker: str, folder: Path, *further: str) -> list[str]:
+    """The lines in which a checker finds mistakes, of the right program with further lines."""
     program = folder / "program.py"
     program.write_text(RIGHT.read_text() + "\n".join(further) + "\n")
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-error-summary", str(program)]
+    command = [*CHECKERS[checker], str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=RIGHT.parents[2])
     lines = program.read_text().splitlines()
-    return [lines[int(line.split(":")[1]) - 1] for line in done.stdout.splitlines() if ": error:" in line]
+    return [lines[int(at) - 1] for at in re.findall(r"program\.py:(\d+):.*\berror\b", done.stdout)]
 
 
 def test_the_right_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,7 +42,9 @@ def test_the_right_program_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_mypy_finds_the_mistakes_and_no_others(tmp_path: Path) -> None:
-    pytest.importorskip("mypy", reason="the checker is of the lint extra")
-    assert checked(tmp_path) == []
-    assert checked(tmp_path, *MISTAKES) == list(MISTAKES)
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_a_checker_finds_the_mistakes_and_no_others(checker: str, tmp_path: Path) -> None:
+    if importlib.util.find_spec("mypy") is None if checker == "mypy" else shutil.which("pyright") is None:
+        pytest.skip(f"{checker} is not installed")
+    assert checked(checker, tmp_path) == []
+    assert checked(checker, tmp_path, *MISTAKES) == list(MISTAKES)
