@@ -44,8 +44,8 @@ CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 def cooperate(reduction: Reduction, axis: int) -> Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
-    It takes AXIS, the axis's extent, as a further scalar parameter. Inputs must have their own strides along the axis;
-    what `finish` stores has one element for each chunk.
+    Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what
+    `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar parameter.
     """
     return _Cooperation(reduction, axis).program()
 

@@ -9,7 +9,10 @@ from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, Reduction, Role, St
 
 
 def in_role(reduction: Reduction, role: Role) -> Reduction:
-    """The part of a reduction that one of its kernels does."""
+    """The part of a reduction that one of its kernels does.
+
+    Requires: a total, but for "whole". Ensures: the kernels together do what the reduction does.
+    """
     match role:
         case "whole":
             return reduction

@@ -14,70 +14,46 @@ from fusec.ir.loops import (
     Declare,
     Element,
     If,
-    Load,
     Local,
-    Moved,
     Program,
-    Query,
-    ScalarParam,
     Stmt,
     Store,
     While,
 )
-from fusec.ir.reductions import AXIS, parts_of
-from fusec.ir.scans import ROWS, Role, Scan, params_of, partials, prefixes
-from fusec.passes.affine import Running, int64, least, minus, over, plus, relocated, rest, test, times
-
-CHUNK, START, SIZE, AT = "_chunk", "_start", "_size", "_at"
-"""Locals: number of the chunk, its first element and their number, number of an element of the chunk."""
+from fusec.ir.scans import ROWS, Scan, partials
+from fusec.passes import Loops
+from fusec.passes.affine import int64, least, minus, over, plus, rest, test, times
+from fusec.passes.scan_loops import AT, CHUNK, SIZE, START, ScanLoops
 
 
-def scan_columns(scan: Scan, axis: int, role: Role, levels: int = 0, batch: int = 1) -> Program:
-    """The program over positions whose coordinate along `axis` is the number of a chunk.
+def scan_columns(scan: Scan, loops: Loops) -> Program:
+    """The program over positions whose coordinate along the axis is the number of a chunk; of "whole", one position.
 
-    role: "whole": the axis has one position, which takes all chunks; their totals are scanned as they come, `levels`
-    times. "totals": the totals of all chunks but the last. "results": of all chunks, from scanned totals. batch:
-    elements that are asked for together, which says nothing about the order of combinations. It takes AXIS, the axis's
-    extent, as a further scalar parameter. All arrays must have their own strides along the axis.
+    Requires: all arrays have their own strides along the axis. Ensures: Note [Scan order]; AXIS, the axis's extent, is
+    a further scalar parameter.
     """
-    return _Columns(scan, axis, role, levels, batch).program()
+    return _Columns(scan, loops).program()
 
 
-class _Columns:
-    """One scan on its way; variables are named by what they hold."""
+class _Columns(ScanLoops):
+    @property
+    def elements(self) -> int:
+        return ROWS
 
-    def __init__(self, scan: Scan, axis: int, role: Role, levels: int, batch: int) -> None:
-        self.scan, self.axis, self.role, self.levels, self.batch = scan, axis, role, levels, batch
-        self.run = Running(scan.running)
-        self.here = Query("", "coordinate", int64(axis), INT64)
-        self.extent, self.chunk = Local(AXIS, INT64), Local(CHUNK, INT64)
-        self.start, self.size, self.at = Local(START, INT64), Local(SIZE, INT64), Local(AT, INT64)
-
-    def program(self) -> Program:
-        """The whole program."""
-        reduction, run = self.scan.reduction, self.run
+    def place(self) -> list[Stmt]:
         body: list[Stmt] = [Declare(CHUNK, INT64, int64(0) if self.role == "whole" else self.here)]
-        if self.role == "whole":
-            for level in range(1, self.levels + 1):
-                body += [*run.declare(f"_carry{level}_"), *run.declare(f"_prefix{level}_")]
-        if self.scan.exclusive and self.role != "totals":
-            body.append(If(test("equal", self.here, 0), self.scan.first))
-        if self.role == "whole" and self.levels:
-            more = test("less", times(self.chunk, ROWS), self.extent)
-            body.append(While(more, tuple(self._one_chunk()), (Assign(CHUNK, plus(self.chunk, 1)),)))
-        else:
-            body += self._one_chunk()
-        params = (*params_of(self.scan, self.role), ScalarParam(AXIS, INT64))
-        return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+        for level in range(1, self.levels + 1) if self.role == "whole" else ():
+            body += [*self.run.declare(f"_carry{level}_"), *self.run.declare(f"_prefix{level}_")]
+        return body
 
-    def _one_chunk(self) -> list[Stmt]:
+    def one_chunk(self) -> list[Stmt]:
         """The elements of a chunk, one after the other."""
         run, left = self.run, minus(self.extent, self.start)
         body: list[Stmt] = [
             Declare(START, INT64, times(self.chunk, ROWS)),
             Declare(SIZE, INT64, least(left, ROWS)),
             *run.declare("_carry0_"),
-            *self._prefix(),
+            *self.prefix(int64(-1)),
             *self._elements(("p",), int64(0), is_first=True),
             Declare(AT, INT64, int64(1)),
         ]
@@ -97,17 +73,6 @@ class _Columns:
             body.append(If(another, tuple(self._level(1, self.chunk, "_carry0_"))))
         return body
 
-    def _prefix(self) -> list[Stmt]:
-        """The scanned totals before the chunk, if they were computed elsewhere."""
-        if self.role != "results":
-            return []
-        loads = []
-        for param in prefixes(self.scan.total):
-            place = Moved(param.name, (self.axis,), (int64(-1),), Pointer(param.dtype, "global", const=True))
-            loads.append(Load(place, param.dtype))
-        found = self.run.assign("_prefix1_", loads)
-        return [*self.run.declare("_prefix1_"), If(test("greater", self.chunk, 0), tuple(found))]
-
     def _elements(self, labels: Sequence[str], at: Expr, *, is_first: bool = False) -> list[Stmt]:
         """Elements one after the other, from number `at` of the chunk on, one for each label.
 
@@ -121,8 +86,7 @@ class _Columns:
             code.append(Declare(distance.name, INT64, minus(position, self.here)))
             places.append((label, position, distance))
         for label, position, distance in places:
-            body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
-            values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
+            body, values = self.taken(label, position, distance)
             code += [*body, *self.run.declare(f"_mine{label}", values)]
         for label, position, distance in places:
             code += self._element(label, position, distance, is_first=is_first)
@@ -130,7 +94,7 @@ class _Columns:
 
     def _element(self, label: str, position: Expr, distance: Expr, *, is_first: bool) -> list[Stmt]:
         """One element: combined with those before it in the chunk, then with the prefix, and stored."""
-        run, scan = self.run, self.scan
+        run = self.run
         mine = run.variable(f"_mine{label}")
         code = run.assign("_carry0_", mine) if is_first else run.join("_carry0_", run.variable("_carry0_"), mine)
         if self.role == "totals":
@@ -141,14 +105,7 @@ class _Columns:
             code += run.declare(result, run.variable("_carry0_"))
             joined = run.join(result, run.variable("_prefix1_"), run.variable("_carry0_"))
             code.append(If(test("greater", self.chunk, 0), tuple(joined)))
-        pairs = zip(scan.total.parts, run.variable(result), strict=True)
-        totals = tuple(Declare(name, dtype, value) for (name, dtype), value in pairs)
-        if scan.exclusive:
-            position, moved = plus(position, 1), plus(distance, 1)
-            done, _ = relocated((*totals, *scan.reduction.finish), f"f{label}", self.axis, position, moved)
-            return [*code, If(test("less", position, self.extent), done)]
-        done, _ = relocated((*totals, *scan.reduction.finish), f"f{label}", self.axis, position, distance)
-        return [*code, *done]
+        return [*code, *self.finish(label, result, position, distance, is_inside=not self.scan.exclusive)]
 
     def _level(self, level: int, number: Expr, total: str) -> list[Stmt]:
         """The total of a chunk becomes the next element of a scan, whose result is the prefix of the next chunk."""

@@ -23,77 +23,62 @@ from fusec.ir.loops import (
     Local,
     Moved,
     Program,
-    Query,
-    ScalarParam,
     Shuffle,
     Stmt,
     Store,
     While,
 )
-from fusec.ir.reductions import AXIS, parts_of
-from fusec.ir.scans import COUNT, GROUPS, NUMBER, Role, Scan, chunk_of, params_of, partials, prefixes, states
+from fusec.ir.reductions import parts_of
+from fusec.ir.scans import COUNT, GROUPS, NUMBER, Scan, chunk_of, params_of, partials, states
 from fusec.ir.walk import Body
-from fusec.passes.affine import Running, int64, least, minus, over, plus, relocated, rest, test, times
+from fusec.passes import Loops
+from fusec.passes.affine import int64, least, minus, over, plus, rest, test, times
+from fusec.passes.scan_loops import AT, CHUNK, SIZE, START, ScanLoops
 
-CHUNK, MEMBER, START, SIZE, AT = "_chunk", "_member", "_start", "_size", "_at"
-"""Locals: number of the chunk, position in the group, the chunk's first element and their number, number of a group."""
+MEMBER = "_member"  # a local: the position in the group
 
 ELEMENTS = chunk_of(True)
 
 
-def scan_rows(scan: Scan, axis: int, role: Role, levels: int = 0, batch: int = 1) -> Program:
-    """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
+def scan_rows(scan: Scan, loops: Loops) -> Program:
+    """The program over positions whose coordinate along the last axis is GROUP times the chunk, and the member.
 
-    role: "whole": there are GROUP positions, which take all chunks, the totals of which are scanned as they come,
-    `levels` times. "totals": the totals of all chunks but the last. "results": of all chunks, from scanned totals.
-    batch: groups whose elements are asked for together, which says nothing about the order of combinations. It takes
-    AXIS, the axis's extent, as a further scalar parameter. All arrays must have their own strides along the
-    axis.
+    Of "whole", there are GROUP positions.
+    Requires: all arrays have their own strides along the axis. Ensures: Note [Scan order]; AXIS, the axis's extent, is
+    a further scalar parameter.
     """
-    return _Rows(scan, axis, role, levels, batch).program()
+    return _Rows(scan, loops).program()
 
 
-def advance_row(scan: Scan, levels: int) -> Program:
+def advance_row(scan: Scan, loops: Loops) -> Program:
     """The program of one group of a scan along the last axis, of which GROUP positions are one element each.
 
     What the groups before it have left comes from arrays, and goes there again: `fusec.ir.scans.states`, which need not
     be initialised before the first group of a row. NUMBER says which group of its row it is, COUNT how many elements it
-    has; only the last group of a row may have fewer than GROUP. levels: of the whole scan.
+    has.
+    Requires: one axis; only the last group of a row has fewer than GROUP elements. Ensures: Note [Scan order].
     """
-    return _Rows(scan, 0, "advance", levels, 1).advance()
+    return _Rows(scan, loops).advance()
 
 
-class _Rows:
-    """One scan on its way; variables are named by what they hold."""
+class _Rows(ScanLoops):
+    member = Local(MEMBER, INT64)
 
-    def __init__(self, scan: Scan, axis: int, role: Role, levels: int, batch: int) -> None:
-        self.scan, self.axis, self.role, self.levels, self.batch = scan, axis, role, levels, batch
-        self.run = Running(scan.running)
-        self.here = Query("", "coordinate", int64(axis), INT64)
-        self.extent, self.member, self.chunk = Local(AXIS, INT64), Local(MEMBER, INT64), Local(CHUNK, INT64)
-        self.start, self.size, self.at = Local(START, INT64), Local(SIZE, INT64), Local(AT, INT64)
+    @property
+    def elements(self) -> int:
+        return ELEMENTS
 
-    def program(self) -> Program:
-        """The whole program."""
-        reduction, run = self.scan.reduction, self.run
+    def place(self) -> list[Stmt]:
+        run = self.run
         body: list[Stmt] = [Declare(MEMBER, INT64, rest(self.here, GROUP))]
-        if self.role == "whole":
-            body.append(Declare(CHUNK, INT64, int64(0)))
-            for level in range(1, self.levels + 1):
-                body += [*run.declare(f"_held{level}_"), *run.declare(f"_carry{level}_")]
-                body += run.declare(f"_prefix{level}_")
-        else:
+        if self.role != "whole":
             number = over(self.here, GROUP)
-            body += [Declare(CHUNK, INT64), Shuffle(CHUNK, number, FIRST)]  # all of a group have the same
-        if self.scan.exclusive and self.role != "totals":
-            body.append(If(test("equal", self.here, 0), self.scan.first))
-        if self.role == "whole" and self.levels:
-            more = test("less", times(self.chunk, ELEMENTS), self.extent)
-            body.append(While(more, tuple(self._one_chunk()), (Assign(CHUNK, plus(self.chunk, 1)),)))
-        else:
-            body += self._one_chunk()
-        params = (*params_of(self.scan, self.role), ScalarParam(AXIS, INT64))
-        return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+            return [*body, Declare(CHUNK, INT64), Shuffle(CHUNK, number, FIRST)]  # all of a group have the same
+        body.append(Declare(CHUNK, INT64, int64(0)))
+        for level in range(1, self.levels + 1):
+            body += [*run.declare(f"_held{level}_"), *run.declare(f"_carry{level}_")]
+            body += run.declare(f"_prefix{level}_")
+        return body
 
     def advance(self) -> Program:
         """The program of one group; `number` counts those of a row."""
@@ -131,7 +116,7 @@ class _Rows:
 
     # --- chunks --------------------------------------------------------------------------------------------------
 
-    def _one_chunk(self) -> list[Stmt]:
+    def one_chunk(self) -> list[Stmt]:
         """All groups of a chunk; the last one may not be whole."""
         run, left = self.run, minus(self.extent, self.start)
         reached = minus(left, 1) if self.scan.exclusive else left  # the next group must begin inside, too
@@ -139,7 +124,7 @@ class _Rows:
             Declare(START, INT64, times(self.chunk, ELEMENTS)),
             Declare(SIZE, INT64, least(left, ELEMENTS)),
             *run.declare("_carry0_"),
-            *self._prefix(),
+            *self.prefix(minus(minus(self.chunk, 1), self.here)),
             Declare(AT, INT64, int64(0)),
             Declare("_groups", INT64, least(over(reached, GROUP), GROUPS)),
         ]
@@ -173,18 +158,6 @@ class _Rows:
         step = (Assign(AT, plus(self.at, 1)),)
         return [*found, While(test("less", self.at, groups), tuple(self._group("")), step)]
 
-    def _prefix(self) -> list[Stmt]:
-        """The scanned totals before the chunk, if they were computed elsewhere."""
-        if self.role != "results":
-            return []
-        back = minus(minus(self.chunk, 1), self.here)
-        loads = []
-        for param in prefixes(self.scan.total):
-            place = Moved(param.name, (self.axis,), (back,), Pointer(param.dtype, "global", const=True))
-            loads.append(Load(place, param.dtype))
-        found = self.run.assign("_prefix1_", loads)
-        return [*self.run.declare("_prefix1_"), If(test("greater", self.chunk, 0), tuple(found))]
-
     def _store_total(self) -> Body:
         _, stores = partials(self.scan.total)
         values = self.run.variable("_carry0_")
@@ -208,8 +181,7 @@ class _Rows:
     def _elements(self, label: str, at: Expr) -> tuple[list[Stmt], tuple[Expr, ...]]:
         """What happens for the elements of a whole group, and their values."""
         declared, position, distance = self._place(label, at)
-        body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
-        values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
+        body, values = self.taken(label, position, distance)
         mine = f"_mine{label}"
         return [declared, *body, *self.run.declare(mine, values)], self.run.variable(mine)
 
@@ -236,8 +208,7 @@ class _Rows:
         """The same of a group that is not whole."""
         run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
         declared, position, distance = self._place(label, self.at)
-        body, rewrite = relocated(self.scan.stage.body, f"e{label}", self.axis, position, distance)
-        values = tuple(rewrite(value) for value in parts_of(self.scan.running.value))
+        body, values = self.taken(label, position, distance)
         inside = test("less", position, self.extent)
         code: list[Stmt] = [declared, *run.declare(mine), If(inside, (*body, *run.assign(mine, values)))]
         code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
@@ -257,7 +228,7 @@ class _Rows:
         if self.role == "results" or self.levels:
             joined = self.run.join(mine, self.run.variable("_prefix1_"), self.run.variable(mine))
             code.append(If(test("greater", self.chunk, 0), tuple(joined)))
-        return [*code, *self._finish(label, mine, position, distance, is_whole=is_whole)]
+        return [*code, *self.finish(label, mine, position, distance, is_inside=is_whole)]
 
     def _doubling(self, mine: str, theirs: str, reaches: Callable[[int], Expr]) -> list[Stmt]:
         """All positions of a group combined with those before, by doubling distances."""
@@ -269,15 +240,6 @@ class _Rows:
             code.append(If(reaches(distance), tuple(joined)))
             distance *= 2
         return code
-
-    def _finish(self, label: str, mine: str, position: Expr, distance: Expr, *, is_whole: bool) -> list[Stmt]:
-        """What happens with the running total, at this element or at the next."""
-        if self.scan.exclusive:
-            position, distance = plus(position, 1), plus(distance, 1)
-        pairs = zip(self.scan.total.parts, self.run.variable(mine), strict=True)
-        totals = tuple(Declare(name, dtype, value) for (name, dtype), value in pairs)
-        body, _ = relocated((*totals, *self.scan.reduction.finish), f"f{label}", self.axis, position, distance)
-        return [*body] if is_whole else [If(test("less", position, self.extent), body)]
 
     # --- totals of chunks, as they come --------------------------------------------------------------------------
 

@@ -15,6 +15,5 @@ def write_loops(scan: Scan, loops: Loops) -> Program:
     Requires: a scan as front ends make it, or one of totals. Ensures: the order of combinations of Note [Scan order].
     """
     if loops.role == "advance":
-        return advance_row(scan, loops.levels)
-    write = scan_rows if loops.is_last else scan_columns
-    return write(scan, loops.axis, loops.role, loops.levels, loops.batch)
+        return advance_row(scan, loops)
+    return scan_rows(scan, loops) if loops.is_last else scan_columns(scan, loops)

@@ -30,8 +30,9 @@ START, STEP = "_start", "_step"  # locals: the chunk's first position along the 
 def serialise(reduction: Reduction, axis: int) -> Program:
     """The program over positions whose coordinate along `axis` is the number of a chunk of ROUNDS elements.
 
-    It takes AXIS, the axis's extent, as a further scalar parameter. Inputs must have their own strides along the axis,
-    one element apart; what `finish` stores has one element for each chunk.
+    Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each
+    chunk of what `finish` stores. Ensures: the order of Note [Order]; AXIS, the axis's extent, is a further scalar
+    parameter.
     """
     start = apply("multiply", _chunk(axis), int64(ROUNDS))
     covered = least(minus(Local(AXIS, INT64), Local(START, INT64)), ROUNDS)

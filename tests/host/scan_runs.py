@@ -19,8 +19,7 @@ from fusec.ir.scans import between
 from fusec.kinds.reduction import Operand, arrange
 from fusec.kinds.scan import Machine, steps_of, walk_of
 from fusec.passes.expand import expand
-from fusec.passes.scan_columns import scan_columns
-from fusec.passes.scan_rows import scan_rows
+from fusec.passes.scans import write_loops
 from tests.support.scan_examples import EXAMPLES, inputs, run_on_scan
 
 ALONE, PARTED = Machine(1, 1, 1), Machine(1 << 62, 1 << 62, 1)  # one kernel whatever comes, or three wherever it can be
@@ -67,9 +66,9 @@ def case(name: str, shape: tuple[int, ...], axis: int, machine: Machine) -> Scan
     programs = []
     for step in steps:
         here = between(scan) if step.form.of_totals else scan
-        write = scan_rows if step.form.is_last else scan_columns
         batch = 1 if machine is ALONE else BATCH_ON_DEVICE
-        programs.append(passes.run(write(here, step.form.axis, step.form.role, step.form.levels, batch)))
+        loops = passes.Loops(step.form.axis, step.form.is_last, step.form.role, step.form.levels, batch)
+        programs.append(passes.run(write_loops(here, loops)))
     is_last = steps[0].form.is_last
     interpret_scan(run_on_scan(scan, expand), {**given, **outputs}, {}, shape, axis, is_last=is_last)
     title = f"{name} of {shape} along {axis} in {len(steps)} kernels"

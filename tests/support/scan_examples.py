@@ -13,10 +13,10 @@ from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import GROUP, ArrayParam, Program
 from fusec.ir.reductions import AXIS, GIVEN, PARTIAL
 from fusec.ir.scans import PREFIX, Scan, between, chunk_of, first_program, in_segments, levels_of
+from fusec.passes import Loops
 from fusec.passes.expand import expand
 from fusec.passes.reductions import run_on_reduction
-from fusec.passes.scan_columns import scan_columns
-from fusec.passes.scan_rows import scan_rows
+from fusec.passes.scans import write_loops
 from tests.support import reduction_examples as examples
 
 Arrays = Mapping[str, np.ndarray]
@@ -79,8 +79,7 @@ def program_of(scan: Scan, shape: tuple[int, ...], axis: int, role: str) -> tupl
     chunks = -(-extent // chunk_of(is_last))
     count = {"whole": 1, "totals": chunks - 1, "results": chunks}[role]
     levels = levels_of(extent, is_last) if role == "whole" else 0
-    make = scan_rows if is_last else scan_columns
-    program = make(scan, axis, role, levels)  # type: ignore[arg-type]
+    program = write_loops(scan, Loops(axis, is_last, role, levels))  # type: ignore[arg-type]
     return program, (*shape[:axis], count * GROUP if is_last else count, *shape[axis + 1 :])
 
 

@@ -361,6 +361,13 @@ def test_passes_run_through_pipelines_alone() -> None:
                         assert alias.name in allowed["fusec.passes"], f"{name} imports {alias.name} of fusec.passes"
 
 
+def test_every_pass_says_what_it_requires_and_ensures() -> None:
+    for step in STEPS:
+        text = step.load().__doc__ or ""
+        assert "Requires:" in text, step.path
+        assert "Ensures:" in text, step.path
+
+
 def test_every_pass_is_in_a_pipeline_or_serves_one() -> None:
     wanted = {f"fusec.passes.{step.path.partition('.')[0]}" for step in STEPS}
     every = {name for name in MODULES if name.startswith("fusec.passes.")}
