@@ -155,7 +155,7 @@ def negated(value: Const) -> Const:
 
 
 def common_choice(a: DType, b: DType) -> DType:
-    """The type of ``c ? a : b``: one of equal types stays, others meet as in arithmetic."""
+    """The type of ``c ? a : b``: one of equal types stays, others are promoted as in arithmetic."""
     return a if a == b else c_common(a, b)
 
 

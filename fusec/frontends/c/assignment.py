@@ -28,7 +28,7 @@ EVERY: Names | None = None  # the state of a place that control does not reach: 
 
 
 def read_first(body: tuple[Stmt, ...], names: Names) -> set[str]:
-    """Of some locals of a program, those that are read on a path on which nothing was assigned to them."""
+    """The locals among some that are read on a path on which nothing was assigned to them."""
     analysis = _Analysis(names)
     analysis.run(body, frozenset())
     return analysis.early

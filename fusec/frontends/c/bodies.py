@@ -37,7 +37,7 @@ TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 
 @dataclass
 class Context:
-    """A loop, or a switch that was made one so that ``break`` can leave it. flag: set by a ``continue`` inside."""
+    """A loop, or a switch lowered to one so that ``break`` can leave it. flag: set by a ``continue`` inside."""
 
     is_switch: bool = False
     flag: Local | None = None
@@ -45,7 +45,7 @@ class Context:
 
 @dataclass
 class Inlined:
-    """A function that is written in place of its call, as a loop of one round where it returns from its middle.
+    """A function that is inlined at its call, as a loop of one iteration if it returns from its middle.
 
     result: what receives its result, None if it has none. flag: set by a return inside a loop. returns: met so far.
     """
@@ -100,7 +100,7 @@ class Bodies(Declarations):
     # --- functions of raw arrays ---
 
     def inlined(self, chosen: Candidate, operands: list[CallOperand], span: Span) -> Expr | None:
-        """The text of a function that has raw arrays, in place of its call. Raises Recursion."""
+        """The inlined text of a function that has raw arrays. Raises Recursion."""
         function = chosen.function
         key = (id(function), tuple(chosen.bindings.items()))
         if key in self.unit.active:
@@ -130,7 +130,7 @@ class Bodies(Declarations):
         return inline.result
 
     def share(self, outer: Bodies) -> None:
-        """Write into the text of another function, among its names."""
+        """Write into the text of another function, with names in its scope."""
         self.taken, self._counts, self.known = outer.taken, outer._counts, outer.known
         self.blocks, self.prologue, self.extra = outer.blocks, outer.prologue, outer.extra
         self.line, self.span = outer.line, outer.span
@@ -138,7 +138,7 @@ class Bodies(Declarations):
     def receive(
         self, parameter: s.FunctionParam, kind: CType, operand: CallOperand, outer: Bodies, copies: list[Copy]
     ) -> None:
-        """Bind a parameter of a function that is written in place of its call."""
+        """Bind a parameter of an inlined function."""
         if isinstance(operand.value, RawArray) and isinstance(kind, RawOf):
             self.bind(parameter.name, operand.value, parameter.span)
             return
@@ -150,7 +150,7 @@ class Bodies(Declarations):
         self.blocks[-1].extend(bound)
 
     def hand_back(self, value: Expr | None) -> None:
-        """A return from a function that is written in place of its call."""
+        """A return from an inlined function."""
         inline = self.inline
         assert inline is not None, "other functions return by a statement of the IR"
         inline.returns += 1
@@ -169,7 +169,7 @@ class Bodies(Declarations):
 
     @property
     def contexts(self) -> list[Context]:
-        """The loops and switches around, innermost last."""
+        """The enclosing loops and switches, innermost last."""
         found: list[Context] = self.__dict__.setdefault("_contexts", [])
         return found
 
@@ -237,7 +237,7 @@ class Bodies(Declarations):
         return names
 
     def result_type(self) -> Type | None:
-        """The type of what the function returns, None if that is nothing."""
+        """The type of the function's result, None if it returns nothing."""
         match self.result:
             case PointerTo(element=Struct(name=name)):
                 cure = "return the struct"
@@ -275,7 +275,7 @@ class Bodies(Declarations):
 
 
 def assigned(body: list[Stmt] | tuple[Stmt, ...]) -> set[str]:
-    """The locals that statements assign to, declarations aside."""
+    """The locals that statements assign to, apart from declarations."""
     found: set[str] = set()
     pending = list(body)
     while pending:
@@ -290,7 +290,7 @@ def assigned(body: list[Stmt] | tuple[Stmt, ...]) -> set[str]:
 
 
 def ends(body: list[Stmt] | tuple[Stmt, ...]) -> bool:
-    """True if control cannot run off the end."""
+    """True if control cannot reach the end."""
     if not body:
         return False
     match body[-1]:

@@ -37,7 +37,7 @@ class Auto:
 
 @dataclass(frozen=True, slots=True)
 class PointerTo:
-    """A declared pointer or reference; the space of its target is known from what it is made of."""
+    """A declared pointer or reference; its initialiser determines the address space of its target."""
 
     element: DType | Struct
     const: bool
@@ -81,7 +81,7 @@ _INTEGERS = {
 
 
 def builtin(words: str) -> DType | Void | Auto | None:
-    """The type of a combination of C's type words in any order, as on 64-bit Linux; None if it is no type."""
+    """The type of a combination of C's type words in any order, as on 64-bit Linux; None if it is not a type."""
     match words:
         case "void":
             return Void()

@@ -212,7 +212,7 @@ class CallLowering(Overloads):
         return self._emit_call(call, instance, copies, wanted)
 
     def inlined(self, chosen: Candidate, operands: list[CallOperand], span: Span) -> Expr | None:
-        """The text of a function that has raw arrays, in place of its call; the layer of statements writes it."""
+        """The inlined text of a function that has raw arrays; the lowering of statements writes it."""
         raise NotImplementedError
 
     def _emit_call(self, call: Call, instance: Template, copies: list[Copy], wanted: bool) -> Expr | None:
@@ -228,7 +228,7 @@ class CallLowering(Overloads):
         return kept if wanted or result is None else call
 
     def copy_back(self, copies: list[Copy]) -> None:
-        """Give variables that went through memory what is there now."""
+        """Reload variables that were passed through memory."""
         for place, memory in copies:
             found = tuple(Load(each, each.type.element) for each in memory)
             value = Make(found, place.type) if isinstance(place.type, Struct) else found[0]
@@ -295,7 +295,7 @@ class CallLowering(Overloads):
     # --- constructors ---
 
     def constructed(self, struct: Struct, args: tuple[s.Expression | s.Braced, ...], span: Span) -> Expr:
-        """What a constructor makes of arguments. Raises ArgumentCount or TemplateMismatch."""
+        """The struct that a constructor creates from arguments. Raises ArgumentCount or TemplateMismatch."""
         functions = self.record(struct).constructors
         operands: list[CallOperand] = []
         for at, arg in enumerate(args):
@@ -313,7 +313,7 @@ class CallLowering(Overloads):
         return found
 
     def implicit(self, value: Expr, struct: Struct, span: Span) -> Expr | None:
-        """The struct that a constructor makes of one value, None if there is none."""
+        """The struct that a constructor creates from one value, None if there is none."""
         if isinstance(type_of(value), Struct) or not self.converting(struct):
             return None
         return self._made(struct, [CallOperand(value, False, span)], span)

@@ -56,7 +56,7 @@ CLOSERS = {")": "(", "]": "[", "}": "{"}
 
 @dataclass
 class Classifier:
-    """Knows the type and template names of one kernel while its texts are read in turn.
+    """The type and template names of one kernel while its texts are parsed in turn.
 
     words: spelling -> terminal of the grammar. types: names that are types now. generics: function templates.
     """

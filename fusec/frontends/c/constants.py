@@ -27,7 +27,7 @@ class _Integer:
 
 
 def evaluate(node: s.Expression, what: str = "this") -> int:
-    """The value of a condition, in which every name that is no macro is 0. Raises NotConstant if it has none."""
+    """The value of a condition, in which every name that is not a macro is 0. Raises NotConstant if it has none."""
     try:
         found = _value(node)
     except RecursionError:

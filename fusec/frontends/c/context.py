@@ -20,7 +20,7 @@ MAX_FUNCTIONS = 500  # instantiations in one kernel
 
 @dataclass(frozen=True)
 class Member:
-    """A field as the text has it: its type, the fields of the IR that hold it, and the value it has from the start."""
+    """A field as written: its type, the fields of the IR that hold it, and its initial value."""
 
     name: str
     type: DType | Struct
@@ -30,7 +30,7 @@ class Member:
 
 @dataclass(eq=False)
 class Record:
-    """A struct as the text has it.
+    """A struct as written.
 
     types, values: what is declared inside, the struct's own name among it. methods: with the struct as first parameter.
     template, args: what it was made of, "" if it is no template's. bindings: of the template's parameters.
@@ -88,7 +88,7 @@ class TranslationUnit:
         return tuple(instance.function for instance in self.instances.values())
 
     def fresh(self, name: str) -> str:
-        """A function name not yet taken."""
+        """A function name that is not yet taken."""
         return fresh(name, self.names, {})
 
     def declare_function(self, function: s.FunctionDef) -> None:

@@ -200,7 +200,7 @@ class Declarations(ExpressionLowering):
                 self.append(values, element, kind)
 
     def array_of(self, node: s.Identifier) -> Symbol:
-        """What a name stands for; a constant array of the preamble is declared in this function when first used."""
+        """The meaning of a name; a constant array of the preamble is declared in this function at its first use."""
         found = self.lookup(node)
         if not isinstance(found, GlobalArray):
             return found
@@ -216,7 +216,7 @@ class Declarations(ExpressionLowering):
     # --- preambles ---
 
     def preamble(self, items: tuple[s.External, ...]) -> None:
-        """Take the declarations of a preamble into the unit."""
+        """Add the declarations of a preamble to the unit."""
         for item in items:
             match item:
                 case s.FunctionDef():

@@ -28,11 +28,11 @@ class Definition:
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name."""
+        """All fields by name."""
         return dict(vars(self))
 
     def read(self) -> KernelText:
-        """The parsed texts; raises the front end's errors."""
+        """The parsed texts. Raises the front end's errors."""
         return _parsed(self)
 
 
@@ -55,11 +55,11 @@ class ReductionDefinition:
 
     @property
     def texts(self) -> dict[str, Any]:
-        """Everything by its name; a number is among them as the text of `identity`."""
+        """All fields by name; an identity that is a number appears as text."""
         return {name: value for name, value in vars(self).items() if name != "number"}
 
     def read(self) -> ReductionText:
-        """The parsed texts; raises the front end's errors."""
+        """The parsed texts. Raises the front end's errors."""
         return _parsed_reduction(self)
 
 

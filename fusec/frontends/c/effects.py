@@ -26,10 +26,10 @@ THROUGH_POINTERS = {"sincos": 3, "sincospi": 3, "modf": 2, "frexp": 2}
 
 
 class Effects(LvalueLowering):
-    """Lowers calls of built-in functions that change something."""
+    """Lowers calls of built-in functions that have effects."""
 
     def atomic(self, name: str, node: s.CallExpr, wanted: bool) -> Expr | None:
-        """An atomic function; the old value if it is wanted. Raises ArgumentCount or BadArgument."""
+        """An atomic function; the old value if it is needed. Raises ArgumentCount or BadArgument."""
         op = ATOMICS[name]
         count = 3 if op == "compare_exchange" else 2
         if len(node.args) != count:
@@ -80,7 +80,7 @@ class Effects(LvalueLowering):
         return to(result, target.element) if result else None
 
     def stored(self, address: Address) -> DType:
-        """The dtype that is really stored at an address."""
+        """The dtype that is stored at an address."""
         found = type_of(address.pointer)
         element = getattr(found, "element", None)
         assert isinstance(element, DType), "only pointers have targets"

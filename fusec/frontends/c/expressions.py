@@ -32,7 +32,7 @@ COMPARING = frozenset(("==", "!=", "<", ">", "<=", ">=", "-"))
 
 
 class BracedValues(list[Expr]):
-    """Values of a braced list; the first `settled` of them are out of reach of the effects of later ones."""
+    """Values of a braced list; effects of later values cannot reach the first `settled` of them."""
 
     settled = 0
 
@@ -396,7 +396,7 @@ class ExpressionLowering(CallLowering):
         return Make(tuple(part for value in given for part in parts_of(value)), wanted)
 
     def initially(self, kind: DType | Struct, span: Span) -> Expr | None:
-        """What a variable has that is given nothing: None for zeros. Raises ArgumentCount."""
+        """The value of a variable without an initialiser: None for zeros. Raises ArgumentCount."""
         if isinstance(kind, DType):
             return None
         record = self.record(kind)
@@ -404,7 +404,7 @@ class ExpressionLowering(CallLowering):
         return self.made(kind, (), span) if record.constructors or any(starts) else None
 
     def append(self, values: BracedValues, node: s.Expression | s.Braced, wanted: DType | Struct) -> None:
-        """Evaluate the next element of a list; the values before it stay what they were."""
+        """Evaluate the next element of a list; the values before it do not change."""
         mark = self.mark
         if isinstance(node, s.Braced):
             value = self.braced(node, wanted)

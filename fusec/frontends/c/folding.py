@@ -15,7 +15,7 @@ Known = dict[str, Const]
 
 
 def fold(value: Expr, known: Known, named: Iterable[Stmt] = ()) -> Const | None:
-    """The constant that an expression is, None if it is none, divides by zero or shifts by more than the width.
+    """The constant value of an expression; None if it is not constant, divides by zero or shifts out of range.
 
     known: locals that are constant. named: what was lowered on the way, which may only name parts of the expression.
     """

@@ -24,7 +24,7 @@ from fusec.ir.loops import Assign, Declare, Local, Stmt
 
 
 class SubstitutionError(Exception):
-    """A type that does not exist for these template arguments: the overload does not take part."""
+    """A type that does not exist for these template arguments: the overload is not a candidate."""
 
 
 class FunctionFrame(StatementBuilder):
@@ -45,7 +45,7 @@ class FunctionFrame(StatementBuilder):
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Names declared inside are forgotten at the end."""
+        """Forget the names declared inside at the end of the block."""
         self.symbols.append({})
         self.types.append({})
         try:
@@ -61,7 +61,7 @@ class FunctionFrame(StatementBuilder):
         self.symbols[-1][name] = symbol
 
     def find(self, name: str) -> Symbol | None:
-        """What a name stands for, from the innermost scope outwards."""
+        """The meaning of a name, from the innermost scope outwards."""
         for scope in reversed(self.symbols):
             if name in scope:
                 return scope[name]
@@ -71,7 +71,7 @@ class FunctionFrame(StatementBuilder):
         return found
 
     def lookup(self, node: s.Identifier) -> Symbol:
-        """What a name stands for. Raises UnknownName."""
+        """The meaning of a name. Raises UnknownName."""
         found = self.find(node.name)
         if found is None:
             known = {each for scope in self.symbols for each in scope} | set(self.unit.globals)
@@ -82,7 +82,7 @@ class FunctionFrame(StatementBuilder):
 
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
-        """Collect statements apart; the list is complete when the block ends. Raises TooDeep."""
+        """Collect statements separately; the list is complete when the block ends. Raises TooDeep."""
         self.blocks.append([])
         try:
             yield self.blocks[-1]
@@ -102,7 +102,7 @@ class FunctionFrame(StatementBuilder):
         return node.span.line if node.span.file is self.unit.source else 0
 
     def variable(self, type_: DType | Struct | Pointer, name: str = "_t") -> Local:
-        """A new local, zero as yet."""
+        """A new local, initially zero."""
         local = Local(self.fresh(name), type_)
         self.emit(Declare(local.name, type_, line=self.line))
         return local
@@ -113,7 +113,7 @@ class FunctionFrame(StatementBuilder):
 
     @property
     def mark(self) -> int:
-        """Where the innermost block ends now; see `kept`."""
+        """The present end of the innermost block; see `kept`."""
         return len(self.blocks[-1])
 
     def kept(self, values: Sequence[Expr], mark: int, for_good: bool = False) -> list[Expr]:
@@ -139,7 +139,7 @@ class FunctionFrame(StatementBuilder):
     # --- types ---
 
     def resolve(self, node: s.Qualified) -> CType:
-        """The type that is written. Raises UnknownType or NotSupported."""
+        """The written type. Raises UnknownType or NotSupported."""
         base = self._base(node.base)
         if not node.marks or (node.marks == "&" and isinstance(base, RawOf)):
             return base
@@ -152,7 +152,7 @@ class FunctionFrame(StatementBuilder):
         return PointerTo(base, node.const, node.marks == "&")
 
     def scalar(self, node: s.Qualified) -> DType:
-        """The type that is written, which must be a scalar. Raises UnknownType."""
+        """The written type, which must be a scalar. Raises UnknownType."""
         found = self.resolve(node)
         if not isinstance(found, DType):
             raise UnknownType(show(found), "a scalar type is needed here").at(node.span)
@@ -277,7 +277,7 @@ class FunctionFrame(StatementBuilder):
         return const(found.nbytes, UINT64)
 
     def trait(self, node: s.Trait) -> Const:
-        """A fact about types. Raises UnknownType if there is none of that name."""
+        """A fact about types. Raises UnknownType if there is none with that name."""
         args = [self.type_argument(arg) for arg in node.args]
         match node.name, args:
             case "is_same", [a, b]:

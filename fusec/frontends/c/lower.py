@@ -77,7 +77,7 @@ def parse(
     after_loop: str = "",
     options: tuple[str, ...] = (),
 ) -> KernelText:
-    """Read the texts of a kernel. Raises the errors of fusec.errors.language for all that needs no types."""
+    """Parse the texts of a kernel. Raises the errors of fusec.errors.language that do not depend on types."""
     inputs, outputs = parse_params(in_params, "input", name), parse_params(out_params, "output", name)
     check_distinct(inputs, outputs)
     params = inputs + outputs

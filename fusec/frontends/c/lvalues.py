@@ -64,7 +64,7 @@ class LvalueLowering(PlaceAccess):
                 raise NotAPlace(what).at(node.span)
 
     def stepped(self, node: s.UnaryOp, wanted: bool = True) -> tuple[Place, Expr]:
-        """The place that a prefix ``++`` or ``--`` steps, evaluated once, and its new value."""
+        """The place that a prefix ``++`` or ``--`` changes, evaluated once, and its new value."""
         place = self.place(node.operand, f"'{node.op}'")
         if wanted:
             place = self.frozen(place, "_t")
@@ -80,7 +80,7 @@ class LvalueLowering(PlaceAccess):
                 raise self.not_a_value(found, node)
 
     def not_a_value(self, found: Symbol, node: s.Identifier) -> Exception:
-        """The error for a name that is used as a value and is none."""
+        """The error for a name that is used as a value but has none."""
         match found:
             case RawArray():
                 return NotAValue(
@@ -151,7 +151,7 @@ class LvalueLowering(PlaceAccess):
         return replace(address, pointer=self.bounded(self.moved(address.pointer, distance)))
 
     def array_of(self, node: s.Identifier) -> Symbol:
-        """What a name stands for; a constant array of the preamble is declared in this function when first used."""
+        """The meaning of a name; a constant array of the preamble is declared in this function at its first use."""
         return self.lookup(node)
 
     def index(self, node: s.Expression) -> Expr:
@@ -210,7 +210,7 @@ class LvalueLowering(PlaceAccess):
         return apply("add", apply("multiply", flat, const(length, INT64)), at)
 
     def moved(self, pointer: Expr, distance: Expr) -> Expr:
-        """An address some elements further on."""
+        """An address shifted by some elements."""
         if isinstance(distance, Const) and distance.bits == 0:
             return pointer
         found = type_of(pointer)
@@ -340,7 +340,7 @@ class LvalueLowering(PlaceAccess):
         raise CannotConvert(f"a pointer to {given.element}", f"a pointer to {wanted.element}", cure).at(span)
 
     def unbytes(self, address: Address) -> Address:
-        """An address of bytes as one of the elements stored there, which it must be a multiple of."""
+        """An address of bytes as one of the elements stored there, whose size must divide it."""
         real = target(address.pointer)
         assert address.offset is not None, "only addresses of bytes have offsets"
         size = const(real.nbytes, INT64)
@@ -383,7 +383,7 @@ class LvalueLowering(PlaceAccess):
     # --- references ---
 
     def frozen(self, place: Place, name: str) -> Place:
-        """A place that later assignments to its index do not move, for a reference to it."""
+        """A place for a reference, which later assignments to its index do not move."""
         self._refuse_bytes(place)
         match place:
             case Address(pointer=At(param=param, index=index, type=type_), element=element, const=reason):

@@ -22,12 +22,12 @@ Functions = list[s.FunctionDef]
 
 
 class DeductionError(Exception):
-    """Template parameters that do not follow from a call; the text says why."""
+    """Template parameters that do not follow from a call; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class CallOperand:
-    """An argument: a value, a raw array, or a place that is meant by its address (`pointer`) or as a reference."""
+    """An argument: a value, a raw array, or a place that is passed by address (`pointer`) or by reference."""
 
     value: Expr | Place | RawArray
     pointer: bool
@@ -35,7 +35,7 @@ class CallOperand:
 
     @property
     def type(self) -> Type | RawOf:
-        """The type of the value, or of what is in the place."""
+        """The type of the value, or of the contents of the place."""
         match self.value:
             case Address(element=element):
                 return element
@@ -49,7 +49,7 @@ class CallOperand:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An overload that could take the arguments: its template parameters, parameter types and how far it is off."""
+    """A candidate overload: its template parameters, its parameter types and its distance from the call."""
 
     function: s.FunctionDef
     bindings: Bindings
@@ -61,7 +61,7 @@ class Overloads(Effects):
     """Finds and instantiates device functions."""
 
     def operand(self, functions: Functions, at: int, node: s.Expression) -> CallOperand:
-        """An argument, lowered once, before the overload is known: a value, an address, or a place to refer to."""
+        """An argument, lowered once, before the overload is known: a value, an address, or a place for a reference."""
         if isinstance(node, s.Identifier) and isinstance(array := self.find(node.name), RawArray):
             return CallOperand(array, False, node.span)
         params = [param for function in functions for param in _params(function)[at : at + 1]]
@@ -167,7 +167,7 @@ class Overloads(Effects):
                 return 1000
 
     def converting(self, struct: Struct) -> Functions:
-        """The constructors that make a struct of one value."""
+        """The constructors that create a struct from one value."""
         return [function for function in self.record(struct).constructors if len(_params(function)) == 1]
 
     def _template_argument(self, param: s.TemplateParam, arg: CType | Const, bindings: Bindings) -> CType | Const:
@@ -190,7 +190,7 @@ class Overloads(Effects):
         return found
 
     def instance(self, chosen: Candidate, types: tuple[tuple[Type, ...], ...], span: Span) -> Template:
-        """The function for these types, lowered when first asked for. Raises Recursion or TooLarge.
+        """The function for these types, lowered at its first use. Raises Recursion or TooLarge.
 
         types: for each parameter those of the arguments in the IR, of which a struct in memory has several.
         """

@@ -52,7 +52,7 @@ DIRECTIVES = (
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro: its parameters (None: not a function) and its body."""
+    """A macro: its parameters (None if it takes none) and its body."""
 
     name: str
     params: tuple[str, ...] | None
@@ -72,7 +72,7 @@ class _Branch:
 
 @dataclass
 class Preprocessor:
-    """Holds the macros of one kernel while its texts are read in turn.
+    """The macros of one kernel while its texts are parsed in turn.
 
     condition: evaluates the tokens of an ``#if``; a parser's job, so it is passed in.
     """

@@ -82,7 +82,7 @@ def parse(
     options: tuple[str, ...] = (),
     combined: str = "reduce_expr",
 ) -> ReductionText:
-    """Read the texts of a reduction. Raises the errors of fusec.errors.language for all that needs no types.
+    """Parse the texts of a reduction. Raises the errors of fusec.errors.language that do not depend on types.
 
     combined: what users call the combination of ``a`` and ``b``.
     """

@@ -11,7 +11,7 @@ from fusec.ir.loops import Assign, Atomic, Call, CallStatement, If, Load, Local,
 
 @dataclass
 class Changes:
-    """What a run of statements changes. names: locals they assign to. memory: they write arrays."""
+    """The changes of a run of statements. names: locals they assign to. memory: they write arrays."""
 
     names: set[str] = field(default_factory=set)
     memory: bool = False
@@ -20,7 +20,7 @@ class Changes:
         return bool(self.names) or self.memory
 
     def affect(self, value: Expr) -> bool:
-        """True if a value may be another one after these changes."""
+        """True if these changes may affect a value."""
         pending, seen = [value], {value}
         while pending:
             node = pending.pop()
@@ -38,7 +38,7 @@ class Changes:
 
 
 def changes(statements: Sequence[Stmt]) -> Changes:
-    """What statements change, beyond the locals they declare."""
+    """The changes of statements, beyond the locals they declare."""
     found = Changes()
     pending = list(statements)
     while pending:

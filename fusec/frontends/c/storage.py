@@ -15,7 +15,7 @@ from fusec.ir.loops import Assign, Field, Load, Local, LocalArray, Make, Offset,
 
 
 def root(pointer: Expr) -> Expr:
-    """What an address was made from: an element, a local array or a pointer variable."""
+    """The origin of an address: an element, a local array or a pointer variable."""
     while isinstance(pointer, Offset):
         pointer = pointer.pointer
     return pointer
@@ -40,7 +40,7 @@ class PlaceAccess(Structs):
                 return to(Load(pointer, target(pointer)), element)
 
     def store(self, place: Place, value: Expr, span: Span, wanted: bool = True) -> Expr:
-        """Put a value into a place, converted; returns it as it was stored, to be used if `wanted`."""
+        """Store a converted value in a place; returns the stored value, to be used if `wanted`."""
         reason = why_constant(place)
         self._refuse_bytes(place)
         if reason:
@@ -81,7 +81,7 @@ class PlaceAccess(Structs):
             raise NotSupported("reading or writing single bytes of wider elements is", cure).at(self.span)
 
     def touch(self, pointer: Expr) -> None:
-        """Note that memory is changed, which makes the function impure unless the memory is its own."""
+        """Record a change of memory, which makes the function impure unless the memory is its own."""
         if not isinstance(root(pointer), LocalArray):
             self.impure = True
 
@@ -178,12 +178,12 @@ class PlaceAccess(Structs):
 
 
 def why_constant(place: Place) -> str:
-    """Why a place may not be written, "" if it may."""
+    """Why a place may not be written; "" if it may."""
     return place.variable.const if isinstance(place, FieldPlace) else place.const
 
 
 def target(pointer: Expr) -> DType:
-    """The type of what an address points to."""
+    """The type of an address's target."""
     found = type_of(pointer)
     assert isinstance(found, Pointer), "only pointers have targets"
     return found.element

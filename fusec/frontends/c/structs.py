@@ -36,7 +36,7 @@ class Structs(FunctionFrame):
         return frame
 
     def record(self, struct: Struct) -> Record:
-        """What is known of a struct beside its fields; of CUDA's vector types, nothing."""
+        """The facts about a struct beside its fields; CUDA's vector types have no others."""
         found = self.unit.records.get(struct)
         if found is None:
             members = {name: Member(name, dtype, (name,)) for name, dtype in struct.fields}

@@ -60,7 +60,7 @@ class _UnknownError(Exception):
 
 
 class Extents:
-    """What the grid of a definition says, read once. Raises BadLoop if it is no loop over fusec.grid(...)."""
+    """The grid of a definition, parsed once. Raises BadLoop if it is not a loop over fusec.grid(...)."""
 
     def __init__(self, definition: PythonDefinition) -> None:
         text = definition.functions[-1]
@@ -83,7 +83,7 @@ class Extents:
         return frozenset(found)
 
     def of(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, object]) -> tuple[int, ...]:
-        """The shape of the grid; a negative extent is an empty one. Raises BadLoop for what is no shape, or too large.
+        """The shape of the grid; a negative extent is an empty one. Raises BadLoop for an invalid or too large shape.
 
         shapes: of the arrays of a call; numbers: its other arguments.
         """

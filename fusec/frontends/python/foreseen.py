@@ -18,7 +18,7 @@ EXACT: dict[str, Callable[..., int]] = {
 
 
 def integers(expr: Expr, depth: int = MAX_DEPTH) -> frozenset[int]:
-    """The integers that the text gives on some way through its choices; a part that it does not give has none."""
+    """The integers that the text determines on some path through its choices; other parts contribute none."""
     match expr:
         case Const() if scalar_type(expr).is_integer:
             return frozenset((int(expr.value),))

@@ -41,7 +41,7 @@ from fusec.ir.walk import expressions as walk
 
 @dataclass(frozen=True)
 class Binding:
-    """What a variable holds, and where it was assigned; missing: "" or the statement on one way of which it was not."""
+    """The contents of a variable, and the place of its assignment; missing: "" or the statement without it."""
 
     value: Value
     span: Span
@@ -53,7 +53,7 @@ Variables = dict[str, Binding]
 
 @dataclass
 class Loop:
-    """A loop being lowered on an assumption, and what is found on the way.
+    """A loop that is lowered on an assumption, and the findings so far.
 
     carried: variables that it changes, in the locals that hold them from round to round. left: variables that every
     way out by break has, likewise. kinds, exits: the types that these turn out to need.
@@ -78,17 +78,17 @@ class Checkpoint:
 
 
 class Neighbourhood(Protocol):
-    """What an index into an array means in a stencil."""
+    """The meaning of an array's index in a stencil."""
 
     def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
         """An element of an array or a neighbour of it."""
 
     def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
-        """The offsets that an index says."""
+        """The offsets of an index."""
 
 
 class FunctionContext(StatementBuilder):
-    """What is known of one function where control is, and its statements so far.
+    """The facts about one function at the current point, and its statements so far.
 
     Expressions, statements, calls and loops are lowered by functions and objects that are handed one.
     """
@@ -117,7 +117,7 @@ class FunctionContext(StatementBuilder):
     # --- expressions ---
 
     def captured(self, name: str) -> Value | Other | None:
-        """What a free name of the function stands for; None if nothing was found."""
+        """The value of a free name of the function; None if nothing was found."""
         return self.kernel.captured(self.key, name)
 
     def scalar(self, node: s.Expression) -> Scalar:
@@ -142,7 +142,7 @@ class FunctionContext(StatementBuilder):
 
     @contextmanager
     def block(self, span: Span) -> Iterator[list[Stmt]]:
-        """Collect statements apart. Raises TooDeep."""
+        """Collect statements separately. Raises TooDeep."""
         self.blocks.append([])
         try:
             yield self.blocks[-1]
@@ -162,7 +162,7 @@ class FunctionContext(StatementBuilder):
     # --- variables ---
 
     def bind(self, name: str, value: Value, span: Span) -> None:
-        """Give a variable a value; the old one may have had another type."""
+        """Assign a value to a variable, whose old value may have another type."""
         self.variables[name] = Binding(self._held(name, value), span)
 
     def _held(self, name: str, value: Value) -> Value:
@@ -187,7 +187,7 @@ class FunctionContext(StatementBuilder):
         return value
 
     def settled(self, name: str, value: Value) -> Value:
-        """The value, copied as far as later assignments might change it."""
+        """The value, copied where later assignments might change it."""
         match value:
             case Scalar() if any(
                 isinstance(each, Local) and each.name in self._mutable for each in walk((value.expr,))
@@ -218,7 +218,7 @@ class FunctionContext(StatementBuilder):
 
     @contextmanager
     def arm(self, start: Variables, twins: Mapping[str, Scalar]) -> Iterator[None]:
-        """Lower one way through an if, from the variables before it; twins: locals that the other way declared."""
+        """Lower one branch of an if, from the variables before it; twins: locals that the other branch declared."""
         self.variables, self.reachable = dict(start), True
         self._twins.append(dict(twins))
         try:
@@ -227,7 +227,7 @@ class FunctionContext(StatementBuilder):
             self._twins.pop()
 
     def declared_since(self, start: Variables) -> dict[str, Scalar]:
-        """The locals that variables got since `start`."""
+        """The locals that variables received since `start`."""
         found = {}
         for name, binding in self.variables.items():
             own = self._own_local(binding.value)
@@ -240,7 +240,7 @@ class FunctionContext(StatementBuilder):
         return found
 
     def meet(self, arms: tuple[tuple[Variables, list[Stmt]], tuple[Variables, list[Stmt]]], span: Span) -> None:
-        """After two ways that both end here: one value for every variable. Raises TypeChanges."""
+        """After two branches that both end here: one value for every variable. Raises TypeChanges."""
         (first, then), (second, orelse) = arms
         merged: Variables = {}
         for name in dict.fromkeys((*first, *second)):
@@ -256,7 +256,7 @@ class FunctionContext(StatementBuilder):
         self.variables = merged
 
     def hoist_shared(self, block: list[Stmt]) -> None:
-        """Declare before an if what its first arm has declared for itself, and the other one assigns too."""
+        """Declare before an if the locals that its first branch declared and the other branch assigns too."""
         for at, statement in enumerate(block):
             if isinstance(statement, Declare) and statement.name in self._shared:
                 self._shared.discard(statement.name)
@@ -286,7 +286,7 @@ class FunctionContext(StatementBuilder):
         return Scalar(kind, local)
 
     def joined(self, name: str, first: tuple[Value, Span], second: tuple[Value, Span], span: Span) -> Kind:
-        """The one type of a variable that has two values on two ways. Raises TypeChanges."""
+        """The one type of a variable that has two values on two branches. Raises TypeChanges."""
         (a, a_span), (b, b_span) = first, second
         kind = join(a.type, b.type) if isinstance(a, Scalar) and isinstance(b, Scalar) else None
         if kind is None:
@@ -300,7 +300,7 @@ class FunctionContext(StatementBuilder):
     # --- loops ---
 
     def enter(self, kinds: Mapping[str, Kind], exits: Mapping[str, Kind], span: Span) -> Loop:
-        """Put the variables that a loop changes into locals of the types assumed."""
+        """Store the variables that a loop changes in locals of the assumed types."""
         carried: dict[str, Scalar] = {}
         spans: dict[str, Span] = {}
         for name, kind in kinds.items():
@@ -316,7 +316,7 @@ class FunctionContext(StatementBuilder):
         return Loop(carried, left, dict(kinds), spans)
 
     def turn(self, loop: Loop, span: Span) -> None:
-        """Where a round ends: what changed goes back into its locals. Raises TypeChanges."""
+        """The end of an iteration: changed variables return to their locals. Raises TypeChanges."""
         for name, home in loop.carried.items():
             binding = self.variables[name]
             if binding.missing:
@@ -329,7 +329,7 @@ class FunctionContext(StatementBuilder):
             self._store(home, binding.value, span)
 
     def leave(self, loop: Loop, span: Span) -> None:
-        """Where a break stands."""
+        """A break."""
         self.turn(loop, span)
         for name, home in loop.left.items():
             self._store(home, self.variables[name].value, span)
@@ -341,7 +341,7 @@ class FunctionContext(StatementBuilder):
             self.emit(Assign(_name(home), adapt(value, home.type, span).read(), line=self.line))
 
     def exits_of(self, loop: Loop, span: Span) -> dict[str, Kind]:
-        """The variables that all ways out by break have beyond those carried, with their types."""
+        """The variables that all breaks have beyond the carried ones, with their types."""
         if not loop.breaks:
             return {}
         found: dict[str, Kind] = {}
@@ -361,7 +361,7 @@ class FunctionContext(StatementBuilder):
         return found
 
     def checkpoint(self) -> Checkpoint:
-        """What `back_to` needs to undo a trial."""
+        """The state that `back_to` needs to undo a trial."""
         taken, counts = frozenset(self.taken), dict(self._counts)
         return Checkpoint(len(self.blocks[-1]), taken, counts, dict(self.variables), frozenset(self._mutable))
 

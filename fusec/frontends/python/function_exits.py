@@ -29,7 +29,7 @@ class ReturnEnding:
     name: str  # of the function, and of the struct
 
     def places(self) -> list[tuple[str, DType | Struct]]:
-        """What is returned."""
+        """The returned values."""
         kind = result_of(self.name, self.kinds)
         assert not isinstance(kind, PythonType), "carriers are dtypes"
         return [("result", kind)]
@@ -65,7 +65,7 @@ class StoreEnding:
         )
 
     def give(self, context: FunctionContext, found: tuple[Expr, ...]) -> None:
-        """Store the results, and end the element's work if there is more that it must not do."""
+        """Store the results, and end the element's work if more statements follow."""
         for (name, dtype), value in zip(self.targets, found, strict=True):
             context.emit(Store(Element(name, Pointer(dtype, "global")), value, line=context.line))
         if context.loops or not context.tail:
@@ -73,7 +73,7 @@ class StoreEnding:
 
 
 def context_of(kernel: KernelContext, key: str, tree: s.Function, taken: set[str]) -> FunctionContext:
-    """What is known where a function of a kernel begins."""
+    """The facts at the start of a kernel's function."""
     context = FunctionContext(kernel, key, tree, taken)
     context.instantiate = instantiate
     return context
@@ -85,7 +85,7 @@ def instantiate(
     given: dict[str, Value],
     wanted: tuple[Kind, ...] | None = None,
 ) -> Instance:
-    """Lower a function twice: once for the types of its results, and then for good. wanted: what these shall become."""
+    """Lower a function twice: for the types of its results, and then finally. wanted: the types they must get."""
     tree = callee.tree if isinstance(callee, Closure) else kernel.tree(callee.key)
     inside, params = parameter_values(given)
     name = kernel.fresh(tree.name)

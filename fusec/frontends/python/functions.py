@@ -42,7 +42,7 @@ class Known:
     make: Make
 
     def call(self, site: CallSite, args: list[Scalar]) -> Scalar:
-        """The value of a call. Raises ArgumentCount and what the arguments are refused with."""
+        """The value of a call. Raises ArgumentCount and the errors of the arguments."""
         if not self.least <= len(args) <= self.most:
             expected = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
             cure = f"pass {expected}: a kernel computes one element, without axes and outputs"
@@ -51,7 +51,7 @@ class Known:
 
 
 def shared(site: CallSite, args: list[Scalar]) -> tuple[Kind, list[Scalar]]:
-    """The arguments in the type that NumPy gives to all. Raises NoDtype."""
+    """The arguments in their common NumPy type. Raises NoDtype."""
     kind = _promoted(site, [arg.type for arg in args])
     return kind, [adapt(arg, kind, site.span) for arg in args]
 
@@ -227,7 +227,7 @@ def _absolute(site: CallSite, args: list[Scalar]) -> Scalar:
 
 
 def part_of(kind: Kind) -> Kind:
-    """The type of the parts of a complex number; other numbers are their own real part."""
+    """The type of a complex number's parts; other numbers are their own real part."""
     if isinstance(kind, PythonType):
         return PY_FLOAT if kind == PY_COMPLEX else kind
     return real_type(kind)

@@ -21,7 +21,7 @@ ONE_SHAPE = "fusec.grid takes one number or one tuple"
 
 
 def grid_loop(tree: s.Function) -> tuple[s.Body, s.For]:
-    """What stands before the loop over the grid, and the loop. Raises BadLoop if it is not the last statement."""
+    """The statements before the loop over the grid, and the loop. Raises BadLoop if it is not the last statement."""
     body = [each for each in tree.body if not isinstance(each, s.Pass) and not _is_text(each)]
     others = [each for each in body if isinstance(each, s.For) and not _walks(each.iterable)]
     loops = [each for each in others if isinstance(each.iterable, s.Call)] or others
@@ -44,7 +44,7 @@ def _walks(node: s.Expression) -> bool:
 
 
 def over_grid(lowering: PythonStatements) -> None:
-    """Lower what stands before the loop of an explicit kernel, then the loop's body for one element."""
+    """Lower the statements before the loop of an explicit kernel, then the loop's body for one element."""
     context = lowering.context
     lowering.returning = partial(_end, context)
     before, loop = grid_loop(context.tree)

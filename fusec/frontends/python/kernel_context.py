@@ -37,7 +37,7 @@ MAX_FUNCTIONS = 500  # instances in one kernel
 
 @dataclass(frozen=True)
 class Instance:
-    """A device function for certain arguments: its IR, and what it returns; a tuple goes through a struct."""
+    """A device function for certain arguments: its IR, and its results; a tuple goes through a struct."""
 
     function: Function
     result: tuple[Kind, ...]
@@ -46,7 +46,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Other:
-    """What a free name stands for if a kernel cannot use it; given: "" if it stands for nothing."""
+    """The value of a free name that a kernel cannot use; given: "" if the name has no value."""
 
     given: str
     cure: str
@@ -54,7 +54,7 @@ class Other:
 
 @dataclass
 class KernelContext:
-    """The functions of a definition, and the instances made so far."""
+    """The functions of a definition, and their instances so far."""
 
     definition: PythonDefinition
     texts: dict[str, FunctionText] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class KernelContext:
 
     @property
     def source(self) -> SourceFile:
-        """The text of the kernel itself, which the lines of the program refer to."""
+        """The text of the kernel itself, to which the lines of the program refer."""
         return self.definition.functions[-1].source
 
     def tree(self, key: str) -> s.Function:
@@ -78,14 +78,14 @@ class KernelContext:
         return self.texts[key].tree
 
     def captured(self, key: str, name: str) -> Value | Other | None:
-        """What a free name of a function stands for; None if nothing was found."""
+        """The value of a free name of a function; None if nothing was found."""
         if (key, name) not in self.known:
             captures = dict(self.texts[key].names)
             self.known[key, name] = value_of(captures[name], name) if name in captures else None
         return self.known[key, name]
 
     def fresh(self, name: str) -> str:
-        """A function name not yet taken."""
+        """A function name that is not yet taken."""
         return fresh(name, self.names, {})
 
     def nested(self, what: str, span: Span) -> AbstractContextManager[None]:

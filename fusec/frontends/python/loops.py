@@ -30,7 +30,7 @@ CURE = "write for i in range(n), or walk over a tuple or an array from outside"
 
 
 def nothing() -> None:
-    """Begin a round with nothing."""
+    """Begin an iteration without state."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Rounds:
 
 
 class LoopLowering:
-    """Lowers loops. body, assign: what lowers the statements in them, and the assignments to their targets."""
+    """Lowers loops. body, assign: lower the statements in them, and the assignments to their targets."""
 
     def __init__(
         self, context: FunctionContext, body: Callable[[s.Body], None], assign: Callable[[s.Expression, Value], None]

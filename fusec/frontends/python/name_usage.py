@@ -23,7 +23,7 @@ def assigned(body: Iterable[s.Statement]) -> dict[str, None]:
 
 
 def exposed(body: Iterable[s.Statement]) -> set[str]:
-    """The names that are read anywhere but in a loop that counts with them."""
+    """The names that are read anywhere except as the counter of a loop."""
     found: set[str] = set()
     for statement in body:
         for part in _parts(statement):
@@ -156,25 +156,25 @@ def _nodes(node: s.Expression) -> Iterator[s.Expression]:
 
 
 def returned(body: Iterable[s.Statement]) -> list[s.Expression]:
-    """What the returns of a function give."""
+    """The values that a function returns."""
     return [each.value for each in _all(body) if isinstance(each, s.Return) and each.value is not None]
 
 
 def values_of(name: str, body: Iterable[s.Statement]) -> list[s.Expression]:
-    """What is assigned to a name by itself."""
+    """The values that are assigned to a name alone."""
     found = [each for each in _all(body) if isinstance(each, s.Assign)]
     return [each.value for each in found if any(isinstance(to, s.Name) and to.name == name for to in each.targets)]
 
 
 def indexed(body: s.Body) -> set[str]:
-    """The names that stand before an index anywhere, also in functions inside."""
+    """The names that are indexed anywhere, also in inner functions."""
     nodes = (each for statement in _all(body) for part in _parts(statement) for each in _nodes(part))
     found = {each.value.name for each in nodes if isinstance(each, s.Index) and isinstance(each.value, s.Name)}
     return found.union(*(indexed(inner.body) - _own(inner) for inner in inside(body)))
 
 
 def indexes(body: s.Body, names_known: set[str], arrays_known: set[str]) -> bool:
-    """Whether some arrays are indexed by what comes from some names, through assignments too."""
+    """Whether some arrays are indexed by values that depend on some names, also through assignments."""
     found, before = set(names_known), 0
     assignments = [each for each in _all(body) if isinstance(each, (s.Assign, s.Augment, s.Annotate))]
     while len(found) != before:
@@ -192,7 +192,7 @@ def indexes(body: s.Body, names_known: set[str], arrays_known: set[str]) -> bool
 
 
 def jumps(body: s.Body) -> set[str]:
-    """What jumps out of a round of the loop that has this body: "break", "continue"."""
+    """The statements that jump out of an iteration of the loop with this body: "break", "continue"."""
     found: set[str] = set()
     for statement in body:
         match statement:
@@ -222,7 +222,7 @@ def without_continue(body: s.Body, left: str) -> s.Body:
 
 
 def arrays(body: Iterable[s.Statement]) -> set[str]:
-    """The names that are used as arrays anywhere: indexed, asked for their shape, or updated by a function."""
+    """The names that are used as arrays anywhere: indexed, queried for their shape, or updated by a function."""
     found: set[str] = set()
     for node in _expressions(body):
         match node:
@@ -268,7 +268,7 @@ def names_of(node: s.Expression) -> Iterator[str]:
 
 
 def indices(body: Iterable[s.Statement]) -> dict[str, int]:
-    """How many indices stand behind each name, the most of them if they differ."""
+    """The number of indices behind each name, the largest if they differ."""
     found: dict[str, int] = {}
     for node in _expressions(body):
         match node:
@@ -297,7 +297,7 @@ def _all_parts(statement: s.Statement) -> tuple[s.Expression, ...]:
 
 
 def ends(body: s.Body) -> bool:
-    """True if control never gets past statements: each way through them returns, or loops for ever."""
+    """True if control never passes the statements: each path through them returns, or loops forever."""
     for statement in body:
         match statement:
             case s.Return():

@@ -103,7 +103,7 @@ def attribute_of(module: Module, node: s.Attribute) -> Value:
 
 
 def unusable(name: str, found: Other, span: Span) -> FusecError:
-    """The error for a name that stands for nothing that a kernel can hold."""
+    """The error for a name whose value a kernel cannot hold."""
     wrong = NotACapture(name, found.given, found.cure) if found.given else UnknownName(name, found.cure)
     return wrong.at(span)
 

@@ -19,7 +19,7 @@ from fusec.ir.walk import expressions, operands, statements
 
 @dataclass(frozen=True)
 class Inferred:
-    """What types a call has."""
+    """The types of a call."""
 
     results: tuple[DType, ...]
     is_tuple: bool  # whether the results come as one
@@ -42,7 +42,7 @@ class Parameters:
         self._uses = {name: Uses() for name in self.numbers}
 
     def value(self, name: str, span: Span) -> Value:
-        """What a parameter stands for. Raises BadParameter for a default that a kernel cannot use."""
+        """The value of a parameter. Raises BadParameter for a default that a kernel cannot use."""
         if name in self.constants:
             found = value_of(self.constants[name], name)
             if isinstance(found, Other):

@@ -21,14 +21,14 @@ KNOWN = "write a number, or a name that stands for one"
 
 @dataclass(frozen=True)
 class Sequence:
-    """What a loop walks over: so many values; item: the one at a place."""
+    """The values of a loop: their number; item: the one at a place."""
 
     length: int
     item: Callable[[Place], Value]
 
 
 def sequence_of(value: Value, span: Span) -> Sequence | None:
-    """A tuple, or an array along its first axis; None for what is none."""
+    """A tuple, or an array along its first axis; None for other values."""
     match value:
         case Items(items=items):
             return Sequence(len(items), lambda place: _of_items(items, place, span))
@@ -44,7 +44,7 @@ def parts_of(value: Value, span: Span) -> tuple[Value, ...] | None:
 
 
 def numbered(place: Place) -> Scalar:
-    """A place as Python's number."""
+    """A place as a Python number."""
     return literal(place) if isinstance(place, int) else Scalar(PY_INT, place)
 
 
@@ -65,7 +65,7 @@ def item(owner: Items | Table, indices: list[Scalar], span: Span) -> Value:
 
 
 def place_of(index: Scalar, length: int, owner: str, span: Span) -> Place:
-    """Where an index points in a sequence of a length. Raises BadIndex for one that is known and outside."""
+    """The position of an index in a sequence of a length. Raises BadIndex for a known one that is outside."""
     number = known_number(index)
     if number is None and (is_bool(index.type) or not is_integer(index.type)):
         raise BadIndex(f"{index.type} as an index", "indices are integers: convert with int(x)").at(span)
@@ -84,7 +84,7 @@ def place_of(index: Scalar, length: int, owner: str, span: Span) -> Place:
 
 
 def known_number(value: Scalar) -> bool | int | float | complex | None:
-    """The number that a value is, if that is known when the kernel is compiled."""
+    """The number of a value, if it is known when the kernel is compiled."""
     if value.literal is None and isinstance(value.expr, Const) and value.expr.type != BOOL:
         return value.expr.value.item()  # type: ignore[no-any-return]
     return value.literal

@@ -46,7 +46,7 @@ MAX_NESTED = 30  # branches that take in what follows them; half the bound of ne
 
 
 class Ending(Protocol):
-    """What the results of a function become where it ends."""
+    """The treatment of a function's results at its end."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -77,7 +77,7 @@ class PythonStatements:
         self.kept = tuple(context.declare(name, kind) for name, kind in places)
 
     def body(self, statements: s.Body) -> None:
-        """Statements in order, up to where control ends."""
+        """Lower statements in order, up to the end of control flow."""
         for at, statement in enumerate(statements):
             if not self.context.reachable:
                 return
@@ -272,13 +272,13 @@ class PythonStatements:
             self.context.emit(Assign(local.name, value, line=self.context.line))
 
     def complete(self) -> None:
-        """After the body: give what was kept."""
+        """After the body: return the kept results."""
         if self.kept and self.ending is not None:
             self.context.line = 0
             self.ending.give(self.context, self.kept)
 
     def results(self) -> tuple[Kind, ...]:
-        """The types of what has been returned, joined. Raises ReturnsDiffer."""
+        """The joined types of the returned values. Raises ReturnsDiffer."""
         (first, first_is_tuple, first_span), *others = self.returned
         kinds = [each.type for each in first]
         for parts, is_tuple, span in others:

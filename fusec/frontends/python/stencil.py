@@ -31,7 +31,7 @@ MAX_OFFSET = 2**31  # either way: indices moved by as much, and extents less as 
 
 @dataclass
 class Reach:
-    """How far a stencil looks along each axis: the least and greatest offset; fixed: all offsets are known."""
+    """The reach of a stencil along each axis: the least and greatest offset; fixed: all offsets are known."""
 
     least: list[int] = field(default_factory=list)
     most: list[int] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Reach:
 
     @property
     def is_nothing(self) -> bool:
-        """True if no neighbour is looked at."""
+        """True if no neighbour is read."""
         return not any(self.least) and not any(self.most) and self.fixed
 
 
@@ -87,7 +87,7 @@ class Stencil:
         return Scalar(array.dtype, value)
 
     def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
-        """The offsets that an index says. Raises BadIndex."""
+        """The offsets of an index. Raises BadIndex."""
         value = self.context.value(node)
         found = value.items if isinstance(value, Items) else (value,)
         offsets: list[Scalar] = []
@@ -133,7 +133,7 @@ class Stencil:
     # --- the whole ---
 
     def lower(self, lowering: PythonStatements) -> None:
-        """Lower the text: for the types only, or for good, inside and at the border."""
+        """Lower the text: for the types only, or finally, inside and at the border."""
         context, body = self.context, self.context.tree.body
         if lowering.ending is None or self.reach.is_nothing or not self.reach.fixed:
             straight(lowering)

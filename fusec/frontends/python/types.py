@@ -35,7 +35,7 @@ def storage(kind: Kind) -> DType:
 
 
 def carrier(kind: Kind) -> DType:
-    """The dtype in which values of this kind are computed: float32 for narrow floats."""
+    """The dtype in which values of this kind compute: float32 for narrow floats."""
     return dtypes.compute_type(storage(kind))
 
 
@@ -76,7 +76,7 @@ def floating(kind: Kind) -> Kind:
 
 
 def join(left: Kind, right: Kind) -> Kind | None:
-    """The one type of a variable that has two on different ways; None if it would have to change.
+    """The one type of a variable that has two on different branches; None if it would have to change.
 
     The rule: a variable keeps its dtype; a Python number becomes a value of that dtype if its kind fits.
     """
@@ -98,15 +98,15 @@ def rank(kind: Kind) -> int:
 
 
 def is_bool(kind: Kind) -> bool:
-    """True for both sorts of bool."""
+    """True for both kinds of bool."""
     return kind in (BOOL, PY_BOOL)
 
 
 def is_integer(kind: Kind) -> bool:
-    """True for both sorts of integers, not for bool."""
+    """True for both kinds of integers, not for bool."""
     return kind == PY_INT or (isinstance(kind, DType) and kind.is_integer)
 
 
 def is_complex(kind: Kind) -> bool:
-    """True for both sorts of complex numbers."""
+    """True for both kinds of complex numbers."""
     return storage(kind).is_complex

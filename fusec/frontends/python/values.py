@@ -21,7 +21,7 @@ PythonNumber = bool | int | float | complex
 
 @dataclass
 class Uses:
-    """How a Python number that a call passes by value is used; dtypes: those it adapts to, None for as it is."""
+    """How a Python number passed by value is used; dtypes: those it adapts to, None for no adaptation."""
 
     dtypes: set[DType | None] = field(default_factory=set)
 
@@ -83,7 +83,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Builtin:
-    """A function that fusec knows. strict: as Python's own module math has it, where that differs from NumPy's."""
+    """A known function. strict: with the behaviour of Python's module math, where that differs from NumPy's."""
 
     name: str
     python: bool = False
@@ -147,7 +147,7 @@ class Flat:
 
 @dataclass(frozen=True)
 class LocalStore:
-    """An array of fixed shape that every element has for itself, or a block has for its positions."""
+    """An array of fixed shape that belongs to each element, or to a block's positions."""
 
     name: str
     dtype: DType
@@ -157,14 +157,14 @@ class LocalStore:
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """A function that only kernels have: an atomic update, the grid, an array of one's own."""
+    """A function that only kernels have: an atomic update, the grid, a local array."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Absent:
-    """None, or the value of what returns nothing."""
+    """None, or the value of a call that returns nothing."""
 
 
 Value = (
