@@ -22,6 +22,7 @@ from fusec.dispatch.checked import Bounds, Checks, wanted
 from fusec.dispatch.planned import briefly
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
+from fusec.errors.arguments import UnknownKeyword
 from fusec.errors.scans import ExclusiveWithoutIdentity, NoPositionInScan, SegmentsNotBool, SegmentsUnknown
 from fusec.frontends.c.definition import ReductionDefinition
 from fusec.kernels.elementwise_kernel import check_names, check_texts, parameters
@@ -129,12 +130,16 @@ class ScanKernel(Public, AxisKernel):
         out: Any = None,
         reverse: bool = False,
         stream: object = None,
+        **unknown: object,
     ) -> Any:
         """Scan; returns the output, or a tuple of several, of the shape that the inputs have together.
 
         args: the inputs, or inputs and outputs. axis: one integer. out: the output array, or a tuple of them. reverse:
         begin at the end of the axis. stream: for arrays on a GPU.
         """
+        for keyword in unknown:
+            cure = "a call takes axis=, out=, reverse= and stream=; inputs and outputs are positional"
+            raise UnknownKeyword(self.name, keyword, cure).at()
         given = out is not None or len(args) != self.nin
         if given:
             self.check_counts(args, out)
