@@ -457,5 +457,5 @@ def test_scans_by_several_kernels_keep_little_memory_for_their_next_call():
 
 def test_a_keyword_that_calls_do_not_take_is_named():
     kernel = fusec.ScanKernel("T x", "T y", "x", "a + b", "y = a", "0", "running")
-    with pytest.raises(FusecError, match="'running' takes no keyword 'where'.*F201"):
+    with pytest.raises(FusecError, match=r"'running' takes no keyword 'where'.*F201"):
         kernel(np.arange(3), where=True)
