@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fusec.arguments.operands import host_array
-from fusec.errors.fusing import DrawsNumbers
+from fusec.errors.fusing import DrawsNumbers, NotTraceable
 from fusec.frontends.capture.snapshot import ROOTS
 from fusec.fusion.trace import here
 from fusec.fusion.tracer import Tracer
@@ -29,6 +29,7 @@ CALLABLES = (
     types.ClassMethodDescriptorType, np.ufunc, operator.itemgetter, operator.attrgetter, operator.methodcaller,
     type(np.sum),
 )  # fmt: skip
+OPERATORS = tuple(f"__{name}__" for name in "add sub mul truediv pow array_ufunc array_function".split())
 KEPT = functools._lru_cache_wrapper
 VALUES = frozenset("datetime decimal fractions ipaddress pathlib re uuid".split())
 """Modules whose objects do not change, and are told apart by their values."""
@@ -198,11 +199,15 @@ def is_array(value: object) -> bool:
 def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, Any]:
     """The present contents of another library's array, or of another class or byte order; foreign memory is read only.
 
-    Raises UnsupportedArgument.
+    Raises UnsupportedArgument, and NotTraceable for a class of arrays with operators of its own.
     """
-    found = host_array(value, name, function)
-    if isinstance(value, np.ndarray) and value.dtype.isnative:
-        return found
+    found, kind = host_array(value, name, function), type(value)
+    if isinstance(value, np.ndarray):
+        if any(getattr(kind, each) is not getattr(np.ndarray, each) for each in OPERATORS):
+            what = f"'{name}' is a {kind.__name__}, which computes in a way of its own"
+            raise NotTraceable(what, "pass np.asarray(x), to compute with plain arrays").at()
+        if value.dtype.isnative:
+            return found
     found = found.view()
     found.flags.writeable = False  # of copies too, where what is written would be lost
     return found

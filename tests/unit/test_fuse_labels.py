@@ -119,3 +119,18 @@ def test_memory_that_numpy_sees_is_read_at_every_call(name, is_own):
         given.values *= factor
         np.testing.assert_array_equal(twice(given), given.values * 2)
         np.testing.assert_array_equal(outside(X), given.values * X)
+
+
+def test_subclasses_of_arrays_with_operators_of_their_own_are_refused():
+    class Own(np.ndarray):
+        def __array_ufunc__(self, *_, **__):
+            return NotImplemented
+
+    values = np.arange(4.0).reshape(2, 2)
+    for given in (values.view(np.matrix), values.view(Own)):
+        with pytest.raises(TypeError, match=rf"'a' is a {type(given).__name__}, which computes.*F282"):
+            fusec.fuse(lambda a: a * a)(given)
+        with pytest.raises(TypeError, match=rf"'given' is a {type(given).__name__}, which computes.*F282"):
+            fusec.fuse(lambda a: a * given)(values)  # noqa: B023
+    plain = values.view(type("Plain", (np.ndarray,), {}))
+    np.testing.assert_array_equal(fusec.fuse(lambda a: a * a)(plain), values * values)
