@@ -15,7 +15,7 @@ from fusec.ir.loops import ArrayParam
 BARRIER = "__syncthreads();"
 
 
-class Grid(NamedTuple):
+class GridShape(NamedTuple):
     """The loop's view of the grid of threads."""
 
     inside: list[str]  # declarations for every element
@@ -30,7 +30,7 @@ def loop(frame: Frame) -> list[str]:
     threads, at = frame.names.fresh("threads"), frame.places.index
     long, wide = ("long long ", "(long long)") if frame.is_long else ("unsigned ", "")
     first = f"{wide}blockIdx.x * blockDim.x + threadIdx.x"
-    grid = Grid(frame.scalar_copies(), threads, first, long, frame.places.use("size").text)
+    grid = GridShape(frame.scalar_copies(), threads, first, long, frame.places.use("size").text)
     if frame.tiles:
         return _tile_loop(frame, frame.tiles, grid)
     lines = [f"const {long}{threads} = {wide}gridDim.x * blockDim.x;"] if not frame.program.block else []
@@ -46,7 +46,7 @@ def loop(frame: Frame) -> list[str]:
     return [*lines, *indented([*frame.coordinates(at), *grid.inside, *frame.body], 1), "}"]
 
 
-def _block_loop(frame: Frame, grid: Grid) -> list[str]:
+def _block_loop(frame: Frame, grid: GridShape) -> list[str]:
     """Every block takes one element, more only of a space of more elements than a grid may have blocks.
 
     Before the next one all threads must have left the last one, whose shared arrays it takes.
@@ -61,7 +61,7 @@ def _block_loop(frame: Frame, grid: Grid) -> list[str]:
     ]
 
 
-def _grouped_loop(frame: Frame, grid: Grid) -> list[str]:
+def _grouped_loop(frame: Frame, grid: GridShape) -> list[str]:
     """Every thread takes `lanes` neighbours at once; past the end, the last element is computed again, not stored."""
     inside, threads, first, long, size = grid._replace(first=f"({grid.first})")
     lanes, at, k = frame.lanes, frame.places.index, frame.places.lane
@@ -112,7 +112,7 @@ def _rows(frame: Frame, threads: str, first: str, long: str, base: str) -> tuple
     return head, lines, row
 
 
-def _strip_loop(frame: Frame, strip: Strip, grid: Grid) -> list[str]:
+def _strip_loop(frame: Frame, strip: Strip, grid: GridShape) -> list[str]:
     """A loop over strips: all rows of the interior at once, those of other strips one by one."""
     inside, threads, first, long, _ = grid
     places, fresh, parts, rows = frame.places, frame.names.fresh, strip.parts, strip.rows
@@ -152,7 +152,7 @@ def _strip_loop(frame: Frame, strip: Strip, grid: Grid) -> list[str]:
     return [*head, *indented(lines, 1), "}"]
 
 
-def _tile_loop(frame: Frame, tiles: Tiles, grid: Grid) -> list[str]:
+def _tile_loop(frame: Frame, tiles: Tiles, grid: GridShape) -> list[str]:
     """Every block takes a square after the other."""
     inside, long = grid.inside, grid.long
     places, names = frame.places, frame.places.coordinates

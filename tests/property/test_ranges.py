@@ -16,7 +16,7 @@ from fusec import passes
 from fusec.base.dtypes import BOOL, DType
 from fusec.codegen import cuda
 from fusec.codegen.c_family.ranges import State
-from fusec.codegen.c_family.statements import Statements
+from fusec.codegen.c_family.statements import StmtPrinter
 from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.interpret import interpret
@@ -39,17 +39,17 @@ def fresh(body: Body) -> Body:
 def states_of(program: Program, arrays: dict[str, np.ndarray], shape: tuple[int, ...]) -> dict[int, State]:
     """What is known before every statement of the body, by the identity of the statement."""
     found: dict[int, State] = {}
-    original = Statements._statement
+    original = StmtPrinter._statement
     takes_axis = any(param.name == AXIS for param in program.params)  # its bounds are given to every program
 
-    def noted(self: Statements, stmt, depth: int) -> None:
+    def noted(self: StmtPrinter, stmt, depth: int) -> None:
         if not isinstance(stmt, Break | Continue):  # which `fresh` leaves as they are
             bounds = self.expressions.bounds.locals
             found[id(stmt)] = {name: bound for name, bound in bounds.items() if name != AXIS or takes_axis}
         original(self, stmt, depth)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Statements, "_statement", noted)
+        patch.setattr(StmtPrinter, "_statement", noted)
         cuda.generate(program, layout_of(program, arrays, shape))
     return found
 

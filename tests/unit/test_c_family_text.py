@@ -10,9 +10,9 @@ from fusec.base.source import SourceFile
 from fusec.codegen import cuda, metal
 from fusec.codegen.c_family import literals
 from fusec.codegen.c_family.bounds import BoundsOf, dtype_bounds
-from fusec.codegen.c_family.expressions import Expressions
+from fusec.codegen.c_family.expressions import ExprPrinter
 from fusec.codegen.c_family.facts import always_stores, shared
-from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.names import ScopeNames
 from fusec.errors import FusecError
 from fusec.ir.expr import Expr, Pointer, apply, const, convert
 from fusec.ir.loops import (
@@ -34,7 +34,7 @@ from fusec.ir.loops import (
 
 def printed(value: Expr, spelling=cuda.SPELLING) -> str:
     names = {name: name for name in "abcxyzpq"}
-    return Expressions(spelling, names, {"f": "f"}).text(value)
+    return ExprPrinter(spelling, names, {"f": "f"}).text(value)
 
 
 def local(name: str, dtype: DType = INT32) -> Local:
@@ -97,14 +97,14 @@ def test_int64_sums_in_an_index_are_plain_and_wrap_elsewhere():
     n, m = local("a", INT64), local("b", INT64)
     total = apply("add", apply("multiply", n, convert(C, INT64)), apply("subtract", m, const(1, INT64)))
     names = {name: name for name in "abc"}
-    assert Expressions(cuda.SPELLING, names, {}).index(total).text == "a * c + (b - 1)"
+    assert ExprPrinter(cuda.SPELLING, names, {}).index(total).text == "a * c + (b - 1)"
     assert printed(total) == "(long long)((unsigned long long)a * c + ((unsigned long long)b - 1))"
     masked = apply("bitwise_and", total, const(7, INT64))
-    assert Expressions(cuda.SPELLING, names, {}).index(masked).text == f"{printed(total)} & 7"
+    assert ExprPrinter(cuda.SPELLING, names, {}).index(masked).text == f"{printed(total)} & 7"
     narrow = convert(apply("multiply", A, B), INT64)
-    assert Expressions(cuda.SPELLING, names, {}).index(narrow).text == "(int)((unsigned)a * b)"
+    assert ExprPrinter(cuda.SPELLING, names, {}).index(narrow).text == "(int)((unsigned)a * b)"
     both = apply("multiply", convert(A, INT64), convert(B, INT64))
-    assert Expressions(cuda.SPELLING, names, {}).index(both).text == "(long long)a * (long long)b"
+    assert ExprPrinter(cuda.SPELLING, names, {}).index(both).text == "(long long)a * (long long)b"
 
 
 def test_the_remainder_of_a_negative_number_is_left_to_metal_in_no_case():
@@ -138,13 +138,13 @@ def test_integer_literals_never_exceed_their_type(dtype):
 
 
 def test_names_are_kept_unless_they_mean_something_in_the_target():
-    names = Names(cuda.SPELLING.reserved)
+    names = ScopeNames(cuda.SPELLING.reserved)
     assert names.fresh("x") == "x"
     assert names.fresh("x") == "x_2"
     assert names.fresh("float4") == "float4_2"
-    assert Names(metal.SPELLING.reserved).fresh("half") == "half_2"
+    assert ScopeNames(metal.SPELLING.reserved).fresh("half") == "half_2"
     assert names.fresh("größe").isascii()
-    inner = Names(outer=names)
+    inner = ScopeNames(outer=names)
     assert inner.fresh("x") == "x_3"
 
 

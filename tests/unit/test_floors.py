@@ -32,9 +32,8 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Arguments Assign Break Buffer Call Continue Expressions Field Frame Function Group If Loop Names Nest Node Pair
-    Parameter Part Parts Plan Ready Reduction Region Repeated Return Site Source Space Split Statements Stencil Step
-    Store Token Uses Value Variable Variant Walk While _Walk
+    Arguments Assign Break Buffer Call Continue Field Function If Names Nest Pair Parameter Part Plan Ready
+    Reduction Repeated Return Source Space Split Stencil Step Store Value Variant Walk While _Walk
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them

@@ -8,15 +8,15 @@ from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.bounds import POSITIONS
-from fusec.codegen.c_family.expressions import Expressions
+from fusec.codegen.c_family.expressions import ExprPrinter
 from fusec.codegen.c_family.file import indented, join_parts
-from fusec.codegen.c_family.frame import Dialect, Frame, Group, struct_texts
-from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.frame import Dialect, Frame, LoadGroup, struct_texts
+from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
-from fusec.codegen.c_family.places import HELPERS_BY_AXES, Place, Places
+from fusec.codegen.c_family.places import HELPERS_BY_AXES, AddressText, AddressPrinter
 from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.spelling import Spelling, StructNames
-from fusec.codegen.c_family.statements import Statements, harmless
+from fusec.codegen.c_family.statements import StmtPrinter, harmless
 from fusec.codegen.c_family.strips import Strip, strips
 from fusec.codegen.c_family.tables import tables
 from fusec.codegen.c_family.tiles import LANES as TILE_LANES
@@ -43,7 +43,7 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
     spelling = dialect.spelling
     _check_types(program, spelling, single)
     reserved = spelling.reserved | spelling.helpers.keys() | HELPERS_BY_AXES
-    names = Names(reserved)
+    names = ScopeNames(reserved)
     kernel_name = names.fresh(program.name)
     functions = facts.called_functions(program)
     structs = _structs(program, functions)
@@ -107,10 +107,10 @@ def _structs(program: Program, functions: list[Function]) -> list[Struct | DType
     return sorted(used, key=lambda struct: isinstance(struct, Struct))
 
 
-def _struct_names(struct: Struct, names: Names, reserved: frozenset[str]) -> StructNames:
+def _struct_names(struct: Struct, names: ScopeNames, reserved: frozenset[str]) -> StructNames:
     """A field may be called what something else is, but neither a word of the language nor what its struct is."""
     name = names.fresh(struct.name)
-    inside = Names(reserved | {name})
+    inside = ScopeNames(reserved | {name})
     return StructNames(name, {field: inside.fresh(field) for field, _ in struct.fields})
 
 
@@ -118,12 +118,12 @@ def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
     return frozenset(facts.declared(body)) - changed_names(body)
 
 
-def _function(function: Function, called: dict[str, str], program: Program, outer: Names, spelling: Spelling) -> str:
+def _function(function: Function, called: dict[str, str], program: Program, outer: ScopeNames, spelling: Spelling) -> str:
     """The text of a device function."""
-    scope = Names(outer=outer)
+    scope = ScopeNames(outer=outer)
     names = scope.fresh_all([*(name for name, _ in function.params), *facts.declared(function.body)])
-    expressions = Expressions(spelling, names, called)
-    printer = Statements(
+    expressions = ExprPrinter(spelling, names, called)
+    printer = StmtPrinter(
         expressions, scope, program.source, constant=_constants(function.body), types=dict(function.params)
     )
     printer.block(function.body, 1)
@@ -139,17 +139,17 @@ def _function(function: Function, called: dict[str, str], program: Program, oute
 
 
 def _kernel(
-    program: Program, layout: Layout, spelling: Spelling, kernel_name: str, outer: Names, called: dict[str, str]
+    program: Program, layout: Layout, spelling: Spelling, kernel_name: str, outer: ScopeNames, called: dict[str, str]
 ) -> Frame:
     """Print the body and collect what it needs."""
-    scope = Names(outer=outer)
+    scope = ScopeNames(outer=outer)
     body = program.body[:-1] if program.body and isinstance(program.body[-1], Return) else program.body
     read = {node.name for node in facts.nodes(body) if isinstance(node, Local)} | changed_names(body)
     by_value = [param for param in program.params if isinstance(param, ScalarParam) and param.name in read]
     names = scope.fresh_all([*(param.name for param in by_value), *facts.declared(body)])
     scalars = [(param, names[param.name]) for param in by_value]
     copied = changed_names(body) & {param.name for param in by_value}
-    places = Places(program, layout, spelling, scope)
+    places = AddressPrinter(program, layout, spelling, scope)
     places.use("size")
     for param, name in scalars:
         places.use_scalar(param, scope.fresh(f"{name}_argument") if param.name in copied else name)
@@ -157,7 +157,7 @@ def _kernel(
     places.lane = scope.fresh("k") if groups else ""
     for group in groups:
         places.use("pointer", group.array.name)
-        places.grouped[group.array.name] = Place(Piece(f"{group.name}.v", POSTFIX), Piece(places.lane, PRIMARY))
+        places.grouped[group.array.name] = AddressText(Piece(f"{group.name}.v", POSTFIX), Piece(places.lane, PRIMARY))
     tiles = _tiles(program, layout, spelling, scope)
     for array, place in tiles.places() if tiles else ():
         places.use("pointer", array)
@@ -166,9 +166,9 @@ def _kernel(
         places.use("extent", "", axis)
     label = scope.fresh("next_element")
     in_loop = f"goto {label}" if spelling.leave == "continue" else spelling.leave
-    expressions = Expressions(spelling, names, called, places)
+    expressions = ExprPrinter(spelling, names, called, places)
     expressions.bounds.learn(AXIS, (0, POSITIONS))
-    printer = Statements(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
+    printer = StmtPrinter(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
     printer.block(body, 0)
     strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
     lanes = strip.rows if strip else TILE_LANES if tiles else lanes
@@ -192,7 +192,7 @@ def _kernel(
     )
 
 
-def _tiles(program: Program, layout: Layout, spelling: Spelling, names: Names) -> Tiles | None:
+def _tiles(program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> Tiles | None:
     """What goes through shared memory, on targets that group neighbours where that pays."""
     found = turned(program, layout) if spelling.groups else None
     if found is None:
@@ -203,7 +203,7 @@ def _tiles(program: Program, layout: Layout, spelling: Spelling, names: Names) -
     return Tiles(axis, squares, ahead, names.fresh("along"), names.fresh("across"), names.fresh("k"))
 
 
-def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Names) -> Strip | None:
+def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: ScopeNames) -> Strip | None:
     """The interior of a stencil, printed with the names of the whole."""
     found = strips(program, layout)
     if found is None:
@@ -212,7 +212,7 @@ def _strip(program: Program, layout: Layout, expressions: Expressions, scope: Na
     body = parts.interior.body
     new = [name for name in facts.declared(body) if name not in expressions.names]
     expressions.names.update(scope.fresh_all(new))
-    printer = Statements(expressions, scope, program.source, ("continue", "continue"), _constants(body))
+    printer = StmtPrinter(expressions, scope, program.source, ("continue", "continue"), _constants(body))
     printer.block(body, 0)
     return Strip(rows, parts, printer.lines)
 
@@ -225,7 +225,7 @@ def indented_block(lines: list[str]) -> list[str]:
 # --- groups of neighbours --------------------------------------------------------------------------------------
 
 
-def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names) -> tuple[int, list[Group]]:
+def _grouping(program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> tuple[int, list[LoadGroup]]:
     """How many neighbours a thread takes at once, and the arrays it takes them from.
 
     More than one only where 16-byte loads are possible and nothing but current elements is written: a group reads all
@@ -250,7 +250,7 @@ def _grouping(program: Program, layout: Layout, spelling: Spelling, names: Names
     for array in arrays:
         if layout.step(array.name)[-1] is Step.UNIT:
             loaded = array.read or not facts.always_stores(program.body, array.name)
-            groups.append(Group(array, names.fresh(f"{array.name}_group"), loaded, _is_stored(array, program.body)))
+            groups.append(LoadGroup(array, names.fresh(f"{array.name}_group"), loaded, _is_stored(array, program.body)))
     return lanes, groups
 
 

@@ -31,7 +31,7 @@ from fusec.codegen.c_family.pieces import (
     prefix,
     ternary,
 )
-from fusec.codegen.c_family.places import Place, Places
+from fusec.codegen.c_family.places import AddressText, AddressPrinter
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.tables import table_name
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, scalar_type, type_of
@@ -42,7 +42,7 @@ _SHALLOW = 16  # levels of an expression that are printed by plain recursion
 _WRAPPING = frozenset({"add", "subtract", "multiply", "negative"})
 
 
-class Expressions:
+class ExprPrinter:
     """Prints expressions of one function.
 
     names: C names of locals, by their names in the IR. called: C names of functions. places: None in a function that
@@ -54,7 +54,7 @@ class Expressions:
         spelling: Spelling,
         names: dict[str, str],
         called: dict[str, str],
-        places: Places | None = None,
+        places: AddressPrinter | None = None,
     ) -> None:
         self.spelling, self.names, self.called, self.places = spelling, names, called, places
         self.bounds = BoundsOf()
@@ -146,7 +146,7 @@ class Expressions:
             case _:
                 raise AssertionError(f"cannot print {type(value).__name__}")
 
-    def place(self, pointer: Expr) -> Place:
+    def place(self, pointer: Expr) -> AddressText:
         """The place an address denotes."""
         match pointer:
             case Element(param):
@@ -159,19 +159,19 @@ class Expressions:
                 assert self.places is not None, "a function addresses an array of the kernel"
                 return self.places.moved(pointer, self.index)
             case LocalArray(name):
-                return Place(Piece(self.names[name], PRIMARY), Piece("0", PRIMARY))
+                return AddressText(Piece(self.names[name], PRIMARY), Piece("0", PRIMARY))
             case Offset(base, distance):
                 return self._offset(base, distance)
             case _:
                 assert isinstance(type_of(pointer), Pointer), f"expected an address, got {type_of(pointer)}"
-                return Place(self.piece(pointer))
+                return AddressText(self.piece(pointer))
 
-    def _offset(self, base: Expr, distance: Expr) -> Place:
+    def _offset(self, base: Expr, distance: Expr) -> AddressText:
         inner = self.place(base)
         index = self.index(distance)
         if inner.distance is None or inner.distance.text == "0":
-            return Place(inner.pointer, index)
-        return Place(inner.address, index)
+            return AddressText(inner.pointer, index)
+        return AddressText(inner.address, index)
 
     def field(self, value: Expr, name: str) -> str:
         """The C name of a field of a struct."""

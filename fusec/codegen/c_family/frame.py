@@ -11,8 +11,8 @@ from fusec.base.kernel_abi import Fp, Layout, Slot
 from fusec.base.records import dataclass, field
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.file import Part
-from fusec.codegen.c_family.names import Names
-from fusec.codegen.c_family.places import Places
+from fusec.codegen.c_family.names import ScopeNames
+from fusec.codegen.c_family.places import AddressPrinter
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.statements import harmless
 from fusec.codegen.c_family.strips import Strip
@@ -29,7 +29,7 @@ MODES: dict[Fp, str] = {
 
 
 @dataclass(frozen=True)
-class Group:
+class LoadGroup:
     """An array of which a thread takes several neighbours at once, and the variable that holds them."""
 
     array: ArrayParam
@@ -52,12 +52,12 @@ class Frame:
     layout: Layout
     spelling: Spelling
     name: str
-    names: Names
-    places: Places
+    names: ScopeNames
+    places: AddressPrinter
     body: list[str]
     scalars: list[tuple[ScalarParam, str]]
     copied: frozenset[str]
-    groups: list[Group]
+    groups: list[LoadGroup]
     lanes: int
     locals: Mapping[str, str]
     above: list[Part] = field(default_factory=list)

@@ -15,10 +15,10 @@ CXX_WORDS = frozenset(
 )
 
 
-class Names:
+class ScopeNames:
     """Gives out names that are unique in a scope and in all scopes around it."""
 
-    def __init__(self, reserved: Iterable[str] = (), outer: Names | None = None) -> None:
+    def __init__(self, reserved: Iterable[str] = (), outer: ScopeNames | None = None) -> None:
         self._taken = set(reserved)
         self._outer = outer
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fusec.base.dtypes import COMPLEX128, INT64, DType
 from fusec.base.kernel_abi import Layout, Slot, SlotKind, Step
-from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, PRODUCT, SUM, UNARY, Piece, infix
 from fusec.codegen.c_family.spelling import Spelling
 from fusec.ir.expr import Apply, Const, Expr
@@ -22,7 +22,7 @@ MAX_AXES = 64  # NumPy's limit
 HELPERS_BY_AXES = frozenset(f"fusec_{what}_{ndim}" for what in ("strided", "pick") for ndim in range(1, MAX_AXES + 1))
 
 
-class Place(NamedTuple):
+class AddressText(NamedTuple):
     """An address: a pointer, and a number of elements beyond it (None for none)."""
 
     pointer: Piece
@@ -48,17 +48,17 @@ def name(text: str) -> Piece:
     return Piece(text, PRIMARY)
 
 
-class Places:
+class AddressPrinter:
     """Names and addresses of one kernel.
 
     grouped: arrays whose elements a thread holds, each with where the current one is. lane: the variable that counts
     those of a group. threads: of a block program, the position in the block along each of its axes.
     """
 
-    def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: Names) -> None:
+    def __init__(self, program: Program, layout: Layout, spelling: Spelling, names: ScopeNames) -> None:
         self.program, self.layout, self.spelling = program, layout, spelling
         self.arrays = {param.name: param for param in program.arrays}
-        self.grouped: dict[str, Place] = {}
+        self.grouped: dict[str, AddressText] = {}
         self.lane = ""
         self.uses_index = self.uses_coordinates = False
         self.helpers: dict[str, str] = {}  # those whose text depends on a number of axes
@@ -124,13 +124,13 @@ class Places:
 
     # --- elements of the iteration space ---------------------------------------------------------------------
 
-    def element(self, param: str) -> Place:
+    def element(self, param: str) -> AddressText:
         """The current element of a non-raw array."""
         if param in self.grouped:
             return self.grouped[param]
         return self._element(param, {})
 
-    def own_element(self, param: str) -> Place:
+    def own_element(self, param: str) -> AddressText:
         """The current element of a non-raw array, where it is in memory."""
         return self._element(param, {})
 
@@ -143,7 +143,7 @@ class Places:
         strides = [(name(self.coordinates[axis]), self.use("stride", param, axis)) for axis in range(len(steps))]
         return moved(base, strides).text
 
-    def moved(self, place: Moved, print_index: Print) -> Place:
+    def moved(self, place: Moved, print_index: Print) -> AddressText:
         """The element at another position."""
         pairs = zip(place.axes, place.distances, strict=True)
         return self._element(place.param, {axis: self._at(axis, distance, print_index) for axis, distance in pairs})
@@ -156,7 +156,7 @@ class Places:
             case _:
                 return infix("+", SUM, name(self.coordinates[axis]), print_index(distance))
 
-    def _element(self, param: str, positions: Mapping[int, Piece]) -> Place:
+    def _element(self, param: str, positions: Mapping[int, Piece]) -> AddressText:
         """The element of a non-raw array at the current position, but for some axes."""
 
         def position(axis: int) -> Piece:
@@ -169,32 +169,32 @@ class Places:
         if strided:
             base = moved(base, [(position(axis), self.use("stride", param, axis)) for axis in strided])
         if not unit:
-            return Place(base)
+            return AddressText(base)
         index = position(unit[0])
         for axis in unit[1:]:
             index = infix("+", SUM, index, position(axis))
-        return Place(base, index)
+        return AddressText(base, index)
 
     # --- elements of raw arrays ------------------------------------------------------------------------------
 
-    def at(self, place: At, print_index: Print) -> Place:
+    def at(self, place: At, print_index: Print) -> AddressText:
         """An element of a raw array by one position or by one index for every axis."""
         param = place.param
         ndim, contiguous = dict(self.layout.raw)[param]
         index = [print_index(value) for value in place.index]
         base = self.use("pointer", param)
         if ndim == 0:
-            return Place(base, index[0] if index else None)
+            return AddressText(base, index[0] if index else None)
         if contiguous:
-            return Place(base, self._dense(param, index))
+            return AddressText(base, self._dense(param, index))
         if len(index) == ndim:
-            return Place(moved(base, [(at, self.use("raw_stride", param, axis)) for axis, at in enumerate(index)]))
+            return AddressText(moved(base, [(at, self.use("raw_stride", param, axis)) for axis, at in enumerate(index)]))
         assert len(index) == 1, f"{param} has {ndim} axes, but {len(index)} indices"
         extents = [self.use("raw_extent", param, axis).text for axis in range(1, ndim)]
         strides = [self.use("raw_stride", param, axis).text for axis in range(ndim)]
         helper = self._strided_helper(ndim)
         offset = f"{helper}({', '.join([index[0].text, *extents, *strides])})"
-        return Place(Piece(f"fusec_moved({base.text}, {offset})", POSTFIX))
+        return AddressText(Piece(f"fusec_moved({base.text}, {offset})", POSTFIX))
 
     def _dense(self, param: str, index: list[Piece]) -> Piece:
         """Horner's rule over the extents of a C-contiguous array."""

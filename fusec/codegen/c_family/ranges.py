@@ -45,7 +45,7 @@ NEGATED = {
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
-class Loop(NamedTuple):
+class LoopBounds(NamedTuple):
     """What holds where the condition is tested, where the body starts, before the step, and after the loop."""
 
     test: State
@@ -56,13 +56,13 @@ class Loop(NamedTuple):
 
 def pass_by(bounds: BoundsOf, stmt: Stmt) -> None:
     """Update the known ranges to those after a statement."""
-    _Walk(bounds).statement(stmt)
+    _BoundsWalk(bounds).statement(stmt)
 
 
-def analyse(bounds: BoundsOf, loop: While) -> Loop:
+def analyse(bounds: BoundsOf, loop: While) -> LoopBounds:
     """The ranges in a loop that is about to be entered; `bounds` is not changed."""
     before = dict(bounds.locals)
-    found, _ = _Walk(bounds).loop(loop)
+    found, _ = _BoundsWalk(bounds).loop(loop)
     bounds.restore(before)
     return found
 
@@ -145,7 +145,7 @@ def _joined(states: Sequence[State]) -> State | None:
     return result
 
 
-class _Walk:
+class _BoundsWalk:
     """Runs statements over bounds; `breaks` and `continues` collect what holds where these leave the innermost loop."""
 
     def __init__(self, bounds: BoundsOf, depth: int = 0) -> None:
@@ -197,7 +197,7 @@ class _Walk:
         self.bounds.restore(_joined(ends) or {})
         return bool(ends)
 
-    def loop(self, loop: While) -> tuple[Loop, bool]:
+    def loop(self, loop: While) -> tuple[LoopBounds, bool]:
         """What holds where in a loop, and whether its end is reached."""
         changed = changed_names((loop,))
         head = dict(self.bounds.locals)
@@ -210,9 +210,9 @@ class _Walk:
         found, _, ends = self.round(loop, {name: known for name, known in head.items() if name not in changed})
         return found, ends
 
-    def round(self, loop: While, head: State) -> tuple[Loop, State | None, bool]:
+    def round(self, loop: While, head: State) -> tuple[LoopBounds, State | None, bool]:
         """One round from `head`: what holds where, what holds at the head again, and whether the loop ends."""
-        inner = _Walk(self.bounds, self.depth + 1)
+        inner = _BoundsWalk(self.bounds, self.depth + 1)
         test = head if loop.test_first else {}
         exits: list[State] = []
         self.bounds.restore(head)
@@ -233,7 +233,7 @@ class _Walk:
                 assume(self.bounds, loop.condition, True)
             back = dict(self.bounds.locals)
         after = _joined([*exits, *inner.breaks])
-        return Loop(test, body, step or {}, after or {}), back, after is not None
+        return LoopBounds(test, body, step or {}, after or {}), back, after is not None
 
     def left(self, loop: While) -> State:
         """What holds where the condition has just failed; `bounds` is left as it is."""

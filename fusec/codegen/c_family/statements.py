@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fusec.base.dtypes import DType, real_type
 from fusec.base.source import SourceFile, Span
 from fusec.codegen.c_family import facts, ranges
-from fusec.codegen.c_family.expressions import Expressions
-from fusec.codegen.c_family.names import Names
+from fusec.codegen.c_family.expressions import ExprPrinter
+from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import OPERATORS, POSTFIX
 from fusec.errors.targets import AtomicUnsupported
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
@@ -43,7 +43,7 @@ _COMPOUND = frozenset(
 )
 
 
-class Statements:
+class StmtPrinter:
     """Prints the body of one function into `lines`.
 
     leave: the statement that ends the work of an element, None in a function, which returns. in_loop: the same inside
@@ -53,8 +53,8 @@ class Statements:
 
     def __init__(
         self,
-        expressions: Expressions,
-        scope: Names,
+        expressions: ExprPrinter,
+        scope: ScopeNames,
         source: SourceFile | None,
         leave: tuple[str, str] | None = None,
         constant: frozenset[str] = frozenset(),

@@ -12,7 +12,7 @@ from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.c_family import facts
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
-from fusec.codegen.c_family.places import Place
+from fusec.codegen.c_family.places import AddressText
 from fusec.ir.loops import ArrayParam, Element, Program
 
 THREADS = 256  # that share a square; a block of more lets the others wait
@@ -36,14 +36,14 @@ class Tiles:
     across: str
     lane: str
 
-    def places(self) -> list[tuple[str, Place]]:
+    def places(self) -> list[tuple[str, AddressText]]:
         """Where the body finds its elements, by array."""
         squares = [(array.name, _at(f"{name}[{self.along}]", self.across)) for array, name in self.arrays]
         return squares + [(array.name, _at(name, self.lane)) for array, name in self.ahead]
 
 
-def _at(base: str, index: str) -> Place:
-    return Place(Piece(base, POSTFIX), Piece(index, PRIMARY))
+def _at(base: str, index: str) -> AddressText:
+    return AddressText(Piece(base, POSTFIX), Piece(index, PRIMARY))
 
 
 def turned(program: Program, layout: Layout) -> tuple[int, list[ArrayParam], list[ArrayParam]] | None:

@@ -18,10 +18,10 @@ from fusec.base.dtypes import FLOAT32, FLOAT64
 from fusec.base.kernel_abi import Fp, Kernel, Layout
 from fusec.base.records import replace
 from fusec.codegen.generator import Generator, Options
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.column import ColumnNest
 from fusec.codegen.llvm.cost import Costs
-from fusec.codegen.llvm.interior import Parts, SplitNest, lanes_of, parts_of
+from fusec.codegen.llvm.interior import RowParts, SplitNest, lanes_of, parts_of
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.nest import Nest, Tail
 from fusec.codegen.llvm.reduction import whole_program, widest_bits
@@ -75,7 +75,7 @@ def generate(
     width = lanes_of(parts or program, layout, vector_bits) if lanes is None else lanes
     assert width.bit_count() == 1, f"lanes must be a power of two, not {width}"
     # A prefix, because a function called llvm.rows or memcpy would mean something to LLVM.
-    name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
+    name, arguments, declarations = symbol or f"fusec.{program.name}", KernelSlots(), dict[str, None]()
     transposed = transposed_operands(program, layout) if lanes is None and vector_bits and parts is None else ()
     block = block_size(program, transposed)
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
@@ -132,7 +132,7 @@ def generate_reduction(
     program, is_last = whole_program(reduction), axis == layout.ndim - 1
     width = max(1, vector_bits // widest_bits(reduction))
     width = min(width, reduction.lanes) if is_last else width
-    name, arguments, declarations = symbol or f"fusec.{reduction.name}", Arguments(), dict[str, None]()
+    name, arguments, declarations = symbol or f"fusec.{reduction.name}", KernelSlots(), dict[str, None]()
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
     builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
     nest: RowNest | ColumnNest
@@ -171,7 +171,7 @@ def generate_walk(
         )
     program = replace(program, functions=scaled(program.functions, permutes))
     width = max(1, vector_bits // hot_bits(program))
-    name, arguments, declarations = symbol or f"fusec.{program.name}", Arguments(), dict[str, None]()
+    name, arguments, declarations = symbol or f"fusec.{program.name}", KernelSlots(), dict[str, None]()
     flags, estimates = FLAGS if fp == "fast" else "", fp == "fast" and vector_bits >= 512
     builder = Builder(width, declarations, half_casts=half_casts, flags=flags, estimates=estimates, permutes=permutes)
     nest = WalkNest(program, layout, builder, arguments)
@@ -223,7 +223,7 @@ GENERATOR = Generator(
 )
 
 
-def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts | None) -> list[str]:
+def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: RowParts | None) -> list[str]:
     """What was decided, for people."""
     why = "the target has no vectors" if not vector_bits else "local arrays of more lanes would not fit the stack"
     notes = [f"{width} lanes" if width > 1 else f"scalar: {'asked for' if asked else why}"]
@@ -234,7 +234,7 @@ def _notes(width: int, vector_bits: int, asked: bool, tail: Tail, parts: Parts |
 
 
 def _nest(
-    parts: Parts | None, program: Program, layout: Layout, builder: Builder, arguments: Arguments
+    parts: RowParts | None, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots
 ) -> SplitNest | RemainderNest:
     if parts is not None:
         return SplitNest(parts, program, layout, builder, arguments)

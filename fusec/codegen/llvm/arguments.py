@@ -7,7 +7,7 @@ from fusec.base.kernel_abi import Slot, SlotKind
 from fusec.codegen.llvm.values import Operand, Value, register_type
 
 
-class Arguments:
+class KernelSlots:
     """Slots in the order of their first use; every slot is read once, at the top of the function."""
 
     def __init__(self) -> None:
@@ -15,9 +15,9 @@ class Arguments:
         self.prologue: list[str] = []
         self._known: dict[Slot, Operand] = {}
 
-    def within(self) -> Arguments:
+    def within(self) -> KernelSlots:
         """The same slots, read at the top of another function."""
-        other = Arguments()
+        other = KernelSlots()
         other.slots = self.slots
         return other
 

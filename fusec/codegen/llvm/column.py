@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import LINE, Row, Site
+from fusec.codegen.llvm.nest import LINE, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.ir.expr import Type
@@ -37,10 +37,10 @@ _MOST_COLUMNS = 4096
 _ROWS = 4  # taken at a time
 _LIGHT = 24  # operations for an element up to which they are
 
-Body = Callable[[Site, Lanes, str], None]
+Body = Callable[[RowSite, Lanes, str], None]
 
 
-class CellSite(Site):
+class CellSite(RowSite):
     """The elements of one row of a chunk; nothing stays the same from row to row."""
 
     def hoisted(self, param: str) -> Operand | None:  # noqa: ARG002 - the protocol's
@@ -51,7 +51,7 @@ class CellSite(Site):
 class ColumnNest(ReductionNest):
     """Writes the loops of a kernel that reduces an axis of its layout before the last one."""
 
-    def __init__(self, reduction: Reduction, layout: Layout, axis: int, builder: Builder, arguments: Arguments) -> None:
+    def __init__(self, reduction: Reduction, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(reduction, layout, builder, arguments)
         self.axis = axis
         self.chunk = ROUNDS if reduction.total is not None else 0
@@ -140,7 +140,7 @@ class ColumnNest(ReductionNest):
                 ready += [name for name, _ in stage.accumulator.parts]
             self._after_stage(stage, row, start, end, ready)
 
-        def finish(site: Site, lanes: Lanes, lane: str) -> None:
+        def finish(site: RowSite, lanes: Lanes, lane: str) -> None:
             known = self._known(lane, ready)
             if total is not None:
                 values = self._part(site, lanes, (), known, parts_of(total.value))
@@ -156,7 +156,7 @@ class ColumnNest(ReductionNest):
         wanted, before = [Local(name, kind) for name, kind in pairs], tuple(ready)
         names = [name for name, _ in pairs]
 
-        def after(site: Site, lanes: Lanes, lane: str) -> None:
+        def after(site: RowSite, lanes: Lanes, lane: str) -> None:
             self._keep(names, lane, self._part(site, lanes, stage.then, self._known(lane, before), wanted))
 
         if stage.then:
@@ -181,14 +181,14 @@ class ColumnNest(ReductionNest):
 
         names = [name for name, _ in accumulator.parts]
 
-        def value(site: Site, lanes: Lanes, known: Known) -> list[Operand]:
+        def value(site: RowSite, lanes: Lanes, known: Known) -> list[Operand]:
             return self._part(site, lanes, stage.body, known, parts_of(accumulator.value))
 
-        def first(site: Site, lanes: Lanes, lane: str) -> None:
+        def first(site: RowSite, lanes: Lanes, lane: str) -> None:
             self._keep(names, lane, value(site, lanes, self._known(lane, ready)))
 
         def more(rows: Sequence[Row], ahead: Sequence[dict[str, Value]] = ()) -> Body:
-            def body(site: Site, lanes: Lanes, lane: str) -> None:
+            def body(site: RowSite, lanes: Lanes, lane: str) -> None:
                 known = self._known(lane, ready)
                 before = flat([self.held[name].read(lane) for name in names])
                 for each in rows:
@@ -279,7 +279,7 @@ class ColumnNest(ReductionNest):
         def one_row(number: str) -> None:
             moved = self._moved(row, Value("i64", number))
 
-            def body(site: Site, lanes: Lanes, lane: str) -> None:
+            def body(site: RowSite, lanes: Lanes, lane: str) -> None:
                 here = CellSite(self, moved, site.position)
                 self._part(here, lanes, stage.body, self._known(lane, ready), ())
 

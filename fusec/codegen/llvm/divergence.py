@@ -53,33 +53,33 @@ class Exit:
     """How some lanes leave: the kind of statement, and the loop that a break or continue belongs to."""
 
     kind: str
-    loop: Node | None
+    loop: FlowNode | None
 
 
 @dataclass(eq=False)
-class Region:
+class LaneRegion:
     """Statements that the same lanes run.
 
     loop: the loop around the statement that opened the region. body_of: the loop whose body it is. after: the exits
     that some lanes took just before, if that is why the region begins.
     """
 
-    parent: Region | None
-    loop: Node | None
-    body_of: Node | None = None
+    parent: LaneRegion | None
+    loop: FlowNode | None
+    body_of: FlowNode | None = None
     after: frozenset[Exit] | None = None
 
     def __post_init__(self) -> None:
         self.depth: int = 0 if self.parent is None else self.parent.depth + 1
 
-    def is_within(self, loop: Node | None) -> bool:
+    def is_within(self, loop: FlowNode | None) -> bool:
         """Whether the region lies in the body of a loop."""
-        region: Region | None = self
+        region: LaneRegion | None = self
         while region is not None and region.body_of is not loop:
             region = region.parent
         return region is not None
 
-    def is_all_of(self, home: Region) -> bool:
+    def is_all_of(self, home: LaneRegion) -> bool:
         """Whether all lanes that are still in `home`, a region around this one, run this one."""
         region = self
         while region is not home:
@@ -95,7 +95,7 @@ class Region:
 
 
 @dataclass(eq=False)
-class Node:
+class FlowNode:
     """A statement and what lanes do in it.
 
     first, second: branches of an If, body and step of a While. varying: an If on a varying condition, a While that
@@ -104,8 +104,8 @@ class Node:
     """
 
     stmt: Stmt
-    first: list[Node] = field(default_factory=list)
-    second: list[Node] = field(default_factory=list)
+    first: list[FlowNode] = field(default_factory=list)
+    second: list[FlowNode] = field(default_factory=list)
     varying: bool = False
     leaves: bool = False
     skips: bool = False
@@ -113,7 +113,7 @@ class Node:
 
 
 @dataclass
-class Plan:
+class FlowPlan:
     """A function body with all decisions made.
 
     varying: names of variables and local arrays that differ between lanes. slotted: variables written in a nested
@@ -121,7 +121,7 @@ class Plan:
     parted: some lanes return before others. result_varies: of the returned value.
     """
 
-    body: list[Node]
+    body: list[FlowNode]
     varying: set[str] = field(default_factory=set)
     slotted: set[str] = field(default_factory=set)
     apart: set[str] = field(default_factory=set)
@@ -133,15 +133,15 @@ class Plan:
 class _Name:
     """Where a variable is declared and used."""
 
-    declared: Region
-    loop: Node | None
-    used: Region | None = None
-    writes: list[tuple[Node, Region]] = field(default_factory=list)
+    declared: LaneRegion
+    loop: FlowNode | None
+    used: LaneRegion | None = None
+    writes: list[tuple[FlowNode, LaneRegion]] = field(default_factory=list)
 
-    def use(self, region: Region) -> None:
+    def use(self, region: LaneRegion) -> None:
         self.used = region if self.used is None else _common(self.used, region)
 
-    def home(self) -> Region:
+    def home(self) -> LaneRegion:
         """See Note [Regions]."""
         region = self.declared if self.used is None else self.used
         while region is not self.declared and region.loop is not self.loop and region.parent is not None:
@@ -149,7 +149,7 @@ class _Name:
         return region
 
 
-def _common(a: Region, b: Region) -> Region:
+def _common(a: LaneRegion, b: LaneRegion) -> LaneRegion:
     """The innermost region around both."""
     while a is not b:
         deeper, other = (a, b) if a.depth >= b.depth else (b, a)
@@ -181,16 +181,16 @@ def _written(stmt: Stmt) -> str:
     return ""
 
 
-def _tree(body: Iterable[Stmt]) -> list[Node]:
+def _tree(body: Iterable[Stmt]) -> list[FlowNode]:
     nodes = []
     for stmt in body:
         match stmt:
             case If():
-                nodes.append(Node(stmt, _tree(stmt.then), _tree(stmt.orelse)))
+                nodes.append(FlowNode(stmt, _tree(stmt.then), _tree(stmt.orelse)))
             case While():
-                nodes.append(Node(stmt, _tree(stmt.body), _tree(stmt.step)))
+                nodes.append(FlowNode(stmt, _tree(stmt.body), _tree(stmt.step)))
             case _:
-                nodes.append(Node(stmt))
+                nodes.append(FlowNode(stmt))
     return nodes
 
 
@@ -204,15 +204,15 @@ class Analysis:
         self.functions = {function.name: function for function in functions}
         self.source_varies = source_varies
         self.lanes = lanes
-        self._plans: dict[tuple[str, tuple[bool, ...]], Plan] = {}
+        self._plans: dict[tuple[str, tuple[bool, ...]], FlowPlan] = {}
 
     def body(
         self, body: Iterable[Stmt], params: Iterable[str], varying: Container[str] = (), values: Sequence[Expr] = ()
-    ) -> Plan:
+    ) -> FlowPlan:
         """The plan of a kernel body; its scalar parameters are uniform, all but those named. values: read after it."""
         return _FunctionAnalysis(self, body, {name: name in varying for name in params}, values).run()
 
-    def function(self, name: str, varying: tuple[bool, ...]) -> Plan:
+    def function(self, name: str, varying: tuple[bool, ...]) -> FlowPlan:
         """The plan of a function for arguments of which the given ones vary."""
         key = (name, varying)
         if key not in self._plans:
@@ -229,16 +229,16 @@ class _FunctionAnalysis:
         self.program = program
         self.values = values
         self.params = params
-        self.plan = Plan(_tree(body))
+        self.plan = FlowPlan(_tree(body))
         self.escaped: set[str] = set()
         self.indexed: dict[str, bool] = {}  # array -> every index so far is a constant within bounds
         self.names: dict[str, _Name] = {}
         self.known: dict[Expr, bool] = {}
-        self.loops: list[tuple[Node, Region]] = []
-        self.root = Region(None, None)
+        self.loops: list[tuple[FlowNode, LaneRegion]] = []
+        self.root = LaneRegion(None, None)
         self.changed = False
 
-    def run(self) -> Plan:
+    def run(self) -> FlowPlan:
         """Repeat until nothing more is found to vary."""
         plan = self.plan
         lengths: dict[str, int] = {}
@@ -263,7 +263,7 @@ class _FunctionAnalysis:
 
     # --- structure ---------------------------------------------------------------------------------------------
 
-    def _survey(self, nodes: list[Node], owners: dict[str, int], count: list[int], lengths: dict[str, int]) -> None:
+    def _survey(self, nodes: list[FlowNode], owners: dict[str, int], count: list[int], lengths: dict[str, int]) -> None:
         """Find variables written in other lists than their declaration's, and how local arrays are addressed."""
         mine = count[0] - 1
         for node in nodes:
@@ -320,7 +320,7 @@ class _FunctionAnalysis:
                 if node.blended:
                     self._vary(name)
 
-    def _flag(self, node: Node, what: str) -> None:
+    def _flag(self, node: FlowNode, what: str) -> None:
         if not getattr(node, what):
             setattr(node, what, True)
             self.changed = True
@@ -330,7 +330,7 @@ class _FunctionAnalysis:
             self.plan.varying.add(name)
             self.changed = True
 
-    def _walk(self, nodes: list[Node], region: Region) -> tuple[Region, set[Exit]]:
+    def _walk(self, nodes: list[FlowNode], region: LaneRegion) -> tuple[LaneRegion, set[Exit]]:
         """Visit statements in order; returns the region at the end and the kinds of exits some lanes took."""
         exits: set[Exit] = set()
         for node in nodes:
@@ -339,14 +339,14 @@ class _FunctionAnalysis:
             taken = self._visit(node, region)
             if taken:
                 self._flag(node, "leaves")
-                region = Region(region, self._loop(), after=frozenset(taken))
+                region = LaneRegion(region, self._loop(), after=frozenset(taken))
             exits |= taken
         return region, exits
 
-    def _loop(self) -> Node | None:
+    def _loop(self) -> FlowNode | None:
         return self.loops[-1][0] if self.loops else None
 
-    def _visit(self, node: Node, region: Region) -> set[Exit]:
+    def _visit(self, node: FlowNode, region: LaneRegion) -> set[Exit]:
         match node.stmt:
             case Declare(name=name, value=value):
                 self._declare(node, name, region, value is not None and self.varies(value))
@@ -375,36 +375,36 @@ class _FunctionAnalysis:
                 return self._leave(node, region, self.root)
         return set()
 
-    def _declare(self, node: Node, name: str, region: Region, varies: bool) -> None:
+    def _declare(self, node: FlowNode, name: str, region: LaneRegion, varies: bool) -> None:
         entry = self.names[name] = _Name(region, self._loop())
         entry.writes.append((node, region))
         if varies:
             self._vary(name)
 
-    def _write(self, node: Node, name: str, region: Region, varies: bool) -> None:
+    def _write(self, node: FlowNode, name: str, region: LaneRegion, varies: bool) -> None:
         entry = self.names[name]
         entry.use(region)
         entry.writes.append((node, region))
         if varies:
             self._vary(name)
 
-    def _store(self, node: Node, pointer: Expr, value: Expr, region: Region) -> None:
+    def _store(self, node: FlowNode, pointer: Expr, value: Expr, region: LaneRegion) -> None:
         access = local_access(pointer)
         if access is not None:
             name, index = access
             self._write(node, name, region, self.varies(value) or (index is not None and self.varies(index)))
 
-    def _branch(self, node: Node, condition: Expr, region: Region) -> set[Exit]:
+    def _branch(self, node: FlowNode, condition: Expr, region: LaneRegion) -> set[Exit]:
         if self.varies(condition):
             self._flag(node, "varying")
         exits: set[Exit] = set()
         for part in (node.first, node.second):
-            inner = Region(region, self._loop()) if node.varying else region
+            inner = LaneRegion(region, self._loop()) if node.varying else region
             exits |= self._walk(part, inner)[1]
         return exits
 
-    def _repeat(self, node: Node, condition: Expr, region: Region) -> set[Exit]:
-        inner = Region(region, self._loop(), body_of=node) if node.varying else region
+    def _repeat(self, node: FlowNode, condition: Expr, region: LaneRegion) -> set[Exit]:
+        inner = LaneRegion(region, self._loop(), body_of=node) if node.varying else region
         self.loops.append((node, inner))
         self._read(condition, inner)
         _, exits = self._walk(node.first, inner)
@@ -417,7 +417,7 @@ class _FunctionAnalysis:
             self._flag(node, "skips")
         return {exit_ for exit_ in exits if exit_.kind == "return"}
 
-    def _leave(self, node: Node, region: Region, whole: Region) -> set[Exit]:
+    def _leave(self, node: FlowNode, region: LaneRegion, whole: LaneRegion) -> set[Exit]:
         """An exit: taken by all lanes of the region it leaves, or by some."""
         if region is whole:
             return set()
@@ -429,7 +429,7 @@ class _FunctionAnalysis:
 
     # --- expressions ---------------------------------------------------------------------------------------------
 
-    def _read(self, root: Expr, region: Region) -> None:
+    def _read(self, root: Expr, region: LaneRegion) -> None:
         for expr in expressions((root,)):
             if isinstance(expr, Local | LocalArray):
                 self.names[expr.name].use(region)

@@ -13,10 +13,10 @@ from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass, field
 from fusec.codegen.llvm import memory
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.arith import apply_op
 from fusec.codegen.llvm.cost import Costs
-from fusec.codegen.llvm.divergence import Analysis, Plan, local_access
+from fusec.codegen.llvm.divergence import Analysis, FlowPlan, local_access
 from fusec.codegen.llvm.lookup import lookup
 from fusec.codegen.llvm.memory import Hint, Lanes
 from fusec.codegen.llvm.values import (
@@ -24,7 +24,7 @@ from fusec.codegen.llvm.values import (
     Linear,
     Operand,
     Value,
-    Walk,
+    LinearAddress,
     constant,
     integer,
     memory_type,
@@ -52,7 +52,7 @@ WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a 
 _CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch
 
 
-class Space(Protocol):
+class ElementSpace(Protocol):
     """Where the elements being worked on lie."""
 
     def element(self, param: str) -> Value:
@@ -78,7 +78,7 @@ class Space(Protocol):
 
 
 @dataclass
-class Variable:
+class VarSlot:
     """A local variable: in stack slots, or a current value. varying: one value for every lane."""
 
     type: Type
@@ -96,7 +96,7 @@ class Stack:
 
 
 @dataclass
-class Loop:
+class OpenLoop:
     """A loop being written. alive: slot of the lanes that are in it; current: of those still in this iteration."""
 
     body: str
@@ -107,14 +107,14 @@ class Loop:
 
 
 @dataclass
-class Frame:
+class FlowFrame:
     """A function being written. live: slot of the lanes that have not returned, or empty if all return together."""
 
-    plan: Plan
+    plan: FlowPlan
     end: str
-    variables: dict[str, Variable] = field(default_factory=dict)
+    variables: dict[str, VarSlot] = field(default_factory=dict)
     stacks: dict[str, Stack] = field(default_factory=dict)
-    loops: list[Loop] = field(default_factory=list)
+    loops: list[OpenLoop] = field(default_factory=list)
     live: str = ""
     result: tuple[str, ...] = ()
 
@@ -124,15 +124,15 @@ class Surroundings:
     """What all text of one body shares. kept: functions that are called, not written out."""
 
     builder: Builder
-    arguments: Arguments
+    arguments: KernelSlots
     layout: Layout
     analysis: Analysis
     costs: Costs
-    space: Space
+    space: ElementSpace
     kept: frozenset[str] = frozenset()
 
 
-class Expressions:
+class ExprEmitter:
     """Writes expressions; `lanes` are those active now, `root` those that exist (all but past the end of a row)."""
 
     def __init__(self, around: Surroundings, root: Lanes) -> None:
@@ -141,7 +141,7 @@ class Expressions:
         self.root = root
         self.lanes = root
         self.memo: dict[Expr, Operand] = {}
-        self.frame = Frame(Plan([]), "")
+        self.frame = FlowFrame(FlowPlan([]), "")
 
     def call(self, call: Call, args: list[Operand]) -> Operand:
         """The result of a function, written where it is called."""
@@ -221,7 +221,7 @@ class Expressions:
                 return tuple(part for item in fields for part in self.memo[item])
         return (self._address(expr),)
 
-    def read(self, variable: Variable) -> Operand:
+    def read(self, variable: VarSlot) -> Operand:
         """The value of a variable."""
         if not variable.slots:
             return variable.value
@@ -380,7 +380,7 @@ class Expressions:
                 return Value("ptr", "", varying=True, linear=Linear(base, pointer.linear.step))
             pointers, walk = b.typed(pointer), pointer.walk
             if walk is not None:
-                walk = Walk(b.let(f"{step} {walk.base}, i64 {index.text}"), walk.stride)
+                walk = LinearAddress(b.let(f"{step} {walk.base}, i64 {index.text}"), walk.stride)
             text = b.let(f"getelementptr {unit}, {pointers}, i64 {index.text}")
             return Value("ptr", text, pointer.varying, walk=walk)
         if not pointer.varying and index.linear is not None:

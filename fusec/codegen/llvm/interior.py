@@ -19,12 +19,12 @@ from functools import partial
 
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.lanes import choose_lanes, hot_bits
 from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.neighbours import InnerSite, neighbours_of
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, Tail
+from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, Tail
 from fusec.codegen.llvm.shifted import Shifted, can_shift
 from fusec.codegen.llvm.values import FALSE, TRUE, Builder, Value, integer
 from fusec.ir.loops import Program
@@ -39,7 +39,7 @@ _WORK = 240  # operations of all rows together: beyond, their values leave the r
 
 
 @dataclass(frozen=True)
-class Parts:
+class RowParts:
     """A split program with what takes several rows of its interior at once: how many, and the program, most first."""
 
     split: Split
@@ -51,7 +51,7 @@ class Parts:
         return self.stacked[0][0] if self.stacked else 1
 
 
-def parts_of(program: Program, ndim: int, vector_bits: int) -> Parts | None:
+def parts_of(program: Program, ndim: int, vector_bits: int) -> RowParts | None:
     """The parts of a program if it has any, with as many rows together as share loads and fit the registers."""
     found = split(program, ndim)
     if found is None:
@@ -67,7 +67,7 @@ def parts_of(program: Program, ndim: int, vector_bits: int) -> Parts | None:
         if loads_of(stacked.body) < loads * rows:
             chosen.append((rows, stacked))
             most = rows // 2
-    return Parts(found, tuple(chosen[:2]))
+    return RowParts(found, tuple(chosen[:2]))
 
 
 def _registers(program: Program, vector_bits: int) -> int:
@@ -80,7 +80,7 @@ def _line(program: Program) -> int:
     return max((LINE // param.dtype.nbytes for param in program.arrays if param.written), default=1)
 
 
-def lanes_of(work: Parts | Program, layout: Layout, vector_bits: int) -> int:
+def lanes_of(work: RowParts | Program, layout: Layout, vector_bits: int) -> int:
     """Elements of a vector: one register where several rows are in flight, but a cache line of every output."""
     if isinstance(work, Program):
         return choose_lanes(work, layout, vector_bits)
@@ -94,7 +94,7 @@ def lanes_of(work: Parts | Program, layout: Layout, vector_bits: int) -> int:
 class SplitNest(Nest):
     """Writes the loops of a split program."""
 
-    def __init__(self, parts: Parts, whole: Program, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+    def __init__(self, parts: RowParts, whole: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(whole, layout, builder, arguments)
         self.parts = parts
         self.split = parts.split
@@ -253,7 +253,7 @@ class SplitNest(Nest):
         b.fork(b.compare("icmp slt", position, end), work, done)
         b.place(work)
         width, b.lanes = b.lanes, 1
-        self._body(Site(self, row, position.text), Lanes())
+        self._body(RowSite(self, row, position.text), Lanes())
         b.lanes = width
         following = b.binary("add", position, integer(1))
         b.write_slot(slot, following, varying=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.base.records import dataclass
 from fusec.codegen.llvm import strided
-from fusec.codegen.llvm.values import Builder, Operand, Value, Walk, bit_width, integer, memory_type, zero_of
+from fusec.codegen.llvm.values import Builder, Operand, Value, LinearAddress, bit_width, integer, memory_type, zero_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ def store(b: Builder, pointer: Value, value: Operand, dtype: DType, lanes: Lanes
         _scatter(b, _beside(b, pointer, number * part.nbytes), b.spread(item), part, lanes)
 
 
-def _load_walk(b: Builder, walk: Walk, dtype: DType, part: DType) -> Operand:
+def _load_walk(b: Builder, walk: LinearAddress, dtype: DType, part: DType) -> Operand:
     parts, base = [], walk.base
     for number in range(2 if dtype.is_complex else 1):
         if number:
             base = b.let(f"getelementptr i8, ptr {base}, i64 {part.nbytes}")
-        text = strided.load(b, Walk(base, walk.stride), memory_type(part))
+        text = strided.load(b, LinearAddress(base, walk.stride), memory_type(part))
         parts.append(_from_memory(b, Value(memory_type(part), text, varying=True), part))
     return tuple(parts)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site
-from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
+from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, LinearAddress, integer
 from fusec.ir.axes import distances_of
 from fusec.ir.expr import Const
 from fusec.ir.loops import At, Declare, Element, Moved, Program, Store
@@ -52,7 +52,7 @@ class Result:
         return tuple(b.read_slot(slot, part.type, part.varying) for slot, part in pairs)
 
 
-class InnerSite(Site):
+class InnerSite(RowSite):
     """Elements whose neighbours exist, for a part of the program.
 
     streams: whether they begin a cache line of every output, decided at run time. kept: results that wait, or None if
@@ -104,7 +104,7 @@ class InnerSite(Site):
             return Value("ptr", "", varying=True, linear=Linear(address, step.literal))
         offsets = b.binary("mul", Value("i64", b.iota("i64"), varying=True), step)
         text = b.let(f"getelementptr i8, ptr {address}, {b.typed(offsets)}")
-        return Value("ptr", text, varying=True, walk=Walk(address, step.text))
+        return Value("ptr", text, varying=True, walk=LinearAddress(address, step.text))
 
     def ask_ahead(self, rows: int, columns: Value) -> None:
         """Ask for what these elements' successors read, in the rows that those above have not asked for.

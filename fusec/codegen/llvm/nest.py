@@ -13,14 +13,14 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm import memory
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.cost import Costs
 from fusec.codegen.llvm.divergence import Analysis
 from fusec.codegen.llvm.expr import Surroundings
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.routines import kept_functions
-from fusec.codegen.llvm.stmt import Statements
-from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, Walk, integer
+from fusec.codegen.llvm.stmt import StmtEmitter
+from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, LinearAddress, integer
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Query, ScalarParam
 from fusec.ir.walk import bodies_of, expressions, roots_of
@@ -32,7 +32,7 @@ LINE = 64  # bytes; what non-temporal stores are aligned to
 
 
 @dataclass(frozen=True)
-class Uses:
+class ArrayUses:
     """What a program touches: elements of arrays, elements it loads, and whether it asks for its position."""
 
     elements: frozenset[str]
@@ -40,7 +40,7 @@ class Uses:
     has_position: bool
 
 
-def uses_of(program: Program) -> Uses:
+def uses_of(program: Program) -> ArrayUses:
     """Collect from all statements, those of functions included."""
     elements, loaded, position = set(), set(), False
     for expr in expressions(roots_of(*bodies_of(program))):
@@ -51,7 +51,7 @@ def uses_of(program: Program) -> Uses:
                 loaded.add(param)
             case Query(param="", what="index" | "coordinate"):
                 position = True
-    return Uses(frozenset(elements), frozenset(loaded), position)
+    return ArrayUses(frozenset(elements), frozenset(loaded), position)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Row:
     streams: Value | None = None
 
 
-class Site:
+class RowSite:
     """The elements at one position of a row; the `Space` of expressions."""
 
     def __init__(self, nest: Nest, row: Row, position: str, streaming: bool = False) -> None:
@@ -97,7 +97,7 @@ class Site:
                 if b.lanes == 1:
                     return Value("ptr", at)
                 text = b.let(f"getelementptr i8, ptr {at}, {b.typed(self.row.offsets[param])}")
-                return Value("ptr", text, varying=True, walk=Walk(at, self.row.strides[param].text))
+                return Value("ptr", text, varying=True, walk=LinearAddress(at, self.row.strides[param].text))
 
     def hoisted(self, param: str) -> Operand | None:
         """The element itself if it is the same along the row."""
@@ -149,7 +149,7 @@ class Nest:
     tail: Tail = "masked"
     narrow = 1
 
-    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         self.program = program
         self.layout = layout
         self.b = builder
@@ -276,7 +276,7 @@ class Nest:
 
     def _scalar_loop(self, row: Row, start: str, end: str) -> None:
         """One element after the other; the range is not empty."""
-        self._loop(start, 1, lambda position: self._body(Site(self, row, position), Lanes()), end)
+        self._loop(start, 1, lambda position: self._body(RowSite(self, row, position), Lanes()), end)
 
     def _loop(self, start: str, step: int, body: Callable[[str], None], end: str) -> None:
         """Repeat from `start`, at least once, while before `end`."""
@@ -296,7 +296,7 @@ class Nest:
         b, bits = self.b, self.width.bit_length() - 1
 
         def body(number: str) -> None:
-            self._body(Site(self, row, b.let(f"shl nuw nsw i64 {number}, {bits}")), Lanes())
+            self._body(RowSite(self, row, b.let(f"shl nuw nsw i64 {number}, {bits}")), Lanes())
 
         first, last = (b.let(f"lshr exact i64 {each}, {bits}") for each in (start, end))
         self._loop(first, 1, body, last)
@@ -306,7 +306,7 @@ class Nest:
 
         def body(position: str) -> None:
             count = self.b.let(f"sub i64 {end}, {position}")
-            self._body(Site(self, row, position), self._first_lanes(count))
+            self._body(RowSite(self, row, position), self._first_lanes(count))
 
         self._loop(start, self.b.lanes, body, end)
 
@@ -334,7 +334,7 @@ class Nest:
         self._fork_if_whole(b.let(f"load i64, ptr {slot}"), end, whole, rest)
         b.place(whole)
         position = b.let(f"load i64, ptr {slot}")
-        self._body(Site(self, row, position, streaming=row.streams is not None), Lanes())
+        self._body(RowSite(self, row, position, streaming=row.streams is not None), Lanes())
         following = b.let(f"add i64 {position}, {self.width}")
         b.line(f"store i64 {following}, ptr {slot}")
         self._fork_if_whole(following, end, whole, rest)
@@ -361,7 +361,7 @@ class Nest:
         position, count = b.let(f"load i64, ptr {slot}"), b.let(f"load i64, ptr {count_slot}")
         end = b.let(f"add i64 {position}, {count}")
         if self.tail == "masked":
-            self._body(Site(self, row, position), self._first_lanes(count))
+            self._body(RowSite(self, row, position), self._first_lanes(count))
         elif self.tail == "narrow":
             b.lanes = self.narrow
             offsets = {name: self._lane_offsets(stride) for name, stride in row.strides.items()}
@@ -373,7 +373,7 @@ class Nest:
             b.lanes = self.width
         b.line(f"store i64 {end}, ptr {slot}")
 
-    def _body(self, site: Site, lanes: Lanes, part: Program | None = None) -> None:
+    def _body(self, site: RowSite, lanes: Lanes, part: Program | None = None) -> None:
         """One copy of the program, or of a part of it, for the current number of lanes."""
         program = part or self.program
         analysis = Analysis(program.functions, self._source_varies, self.b.lanes)
@@ -382,7 +382,7 @@ class Nest:
             if isinstance(param, ScalarParam):
                 scalars[param.name] = (param.dtype, self.arguments.scalar(param.name, param.dtype))
         around = Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
-        Statements(around, lanes).program(analysis.body(program.body, scalars), scalars)
+        StmtEmitter(around, lanes).program(analysis.body(program.body, scalars), scalars)
 
     def _source_varies(self, expr: Expr) -> bool:
         """Whether an address or a fact differs between the lanes of a vector."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from fusec.base.dtypes import real_type
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import replace
-from fusec.codegen.llvm.arguments import Arguments
-from fusec.codegen.llvm.divergence import Analysis, Plan
-from fusec.codegen.llvm.expr import Frame, Surroundings
+from fusec.codegen.llvm.arguments import KernelSlots
+from fusec.codegen.llvm.divergence import Analysis, FlowPlan
+from fusec.codegen.llvm.expr import FlowFrame, Surroundings
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import Nest, Site
-from fusec.codegen.llvm.stmt import Statements
+from fusec.codegen.llvm.nest import Nest, RowSite
+from fusec.codegen.llvm.stmt import StmtEmitter
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
@@ -44,12 +44,12 @@ def widest_bits(reduction: Reduction) -> int:
     return max(hot_bits(replace(program, params=params)), *held, 8)
 
 
-class Part(Statements):
+class PartEmitter(StmtEmitter):
     """Writes one part of a reduction."""
 
-    def part(self, plan: Plan, known: Known, values: Sequence[Expr]) -> list[Operand]:
+    def part(self, plan: FlowPlan, known: Known, values: Sequence[Expr]) -> list[Operand]:
         """Statements, then the values that they lead to."""
-        self._open(Frame(plan, self.b.label("end")), known)
+        self._open(FlowFrame(plan, self.b.label("end")), known)
         if self._block(plan.body):
             self.b.jump(self.frame.end)
         self.b.place(self.frame.end)
@@ -119,18 +119,18 @@ class PartNest(Nest):
         return {param.name: (param.dtype, self.arguments.scalar(param.name, param.dtype)) for param in params}
 
     def _part(
-        self, site: Site, lanes: Lanes, body: tuple[Stmt, ...], known: Known, values: Sequence[Expr]
+        self, site: RowSite, lanes: Lanes, body: tuple[Stmt, ...], known: Known, values: Sequence[Expr]
     ) -> list[Operand]:
         """Statements, then the values that they lead to."""
         analysis = self._analysis()
         varying = {name for name, (_, value) in known.items() if any(part.varying for part in value)}
         plan = analysis.body(body, known, varying, values)
-        return Part(self._around(analysis, site), lanes).part(plan, known, values)
+        return PartEmitter(self._around(analysis, site), lanes).part(plan, known, values)
 
     def _analysis(self) -> Analysis:
         return Analysis(self.program.functions, self._source_varies, self.b.lanes)
 
-    def _around(self, analysis: Analysis, site: Site) -> Surroundings:
+    def _around(self, analysis: Analysis, site: RowSite) -> Surroundings:
         return Surroundings(self.b, self.arguments, self.layout, analysis, self.costs, site, self.called)
 
     # --- loops ---------------------------------------------------------------------------------------------------
@@ -171,16 +171,16 @@ class PartNest(Nest):
 class ReductionNest(PartNest):
     """What the loops of reductions have in common."""
 
-    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(whole_program(reduction), layout, builder, arguments)
         self.reduction = reduction
         self.inputs = set[str]()
         for stage in reduction.stages:
             self.inputs |= addressed(stage.body, () if stage.accumulator is None else (stage.accumulator.value,))
 
-    def _combined(self, site: Site, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
+    def _combined(self, site: RowSite, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
         """Two accumulators combined."""
-        return Part(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
+        return PartEmitter(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
 
     def _stage_cost(self, stage: Stage) -> int:
         """Operations to take one element in."""

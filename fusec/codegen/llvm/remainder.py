@@ -16,7 +16,7 @@ from fusec.base.records import replace
 from fusec.codegen.llvm import memory
 from fusec.codegen.llvm.lanes import hot_bits
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, Tail
+from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, Tail
 from fusec.codegen.llvm.values import Linear, Value, integer
 from fusec.ir.loops import ArrayParam, Atomic, Element, Load, Moved, Shuffle, Stmt, Store
 from fusec.ir.walk import expressions, operands, statements
@@ -142,7 +142,7 @@ class RemainderNest(Nest):
         b.jump(body)
         b.place(body)
         position = b.read_slot(slot, "i64", varying=False)
-        self._body(Site(self, row, position.text), Lanes())
+        self._body(RowSite(self, row, position.text), Lanes())
         following = b.binary("add", position, integer(self.width))
         b.write_slot(slot, following, varying=False)
         b.fork(b.compare("icmp slt", following, end), body, after)
@@ -163,9 +163,9 @@ class RemainderNest(Nest):
             if not param.read and name not in self.uses.loaded:
                 continue  # it is written whatever happens
             b.lanes = 1
-            (*rest,) = memory.load(b, Site(self, row, last.text).element(name), param.dtype, Lanes())
+            (*rest,) = memory.load(b, RowSite(self, row, last.text).element(name), param.dtype, Lanes())
             b.lanes = self.width
-            given = memory.load(b, Site(self, row, start.text).element(name), param.dtype, lanes)
+            given = memory.load(b, RowSite(self, row, start.text).element(name), param.dtype, lanes)
             assert lanes.mask is not None, "the rest is masked"
             filled = b.select_parts(lanes.mask, given, tuple(rest))
             memory.store(b, self._buffered(buffers[name], param), filled, param.dtype, Lanes())
@@ -176,7 +176,7 @@ class RemainderNest(Nest):
         for name, param in self._own():
             if param.written:
                 found = memory.load(self.b, self._buffered(buffers[name], param), param.dtype, Lanes())
-                memory.store(self.b, Site(self, row, start.text).element(name), found, param.dtype, lanes)
+                memory.store(self.b, RowSite(self, row, start.text).element(name), found, param.dtype, lanes)
 
     def _own(self) -> list[tuple[str, ArrayParam]]:
         """The arrays that move along a row."""

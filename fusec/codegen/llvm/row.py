@@ -21,9 +21,9 @@ from collections.abc import Callable, Sequence
 from fusec.base.dtypes import INT64, DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import LINE, Row, Site
+from fusec.codegen.llvm.nest import LINE, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
 from fusec.ir.expr import Expr, Type
@@ -55,7 +55,7 @@ class RowNest(ReductionNest):
     The axis's extent is a slot; positions count its chunks. What `finish` stores has one element for each chunk.
     """
 
-    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(reduction, layout, builder, arguments)
         kept = kept_rows(reduction) if layout.streaming else {}
         self.kept = kept if all(self.inner[name] is Step.UNIT for name in kept) else {}  # no others go around caches
@@ -160,7 +160,7 @@ class RowNest(ReductionNest):
             return []
         wanted = (*(Local(name, kind) for name, kind in names), *values)
         width, self.b.lanes = self.b.lanes, 1
-        found = self._part(Site(self, row, chunk), Lanes(), body, known, wanted)
+        found = self._part(RowSite(self, row, chunk), Lanes(), body, known, wanted)
         self.b.lanes = width
         known |= {name: (kind, value) for (name, kind), value in zip(names, found, strict=False)}
         return found[len(names) :]
@@ -170,7 +170,7 @@ class RowNest(ReductionNest):
         b, end = self.b, self.b.binary("add", base, count)
 
         def body(position: str, lanes: Lanes) -> None:
-            self._part(Site(self, row, position), lanes, stage.body, known, ())
+            self._part(RowSite(self, row, position), lanes, stage.body, known, ())
 
         others = [each for each in self.reduction.stages if each is not stage]
         shared = {name for name, _ in self._outputs() if any(name in addressed(each.body) for each in others)}
@@ -184,7 +184,7 @@ class RowNest(ReductionNest):
 
         def around(position: str, lanes: Lanes) -> None:
             whole = lanes.mask is None and b.lanes == self.width
-            self._part(Site(self, streaming, position, streaming=whole), lanes, stage.body, known, ())
+            self._part(RowSite(self, streaming, position, streaming=whole), lanes, stage.body, known, ())
 
         self._in_vectors(base, begin, body)
         self._in_vectors(begin, end, around)
@@ -249,7 +249,7 @@ class RowNest(ReductionNest):
         rounds = b.binary("udiv", count, integer(self.lanes))
         vectors = self.lanes // self.width
 
-        def values(site: Site, lanes: Lanes) -> Operand:
+        def values(site: RowSite, lanes: Lanes) -> Operand:
             return flat(self._part(site, lanes, stage.body, known, parts_of(accumulator.value)))
 
         if self._stage_cost(stage) * vectors <= _UNROLLED:
@@ -262,8 +262,8 @@ class RowNest(ReductionNest):
 
         def one_more(position: str, lanes: Lanes) -> None:
             lane = b.let(f"sub i64 {position}, {start.text}")
-            before, value = held.read(lane), values(Site(self, row, position), lanes)
-            merged = self._combined(Site(self, row, "0"), accumulator, before, value, lanes)
+            before, value = held.read(lane), values(RowSite(self, row, position), lanes)
+            merged = self._combined(RowSite(self, row, "0"), accumulator, before, value, lanes)
             merged = b.select_parts(is_first, value, merged)
             if lanes.mask is not None:
                 merged = b.select_parts(lanes.mask, merged, before)
@@ -279,7 +279,7 @@ class RowNest(ReductionNest):
         row: Row,
         base: Value,
         rounds: Value,
-        values: Callable[[Site, Lanes], Operand],
+        values: Callable[[RowSite, Lanes], Operand],
     ) -> None:
         """Whole rounds with all lanes in variables of their own, which end in memory."""
         b, held, width = self.b, self.held[accumulator.name], self.width
@@ -291,16 +291,16 @@ class RowNest(ReductionNest):
         self._fetch(stage, integer(0), rounds)
         for lane, mine in zip(starts, slots, strict=True):
             at = b.binary("add", base, integer(lane))
-            self._put(mine, values(Site(self, row, at.text), Lanes()))
+            self._put(mine, values(RowSite(self, row, at.text), Lanes()))
 
         def one_round(number: str) -> None:
             begin = b.binary("add", base, b.binary("mul", Value("i64", number), integer(self.lanes)))
             self._fetch(stage, Value("i64", number), rounds)
             for lane, mine in zip(starts, slots, strict=True):
                 at = b.binary("add", begin, integer(lane))
-                value = values(Site(self, row, at.text), Lanes())
+                value = values(RowSite(self, row, at.text), Lanes())
                 before = self._get(mine, held.types)
-                self._put(mine, self._combined(Site(self, row, "0"), accumulator, before, value, Lanes()))
+                self._put(mine, self._combined(RowSite(self, row, "0"), accumulator, before, value, Lanes()))
 
         self._repeat(integer(1), 1, rounds, one_round)
         for lane, mine in zip(starts, slots, strict=True):
@@ -323,7 +323,7 @@ class RowNest(ReductionNest):
         row: Row,
         base: Value,
         rounds: Value,
-        values: Callable[[Site, Lanes], Operand],
+        values: Callable[[RowSite, Lanes], Operand],
     ) -> None:
         """Whole rounds of a long body: one copy of it or a few, the lanes in memory."""
         b, held = self.b, self.held[accumulator.name]
@@ -339,8 +339,8 @@ class RowNest(ReductionNest):
                 lanes = [b.binary("add", Value("i64", lane), integer(more * self.width)).text for more in range(group)]
                 for each in lanes:
                     at = b.binary("add", begin, Value("i64", each))
-                    value = values(Site(self, row, at.text), Lanes())
-                    merged = self._combined(Site(self, row, "0"), accumulator, held.read(each), value, Lanes())
+                    value = values(RowSite(self, row, at.text), Lanes())
+                    merged = self._combined(RowSite(self, row, "0"), accumulator, held.read(each), value, Lanes())
                     held.write(each, b.select_parts(is_first, value, merged))
 
             self._loop("0", group * self.width, some_vectors, str(self.lanes))
@@ -371,14 +371,14 @@ class RowNest(ReductionNest):
         def pair(left: Operand, right: Operand, first: Value, half: Value) -> Operand:
             """Lanes from `first` on with those `half` further, where these are there."""
             if count is None:
-                return self._combined(Site(self, row, "0"), accumulator, left, right, Lanes())
+                return self._combined(RowSite(self, row, "0"), accumulator, left, right, Lanes())
             reached = b.binary("sub", count, b.binary("add", first, half))
             if b.lanes == 1:
                 there = b.compare("icmp sgt", reached, integer(0))
             else:
                 numbers = Value("i64", b.iota("i64"), varying=True)
                 there = b.compare("icmp slt", numbers, reached)
-            return b.select_parts(there, self._combined(Site(self, row, "0"), accumulator, left, right, Lanes()), left)
+            return b.select_parts(there, self._combined(RowSite(self, row, "0"), accumulator, left, right, Lanes()), left)
 
         if self._combination_cost(accumulator) * (self.lanes // width) <= _HALVES:
             parts = [held.read(str(lane)) for lane in range(0, self.lanes, width)]

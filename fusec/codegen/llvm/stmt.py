@@ -10,14 +10,14 @@ from fusec.base.dtypes import DType
 from fusec.base.records import replace
 from fusec.codegen.llvm import memory, routines
 from fusec.codegen.llvm.atomic import atomic_update
-from fusec.codegen.llvm.divergence import Node, Plan, local_access
+from fusec.codegen.llvm.divergence import FlowNode, FlowPlan, local_access
 from fusec.codegen.llvm.expr import (
     WORTH_SKIPPING,
-    Expressions,
-    Frame,
-    Loop,
+    ExprEmitter,
+    FlowFrame,
+    OpenLoop,
     Stack,
-    Variable,
+    VarSlot,
     element_name,
     element_type,
     field_range,
@@ -55,12 +55,12 @@ def zero(kind: Type) -> Operand:
     return tuple(Value(llvm, zero_of(llvm)) for llvm in part_types(kind))
 
 
-class Statements(Expressions):
+class StmtEmitter(ExprEmitter):
     """Writes statements. A method returns whether control reaches the text that follows."""
 
-    def program(self, plan: Plan, scalars: dict[str, tuple[Type, Operand]]) -> None:
+    def program(self, plan: FlowPlan, scalars: dict[str, tuple[Type, Operand]]) -> None:
         """The body of a kernel for the current lanes."""
-        frame = Frame(plan, self.b.label("end"))
+        frame = FlowFrame(plan, self.b.label("end"))
         self._open(frame, scalars)
         if self._block(plan.body):
             self.b.jump(frame.end)
@@ -92,7 +92,7 @@ class Statements(Expressions):
         inside = [tuple(map(received, arg)) for arg in args]
         mask = None if self.lanes.mask is None else received(self.lanes.mask)
         around = replace(self.around, builder=b, arguments=arguments, space=routines.Nowhere())
-        result = Statements(around, Lanes(mask, self.lanes.occupied))._written(name, inside)
+        result = StmtEmitter(around, Lanes(mask, self.lanes.occupied))._written(name, inside)
         return routines.define(b, name, params, arguments.prologue, result)
 
     def _written(self, name: str, args: list[Operand]) -> Operand:
@@ -107,7 +107,7 @@ class Statements(Expressions):
         self.memo = {}
         last = plan.body[-1].stmt if plan.body else None
         if isinstance(last, Return) and _returns(plan.body) == 1:
-            self._open(Frame(plan, ""), params)
+            self._open(FlowFrame(plan, ""), params)
             self._block(plan.body[:-1])
             self.memo = {}
             result = () if last.value is None else self.value(last.value)
@@ -117,11 +117,11 @@ class Statements(Expressions):
         self.b.flags = flags
         return result
 
-    def _call_with_exits(self, plan: Plan, params: dict[str, tuple[Type, Operand]], kind: Type | None) -> Operand:
+    def _call_with_exits(self, plan: FlowPlan, params: dict[str, tuple[Type, Operand]], kind: Type | None) -> Operand:
         """A function that returns in several places: the result collects in slots, as zero where nothing returns."""
         nothing = () if kind is None else zero(kind)
         varies = plan.result_varies
-        frame = Frame(plan, self.b.label("end"), result=tuple(self._slot(part.type, varies) for part in nothing))
+        frame = FlowFrame(plan, self.b.label("end"), result=tuple(self._slot(part.type, varies) for part in nothing))
         self._open(frame, params)
         for slot, part in zip(frame.result, nothing, strict=True):
             self.b.write_slot(slot, part, varies)
@@ -131,7 +131,7 @@ class Statements(Expressions):
         pairs = zip(frame.result, nothing, strict=True)
         return tuple(self.b.read_slot(slot, part.type, varies) for slot, part in pairs)
 
-    def _open(self, frame: Frame, params: dict[str, tuple[Type, Operand]]) -> None:
+    def _open(self, frame: FlowFrame, params: dict[str, tuple[Type, Operand]]) -> None:
         """Enter a frame: its parameters, and the mask of lanes that have not returned."""
         self.frame = frame
         if frame.plan.parted:
@@ -165,7 +165,7 @@ class Statements(Expressions):
 
     # --- blocks --------------------------------------------------------------------------------------------------
 
-    def _block(self, nodes: list[Node]) -> bool:
+    def _block(self, nodes: list[FlowNode]) -> bool:
         for node in nodes:
             self.memo = {}
             if not self._statement(node):
@@ -174,7 +174,7 @@ class Statements(Expressions):
                 return True  # no lane is left for what follows here
         return True
 
-    def _statement(self, node: Node) -> bool:
+    def _statement(self, node: FlowNode) -> bool:
         match node.stmt:
             case Declare() | DeclareArray() | Assign() | SetField():
                 self._assignment(node)
@@ -223,7 +223,7 @@ class Statements(Expressions):
 
     # --- variables -----------------------------------------------------------------------------------------------
 
-    def _assignment(self, node: Node) -> None:
+    def _assignment(self, node: FlowNode) -> None:
         match node.stmt:
             case Declare(name=name, type=kind, value=value):
                 given = zero(kind) if value is None else self.value(value)
@@ -246,7 +246,7 @@ class Statements(Expressions):
         """A variable with its first value; run again by a loop, it starts again."""
         plan, varying = self.frame.plan, name in self.frame.plan.varying
         if not blended and name not in plan.slotted:
-            self.frame.variables[name] = Variable(kind, varying, value=value)
+            self.frame.variables[name] = VarSlot(kind, varying, value=value)
             return
         self._declare_slots(name, kind, varying)
         self._assign(name, value, blended)
@@ -259,7 +259,7 @@ class Statements(Expressions):
             slots.append(self.b.alloca(llvm))
             first = "zeroinitializer" if varying else part.text
             self.b.allocas.append(f"  store {llvm} {first}, ptr {slots[-1]}")
-        self.frame.variables[name] = Variable(kind, varying, tuple(slots))
+        self.frame.variables[name] = VarSlot(kind, varying, tuple(slots))
 
     def _assign(self, name: str, value: Operand, blended: bool) -> None:
         variable = self.frame.variables[name]
@@ -300,7 +300,7 @@ class Statements(Expressions):
             place = self.moved(start, integer(at), stmt.element.nbytes * lanes)
             memory.store(self.b, place, value, stmt.element, Lanes())
 
-    def _store(self, node: Node, pointer: Expr, value: Expr) -> None:
+    def _store(self, node: FlowNode, pointer: Expr, value: Expr) -> None:
         access = local_access(pointer)
         given = self.value(value)
         if access is not None and access[0] in self.frame.plan.apart:
@@ -317,13 +317,13 @@ class Statements(Expressions):
 
     # --- branches ------------------------------------------------------------------------------------------------
 
-    def _if(self, node: Node, stmt: If) -> bool:
+    def _if(self, node: FlowNode, stmt: If) -> bool:
         condition, before = self.scalar(stmt.condition), self.lanes
         reached = self._masked_if(node, condition) if condition.varying else self._uniform_if(node, condition)
         self.lanes = self._remaining(before) if node.leaves and reached else before
         return reached
 
-    def _uniform_if(self, node: Node, condition: Value) -> bool:
+    def _uniform_if(self, node: FlowNode, condition: Value) -> bool:
         before, done = self.lanes, self.b.label("endif")
         then, orelse = self.b.label("then"), self.b.label("else") if node.second else done
         reached = not node.second
@@ -340,7 +340,7 @@ class Statements(Expressions):
             self.b.place(done)
         return reached
 
-    def _masked_if(self, node: Node, condition: Value) -> bool:
+    def _masked_if(self, node: FlowNode, condition: Value) -> bool:
         before = self.lanes
         if node.first:
             self._arm(node.first, self.b.both(before.mask, condition))
@@ -349,7 +349,7 @@ class Statements(Expressions):
             self._arm(node.second, self.b.both(before.mask, self.b.invert(condition)))
         return True
 
-    def _arm(self, nodes: list[Node], mask: Value | None) -> None:
+    def _arm(self, nodes: list[FlowNode], mask: Value | None) -> None:
         """Statements for some lanes, with a branch around them if they cost much."""
         if not self.around.costs.is_worth_skipping([node.stmt for node in nodes], WORTH_SKIPPING):
             self.lanes = Lanes(mask, occupied=False)
@@ -365,9 +365,9 @@ class Statements(Expressions):
 
     # --- loops and exits -----------------------------------------------------------------------------------------
 
-    def _while(self, node: Node, stmt: While) -> bool:
+    def _while(self, node: FlowNode, stmt: While) -> bool:
         b, before = self.b, self.lanes
-        loop = Loop(b.label("body"), b.label("step"), b.label("exit"))
+        loop = OpenLoop(b.label("body"), b.label("step"), b.label("exit"))
         if node.varying:
             loop.alive = loop.current = b.alloca(b.vector_type("i1"))
             self._write_mask(loop.alive, before.mask)
@@ -394,11 +394,11 @@ class Statements(Expressions):
         self.lanes = self._remaining(before) if node.leaves else before
         return True
 
-    def _inside(self, loop: Loop, before: Lanes, occupied: bool) -> Lanes:
+    def _inside(self, loop: OpenLoop, before: Lanes, occupied: bool) -> Lanes:
         """The lanes in a loop."""
         return Lanes(self._read_mask(loop.alive), occupied) if loop.alive else before
 
-    def _test(self, node: Node, stmt: While, loop: Loop) -> None:
+    def _test(self, node: FlowNode, stmt: While, loop: OpenLoop) -> None:
         self.memo = {}
         condition = self.scalar(stmt.condition)
         if node.varying and condition.varying:
@@ -409,7 +409,7 @@ class Statements(Expressions):
             condition = self.b.binary("and", condition, self.b.any_lane(self.lanes.mask))
         self.b.fork(condition, loop.body, loop.exit)
 
-    def _exit(self, node: Node, target: str) -> bool:
+    def _exit(self, node: FlowNode, target: str) -> bool:
         """A break or continue."""
         if not node.varying:
             self.b.jump(target)
@@ -420,7 +420,7 @@ class Statements(Expressions):
             self._drop(loop.alive)
         return True
 
-    def _return(self, node: Node, value: Expr | None) -> bool:
+    def _return(self, node: FlowNode, value: Expr | None) -> bool:
         given = () if value is None else self.value(value)
         varies, mask = self.frame.plan.result_varies, self.lanes.mask
         for slot, part in zip(self.frame.result, given, strict=True):
@@ -439,6 +439,6 @@ class Statements(Expressions):
         return True
 
 
-def _returns(nodes: list[Node]) -> int:
+def _returns(nodes: list[FlowNode]) -> int:
     """How many returns there are in a body."""
     return sum(isinstance(node.stmt, Return) + _returns(node.first) + _returns(node.second) for node in nodes)

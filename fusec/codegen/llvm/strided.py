@@ -6,13 +6,13 @@ float32 runs five times as fast, a large one no slower.
 
 from __future__ import annotations
 
-from fusec.codegen.llvm.values import Builder, Walk, bit_width
+from fusec.codegen.llvm.values import Builder, LinearAddress, bit_width
 
 _REGISTER = 512  # bits loaded by one call
 _STEPS = (2, 3, 4)  # in elements; from there on most of what whole vectors hold would be thrown away
 
 
-def load(b: Builder, walk: Walk, kind: str) -> str:
+def load(b: Builder, walk: LinearAddress, kind: str) -> str:
     """The vector of elements of LLVM type `kind` along a walk, all lanes; touches no other memory than between them."""
     lanes = min(b.lanes, _REGISTER // bit_width(kind))
     vector, name = f"<{lanes} x {kind}>", f"strided.{kind}.{lanes}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import replace
 from fusec.codegen.llvm.memory import Lanes
-from fusec.codegen.llvm.nest import LINE, Nest, Row, Site, uses_of
+from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite, uses_of
 from fusec.codegen.llvm.values import Linear, Value, integer
 from fusec.ir.loops import Program
 
@@ -38,7 +38,7 @@ def block_size(program: Program, transposed: tuple[str, ...]) -> int:
     return max((LINE // param.dtype.nbytes for param in program.arrays if param.name in transposed), default=0)
 
 
-class TileSite(Site):
+class TileSite(RowSite):
     """The elements at one position of a row whose transposed operands lie in tiles."""
 
     def __init__(self, nest: Nest, row: Row, position: str, tiles: dict[str, str], streaming: bool) -> None:

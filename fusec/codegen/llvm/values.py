@@ -34,7 +34,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class LinearAddress:
     """Lane l of an address is `base + l * stride`, in bytes; both are scalar operand texts."""
 
     base: str
@@ -49,7 +49,7 @@ class Value:
     text: str
     varying: bool = False
     linear: Linear | None = None
-    walk: Walk | None = None
+    walk: LinearAddress | None = None
 
     @property
     def literal(self) -> int | None:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass, replace
-from fusec.codegen.llvm.arguments import Arguments
+from fusec.codegen.llvm.arguments import KernelSlots
 from fusec.codegen.llvm.column import CellSite
 from fusec.codegen.llvm.memory import Hint, Lanes
-from fusec.codegen.llvm.nest import LINE, Row, Site
+from fusec.codegen.llvm.nest import LINE, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, PartNest, fetch
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.ir.expr import Expr, Struct, Type
@@ -92,7 +92,7 @@ class ColumnSite(CellSite):
 class WalkNest(PartNest):
     """Writes the loops of a kernel of such a program."""
 
-    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: Arguments) -> None:
+    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(program, layout, builder, arguments)
         self.types = dict(_types(program.body))
         self.control = self._control()
@@ -251,7 +251,7 @@ class WalkNest(PartNest):
         self.stretch = Stretch(run, start, self._uniform(wanted), tuple(sorted(read)), tuple(sorted(kept)), wide)
         super()._row(row, start, end.text)
 
-    def _body(self, site: Site, lanes: Lanes, part: Program | None = None) -> None:
+    def _body(self, site: RowSite, lanes: Lanes, part: Program | None = None) -> None:
         """One vector of columns."""
         assert part is None, "walks have no parts"
         b, stretch = self.b, self.stretch
@@ -387,7 +387,7 @@ class WalkNest(PartNest):
         lane = b.binary("sub", Value("i32", b.iota("i32"), varying=True), skipped)
         mask = b.compare("icmp ult", lane, b.cast("trunc", count, "i32"))
         first = b.select(is_first, b.binary("sub", position, before), position)
-        self._body(Site(self, row, first.text), Lanes(mask, occupied=True))
+        self._body(RowSite(self, row, first.text), Lanes(mask, occupied=True))
         b.write_slot(slot, end, varying=False)
 
 
