@@ -38,7 +38,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Nest:
+class MergedSpace:
     """An iteration space after merging: its extents, and the strides and offset in bytes of every operand.
 
     The offset is not 0 where an axis was reversed so that memory is walked upwards.
@@ -71,7 +71,7 @@ def broadcast_strides(view: View, shape: Shape) -> Shape:
     return (0,) * lead + tuple(inner)
 
 
-def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool) -> Nest:
+def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool) -> MergedSpace:
     """The loop nest over `shape` for operands with these strides.
 
     reorder: axes may be permuted and reversed so that memory is walked in its own order (not if the body uses the
@@ -88,7 +88,7 @@ def nest(shape: Shape, operands: Sequence[Shape], *, reorder: bool, merge: bool)
         _merge(extents, strides)
     if not extents:
         extents, strides = [1], [[0] for _ in operands]
-    return Nest(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets))
+    return MergedSpace(tuple(extents), tuple(tuple(row) for row in strides), tuple(offsets))
 
 
 def _walk_upwards(extents: list[int], strides: list[list[int]], offsets: list[int]) -> None:
@@ -174,7 +174,7 @@ def _may_collide(view: View) -> bool:
 
 
 def make_layout(
-    space: Nest,
+    space: MergedSpace,
     arrays: Sequence[tuple[str, View]],
     raw: Sequence[tuple[str, View]],
     *,
@@ -205,7 +205,7 @@ def make_layout(
     return Layout(len(space.extents), tuple(steps), described, c_order, widest >= WIDE, aligned, streaming, tiled)
 
 
-def _is_tiled(space: Nest, units: Sequence[int]) -> bool:
+def _is_tiled(space: MergedSpace, units: Sequence[int]) -> bool:
     """Whether operands run along another axis than the last one, and all these axes have the length of a tile."""
     axes = {
         row.index(unit)
@@ -215,7 +215,7 @@ def _is_tiled(space: Nest, units: Sequence[int]) -> bool:
     return bool(axes) and min(space.extents[axis] for axis in (*axes, -1)) >= TILE
 
 
-def _common_alignment(space: Nest, arrays: Sequence[View], raw: Sequence[View], vectors: bool) -> int:
+def _common_alignment(space: MergedSpace, arrays: Sequence[View], raw: Sequence[View], vectors: bool) -> int:
     """16 if vectors of 16 bytes are wanted and every walk allows them, else the natural alignment, else 1.
 
     Only these three values occur, so that alignment does not multiply the number of compiled kernels.

@@ -24,7 +24,7 @@ else:
 
     def field(**options):
         """A field with options: default, default_factory, init, repr, compare, kw_only."""
-        return Field(**options)
+        return RecordField(**options)
 
     def replace(record, /, **changes):
         """A copy of a dataclass instance with other values of some fields."""
@@ -38,7 +38,7 @@ MISSING: Any = dataclasses.MISSING
 FROZEN = "cannot assign to field {!r}"
 
 
-class Field:
+class RecordField:
     """One field's properties."""
 
     __slots__ = ("compare", "default", "default_factory", "init", "kw_only", "repr")
@@ -70,7 +70,7 @@ class _LibraryFields:
 
 
 def _make(cls: type[Any], frozen: bool, slots: bool, eq: bool) -> type[Any]:
-    inherited: dict[str, Field] = {}
+    inherited: dict[str, RecordField] = {}
     for base in cls.__mro__[:0:-1]:
         inherited |= base.__dict__.get("__record_fields__", {})
     own = _own_fields(cls)
@@ -95,14 +95,14 @@ def _make(cls: type[Any], frozen: bool, slots: bool, eq: bool) -> type[Any]:
     return cls
 
 
-def _own_fields(cls: type[Any]) -> dict[str, Field]:
+def _own_fields(cls: type[Any]) -> dict[str, RecordField]:
     """The fields that a class declares itself; its class attributes become plain defaults."""
-    own: dict[str, Field] = {}
+    own: dict[str, RecordField] = {}
     for name, kind in inspect.get_annotations(cls).items():
         if "ClassVar" in str(kind):
             continue
         value = cls.__dict__.get(name, MISSING)
-        own[name] = each = value if isinstance(value, Field) else Field(value)
+        own[name] = each = value if isinstance(value, RecordField) else RecordField(value)
         if each is value and each.default is MISSING:
             delattr(cls, name)
         elif each is value:
@@ -110,7 +110,7 @@ def _own_fields(cls: type[Any]) -> dict[str, Field]:
     return own
 
 
-def _methods(fields: Mapping[str, Field], frozen: bool, eq: bool, post_init: bool) -> dict[str, Any]:
+def _methods(fields: Mapping[str, RecordField], frozen: bool, eq: bool, post_init: bool) -> dict[str, Any]:
     shown = tuple(name for name, each in fields.items() if each.repr)
 
     def show(self: Any) -> str:
@@ -141,7 +141,7 @@ def _getter(names: list[str]) -> Callable[[Any], tuple[object, ...]]:
     return lambda record: (only(record),)
 
 
-def _init(fields: Mapping[str, Field], frozen: bool, post_init: bool) -> Any:
+def _init(fields: Mapping[str, RecordField], frozen: bool, post_init: bool) -> Any:
     known: dict[str, Any] = {"_put": object.__setattr__, "_missing": MISSING}
     positional, keywords, body = ["self"], ["*"], []
     for name, each in fields.items():

@@ -30,7 +30,7 @@ from fusec.frontends.python.definition import PythonDefinition
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
     from fusec.ir.reductions import Reduction
-    from fusec.passes.bounds import Site
+    from fusec.passes.bounds import CheckSite
 
 Bounds = Literal["check", "trust"]
 Checks = str
@@ -98,7 +98,7 @@ class CheckedSource:
 
     def checked(
         self, types: Mapping[str, DType], ndims: Mapping[str, int], scalars: frozenset[str]
-    ) -> tuple[Program, tuple[Site, ...]]:
+    ) -> tuple[Program, tuple[CheckSite, ...]]:
         """The program, and the sites to which a violation refers by number."""
         from fusec.passes.bounds import check_bounds
 
@@ -203,7 +203,7 @@ def fault_of(
     return IndexOutside(kernel.name, site.array, shown, limit, element).at(span)
 
 
-def loss_of(kernel: str, site: Site, words: tuple[int, int], element: str) -> UserError:
+def loss_of(kernel: str, site: CheckSite, words: tuple[int, int], element: str) -> UserError:
     """The description of a lost value at a site; words: its operands, 64 bits each."""
     from fusec.ir.arithmetic import convert
 

@@ -20,7 +20,7 @@ from fusec.base.records import dataclass, field
 from fusec.ir.arithmetic import evaluate, look_up
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
-from fusec.ir.interpret_space import Space, unravelled
+from fusec.ir.interpret_space import RunSpace, unravelled
 from fusec.ir.loops import (
     FIRST,
     GROUP,
@@ -82,7 +82,7 @@ def interpret(
     Raises InterpreterError for arguments of a wrong dtype and for accesses out of bounds, BlockFault for block programs
     whose threads do not work together.
     """
-    space = Space(program, arrays, shape)
+    space = RunSpace(program, arrays, shape)
     values = {
         param.name: _lane(const(scalars[param.name], param.dtype))
         for param in program.params
@@ -110,7 +110,7 @@ def call(function: Function, args: Sequence[Array], callees: Sequence[Function] 
     result = np.zeros(prod(shape), _storage(function.result))
     for start in range(0, len(result), BLOCK):
         positions = np.arange(start, min(start + BLOCK, len(result)), dtype=np.int64)
-        run = _Run(functions, Space(empty, {}, shape), positions)
+        run = _Run(functions, RunSpace(empty, {}, shape), positions)
         part = [arg[start : start + BLOCK] for arg in flat] if args else []
         result[start : start + BLOCK] = run.call(function, part, np.ones(len(positions), np.bool_))
     return result.reshape(shape)
@@ -163,7 +163,7 @@ class _Loop:
 class _Run:
     """Some lanes on their way through a program, all of the blocks of a block program that they belong to."""
 
-    def __init__(self, functions: Mapping[str, Function], space: Space, positions: NDArray[np.int64]) -> None:
+    def __init__(self, functions: Mapping[str, Function], space: RunSpace, positions: NDArray[np.int64]) -> None:
         self.functions = functions
         self.space = space
         self.positions = positions

@@ -49,7 +49,7 @@ def interpret_reduction(
     if shape[axis] == 0:
         raise ValueError("an axis without elements has no total")
     last = axis == len(shape) - 1 if is_last is None else is_last
-    walk = Walk(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
+    walk = ReductionRun(reduction, arrays, {**scalars, AXIS: shape[axis]}, shape, axis, last)
     kept = shape[:axis] + shape[axis + 1 :]
     chunk = chunk_of(reduction.lanes, last)
     assert reduction.total is not None or shape[axis] <= chunk, "what does not combine has one chunk"
@@ -94,7 +94,7 @@ def _fold_chunk(values: Array, accumulator: Accumulator, reduction: Reduction, i
     return held[..., 0]
 
 
-class Walk:
+class ReductionRun:
     """One reduction over given arrays."""
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusec.ir.interpret import call, interpret
-from fusec.ir.interpret_reductions import Walk, parts_by_name, whole_value
+from fusec.ir.interpret_reductions import ReductionRun, parts_by_name, whole_value
 from fusec.ir.loops import GROUP
 from fusec.ir.reductions import finish_program, stage_program
 from fusec.ir.scans import ROWS, Scan, chunk_of, first_program
@@ -38,7 +38,7 @@ def interpret_scan(
     raw = {param.name for param in scan.arrays if param.raw}
     whole = {name: array if name in raw else np.broadcast_to(array, shape) for name, array in arrays.items()}
     whole |= {param.name: arrays[param.name] for param in scan.arrays if param.written}
-    walk = Walk(scan.reduction, whole, scalars, shape, axis, last)
+    walk = ReductionRun(scan.reduction, whole, scalars, shape, axis, last)
     found = walk.run(stage_program(scan.reduction, 0), {}, shape, whole)
     elements = np.moveaxis(whole_value(found, scan.running.type), axis, -1)
     functions = {function.name: function for function in scan.reduction.functions}

@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 @dataclass
-class Space:
+class RunSpace:
     """The iteration space and the arrays of a program; their buffers have the numbers 1, 2, ... in every run."""
 
     program: Program

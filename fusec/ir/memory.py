@@ -37,7 +37,7 @@ class BlockFault(InterpreterError):  # noqa: N818 - what happened
         return f"line {self.line}: {self.what}"
 
 
-class Buffer(Protocol):
+class MemoryArea(Protocol):
     """Memory of one kind; `offsets` are in bytes and within bounds of `size`."""
 
     name: str
@@ -189,10 +189,10 @@ class SharedBuffer:
 class Memory:
     """All buffers of a running program; number 0 is no buffer. updating: an atomic update is in progress."""
 
-    buffers: list[Buffer | None] = field(default_factory=lambda: [None])
+    buffers: list[MemoryArea | None] = field(default_factory=lambda: [None])
     updating: bool = False
 
-    def add(self, buffer: Buffer) -> int:
+    def add(self, buffer: MemoryArea) -> int:
         """Register a buffer and return its number."""
         self.buffers.append(buffer)
         return len(self.buffers) - 1
@@ -209,10 +209,10 @@ class Memory:
         for buffer, chosen in self._targets(address, lanes, values.dtype.itemsize):
             buffer.scatter(lanes[chosen], address["offset"][lanes[chosen]], values[chosen])
 
-    def _targets(self, address: Array, lanes: Lanes, nbytes: int) -> list[tuple[Buffer, Lanes]]:
+    def _targets(self, address: Array, lanes: Lanes, nbytes: int) -> list[tuple[MemoryArea, Lanes]]:
         """The buffers that the lanes point into, each with positions in `lanes`; InterpreterError for a bad address."""
         numbers = address["buffer"][lanes]
-        groups: list[tuple[Buffer, Lanes]] = []
+        groups: list[tuple[MemoryArea, Lanes]] = []
         for number in np.unique(numbers):
             chosen = np.flatnonzero(numbers == number)
             buffer = self.buffers[number] if 0 <= number < len(self.buffers) else None

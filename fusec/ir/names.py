@@ -38,7 +38,7 @@ KEYWORDS = frozenset(
 
 
 @dataclass
-class Names:
+class NameTable:
     """The meaning of names at a point of a function, updated statement by statement."""
 
     functions: Mapping[str, Function] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Names:
     inputs: dict[str, Input] = field(default_factory=dict)
 
     @classmethod
-    def of_kernel(cls, params: Iterable[Param], functions: Mapping[str, Function]) -> Names:
+    def of_kernel(cls, params: Iterable[Param], functions: Mapping[str, Function]) -> NameTable:
         """The names at the start of a kernel."""
         names = cls(functions)
         for param in params:
@@ -66,7 +66,7 @@ class Names:
             self.arrays[stmt.name] = Pointer(stmt.element, stmt.space)
 
 
-def default_type(expr: Expr, names: Names) -> Type | None:
+def default_type(expr: Expr, names: NameTable) -> Type | None:
     """The type of an expression whose text does not state one, or None if the text must state it."""
     match expr:
         case Const() | Make() | Input() | Lookup():

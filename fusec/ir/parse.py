@@ -45,7 +45,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.names import Names
+from fusec.ir.names import NameTable
 from fusec.ir.tokens import Tokens
 
 
@@ -72,7 +72,7 @@ class _Parser(Tokens):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.structs: dict[str, Struct] = {}
-        self.names = Names()
+        self.names = NameTable()
         self.labels: dict[str, Expr] = {}
 
     # --- declarations --------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class _Parser(Tokens):
             self.expect(":")
             params.append((param, self.type()))
         result = self.type() if self.accept("->") else None
-        self.names = Names(dict(functions), dict(params))
+        self.names = NameTable(dict(functions), dict(params))
         self.expect("{")
         self.expect("\n")
         body = self.block()
@@ -136,7 +136,7 @@ class _Parser(Tokens):
         if self.accept("block"):
             self.expect("(")
             block = tuple(int(self.take("number")) for _ in self.list(")"))
-        self.names = Names.of_kernel(params, functions)
+        self.names = NameTable.of_kernel(params, functions)
         self.expect("{")
         self.expect("\n")
         body = self.block()

@@ -51,7 +51,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.names import KEYWORDS, Names, default_type
+from fusec.ir.names import KEYWORDS, NameTable, default_type
 from fusec.ir.parse import parse_graph, parse_program
 from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
 
@@ -66,14 +66,14 @@ def print_program(program: Program) -> str:
     lines = [f"struct {name(kind.name)} {{ {_fields(kind)} }}" for kind in _structs(program)]
     functions: dict[str, Function] = {}
     for function in program.functions:
-        names = Names(functions=functions, locals=dict(function.params))
+        names = NameTable(functions=functions, locals=dict(function.params))
         head = ", ".join(f"{name(param)}: {type_text(kind)}" for param, kind in function.params)
         result = "" if function.result is None else f" -> {type_text(function.result)}"
         lines.append(f"function {name(function.name)}({head}){result} {{")
         lines += _block(function.body, 1, names)
         lines.append("}")
         functions[function.name] = function
-    names = Names.of_kernel(program.params, functions)
+    names = NameTable.of_kernel(program.params, functions)
     head = ", ".join(map(_param, program.params))
     block = f" block({', '.join(map(str, program.block))})" if program.block else ""
     lines += [f"kernel {name(program.name)}({head}){block} {{", *_block(program.body, 1, names), "}"]
@@ -83,7 +83,7 @@ def print_program(program: Program) -> str:
 def print_graph(graph: Graph) -> str:
     """The graph's text: named, shared and located values on lines of their own, followed by the outputs."""
     head = ", ".join(f"{name(value.name)}: {type_text(value.type)}" for value in graph.inputs)
-    printer = _Expressions(Names())
+    printer = _Expressions(NameTable())
     body: list[str] = []
     taken = {value.name for value in graph.inputs}
     roots = [value for _, value in graph.outputs]
@@ -106,7 +106,7 @@ def print_graph(graph: Graph) -> str:
 
 def print_expression(expr: Expr) -> str:
     """The text of one expression, for messages; names carry their types."""
-    return _Expressions(Names()).text(expr)
+    return _Expressions(NameTable()).text(expr)
 
 
 # --- names, types, parameters ------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _at(line: int) -> str:
 # --- statements --------------------------------------------------------------------------------------------------
 
 
-def _block(body: Iterable[Stmt], depth: int, names: Names) -> list[str]:
+def _block(body: Iterable[Stmt], depth: int, names: NameTable) -> list[str]:
     """Lines of statements; names declared in a block stay known, as they are unique in a function."""
     lines: list[str] = []
     for stmt in body:
@@ -170,7 +170,7 @@ def _block(body: Iterable[Stmt], depth: int, names: Names) -> list[str]:
     return lines
 
 
-def _statement(stmt: Stmt, depth: int, names: Names, printer: _Expressions) -> list[str]:
+def _statement(stmt: Stmt, depth: int, names: NameTable, printer: _Expressions) -> list[str]:
     pad, line = "    " * depth, _at(stmt.line)
     match stmt:
         case If(condition, then, orelse):
@@ -234,7 +234,7 @@ def _result(variable: str) -> str:
 class _Expressions:
     """Prints expressions against known names; `labels` are values printed before."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: NameTable) -> None:
         self.names = names
         self.labels: dict[Expr, str] = {}
 

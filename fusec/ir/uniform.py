@@ -59,7 +59,7 @@ def uniformity(program: Program) -> Uniformity:
     varying: set[str] = set()
     partings: dict[int, Parting] = {}  # by barrier, as found first: later rounds know what follows from it
     while True:
-        walk = _Walk(varying)
+        walk = _Round(varying)
         walk.block(program.body, None)
         for parting in walk.partings:
             partings.setdefault(parting.barrier, parting)
@@ -107,7 +107,7 @@ def _first(*lines: Line) -> Line:
 
 
 @dataclass
-class _Walk:
+class _Round:
     """One round through the statements, which may find more that varies."""
 
     before: set[str]

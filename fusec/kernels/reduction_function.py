@@ -43,7 +43,7 @@ MAX_VARIANTS = 64  # combinations of dtypes, numbers and defaults of one reducti
 TAKES = "a call also takes axis=, keepdims=, out=, where= and stream="
 
 
-class Variant(AxisKernel):
+class ReductionVariant(AxisKernel):
     """A reduction for arguments of certain dtypes, some of them numbers, others with their defaults.
 
     is_tuple: whether several results, or one, come as a tuple. forms: of all parameters. native: calls of as many
@@ -54,7 +54,7 @@ class Variant(AxisKernel):
 
     def __init__(
         self,
-        owner: Reduction,
+        owner: DecoratedReduction,
         definition: ReductionFunctions,
         signature: Signature,
         is_tuple: bool,
@@ -81,7 +81,7 @@ class Variant(AxisKernel):
         return self.owner.run(args, {}, out, along)
 
 
-class Reduction(Public):
+class DecoratedReduction(Public):
     """A reduction made of functions, which runs along axes of its arguments; see `fusec.reduction`.
 
     origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a
@@ -111,8 +111,8 @@ class Reduction(Public):
         asked = {param.name for role in ("map", "finish") if role in self.trees for param in self.trees[role].params}
         self.uses_index = not asked.isdisjoint(("index", "indices"))
         self._declared: dict[str, DType | None] = {}
-        self._variants: Recent[object, Variant] = Recent(MAX_VARIANTS)
-        self._last: Variant | None = None
+        self._variants: Recent[object, ReductionVariant] = Recent(MAX_VARIANTS)
+        self._last: ReductionVariant | None = None
         self.checks: Checks = ""
         self.paths: dict[int, Paths] = {}  # by the number of arguments
         self.__name__ = self.__qualname__ = name
@@ -174,7 +174,7 @@ class Reduction(Public):
 
     def bound(
         self, args: tuple[object, ...], named: Mapping[str, object], out: object = None
-    ) -> tuple[Variant, tuple[object, ...]]:
+    ) -> tuple[ReductionVariant, tuple[object, ...]]:
         """The variant for these arguments, and its inputs in order."""
         self._look_again()
         given: dict[str, object] = dict(zip(self.params, args, strict=False))
@@ -216,7 +216,7 @@ class Reduction(Public):
 
     # --- variants ------------------------------------------------------------------------------------------------
 
-    def _variant(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...] = ()) -> Variant:
+    def _variant(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...] = ()) -> ReductionVariant:
         """A variant, made at the first call of its kind. wanted: dtypes of the outputs given."""
         key = (*forms.values(), ndim if self.uses_index else None, wanted)
         known = self._variants.get(key)
@@ -225,7 +225,7 @@ class Reduction(Public):
         return self._variants.keep(key, self._made(forms, ndim, wanted))
 
     @locks.forks_wait
-    def _made(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...]) -> Variant:
+    def _made(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...]) -> ReductionVariant:
         """The types of a variant: those of its arguments first, then what its functions return for these."""
         from fusec.frontends.python.reduction import infer
 
@@ -248,7 +248,7 @@ class Reduction(Public):
         inputs = tuple(Parameter(name, types[name].name, types[name]) for name in self.params if name in types)
         outputs = tuple(Parameter(name, dtype.name, dtype) for name, dtype in zip(names, results, strict=True))
         signature = Signature(self.name, inputs, outputs)
-        return Variant(self, replace(definition, outputs=tuple(names)), signature, found.is_tuple, forms)
+        return ReductionVariant(self, replace(definition, outputs=tuple(names)), signature, found.is_tuple, forms)
 
     def _sorted(
         self, forms: Mapping[str, Form]
@@ -325,7 +325,7 @@ class Reduction(Public):
 
     def shown(
         self, types: Mapping[str, object] | None, shape: Shape | None, axis: Axis, scalars: Sequence[str] = ()
-    ) -> tuple[Variant, Bound]:
+    ) -> tuple[ReductionVariant, Bound]:
         """What source() shows: a variant, and the launches of a call."""
         from fusec.dispatch import explain_axis
 
@@ -420,12 +420,12 @@ def _restore(
     qualname: str,
     doc: str | None,
     checks: Checks = "",
-) -> Reduction:
+) -> DecoratedReduction:
     """Rebuild a pickled reduction from its texts."""
-    made = Reduction({}, {}, identity, name, fp, (functions, keys))
+    made = DecoratedReduction({}, {}, identity, name, fp, (functions, keys))
     made.checks = checks
     made.__module__, made.__name__, made.__qualname__, made.__doc__ = module, plain, qualname, doc
     return made
 
 
-__all__ = ["RESERVED", "Reduction", "ReductionFunctions", "Variant"]
+__all__ = ["RESERVED", "DecoratedReduction", "ReductionFunctions", "ReductionVariant"]

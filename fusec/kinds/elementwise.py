@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 from fusec.arguments import layouts
-from fusec.arguments.layouts import Nest, Shape, View
+from fusec.arguments.layouts import MergedSpace, Shape, View
 from fusec.arguments.scalars import encode
 from fusec.arguments.signature import Parameter
 from fusec.base.dtypes import DType
@@ -22,7 +22,7 @@ class Space:
     """
 
     shape: Shape
-    nest: Nest
+    nest: MergedSpace
     operands: tuple[tuple[Parameter, View], ...]
     raw: tuple[tuple[Parameter, View], ...]
     layout: Layout

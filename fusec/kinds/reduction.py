@@ -12,7 +12,7 @@ from math import prod
 from typing import Protocol
 
 from fusec.arguments import layouts
-from fusec.arguments.layouts import WIDE, Nest, Shape, View
+from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
 from fusec.arguments.scalars import encode
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout, Slot
@@ -312,7 +312,7 @@ def _phase(
     names = [name for name in views if is_done or name not in outputs]
     rows = [*((name, tuple(walk.rows[name]), walk.offsets[name]) for name in names)]
     rows += [(name, view.strides, 0) for name, view in stored]
-    nest = Nest(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
+    nest = MergedSpace(extents, tuple(row for _, row, _ in rows), tuple(offset for *_, offset in rows))
     arrays = [*((name, views[name]) for name in names), *stored]
     layout = layouts.make_layout(nest, arrays, raw, c_order=as_is)
     role: Role = ("whole" if is_first else "last") if is_done else ("first" if is_first else "next")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from fusec.arguments import layouts
-from fusec.arguments.layouts import WIDE, Nest, Shape, View
+from fusec.arguments.layouts import WIDE, MergedSpace, Shape, View
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Layout
 from fusec.base.records import dataclass, replace
@@ -218,7 +218,7 @@ def chain_of(
     dense_ones += [(f"{PARTIAL}{at}", f"scanned1.{at}", dtype) for at, dtype in pairs]
     held = [(f"{STATE}{at}", f"state.{at}", dtype) for at, dtype in enumerate([*totals] * (1 + 3 * levels))]
     arrays = [(name, dense((GROUP,), dtype)) for name, _, dtype in (*dense_ones, *held)]
-    nest = Nest((GROUP,), tuple(view.strides for _, view in arrays), (0,) * len(arrays))
+    nest = MergedSpace((GROUP,), tuple(view.strides for _, view in arrays), (0,) * len(arrays))
     layout = layouts.make_layout(nest, arrays, (), c_order=False)
     few = (*last.space[:-1], chunks - 1)
     made = [(f"scanned1.{at}", few, dtype) for at, dtype in pairs]
@@ -268,7 +268,7 @@ def _step(walk: Walk, raw: Sequence[tuple[str, View]], role: Role, count: int, l
     is_last = axis == len(extents) - 1
     space = (*extents[:axis], count * GROUP if is_last else count, *extents[axis + 1 :])
     rows = tuple(row for _, _, row, _ in walk.operands)
-    nest = Nest(extents, rows, tuple(offset for *_, offset in walk.operands))
+    nest = MergedSpace(extents, rows, tuple(offset for *_, offset in walk.operands))
     arrays = [(name, view) for name, view, _, _ in walk.operands]
     layout = layouts.make_layout(nest, arrays, raw, c_order=False)
     layout = replace(layout, wide=layout.wide or prod(space) >= WIDE)

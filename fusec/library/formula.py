@@ -151,7 +151,7 @@ def _lowered(formula: Formula, request: Request) -> Lowered:
 
 
 @dataclass(frozen=True)
-class Part:
+class FormulaPart:
     """One of the values that a walk accumulates.
 
     op: of two operands. value: of an element. neutral: changes nothing; in place of elements that take no part.
@@ -168,7 +168,7 @@ REST = Value(Local(REDUCED, INT64))  # elements of a total, over all axes
 
 def one_walk(
     formula: Formula,
-    parts: Sequence[Part],
+    parts: Sequence[FormulaPart],
     finish: Outputs,
     *,
     has_value: bool = True,

@@ -77,7 +77,7 @@ class GraphKernel:
                     raise
             if len(self._long) < MAX_PLANS:
                 self._long.add(key)
-        found = graph_levels.Call(self.apart(scalars), args, axis, keepdims).run(given)
+        found = graph_levels.GraphCall(self.apart(scalars), args, axis, keepdims).run(given)
         return found[0] if len(found) == 1 else found
 
     def _numbers(self, args: Sequence[object]) -> frozenset[str]:
@@ -129,7 +129,7 @@ class GraphKernel:
         except FusecError as error:
             if not isinstance(error.error, RowsTooLong):
                 raise
-            call = graph_levels.Call(self.apart(scalars), arrays, axis, False)
+            call = graph_levels.GraphCall(self.apart(scalars), arrays, axis, False)
             steps = call.steps()
             count, most = error.error.count, error.error.most
             why = f"{count:,} elements exceed a chunk of {most:,}: totals of each level come first"

@@ -48,7 +48,7 @@ class Apart:
         }
 
 
-class Call:
+class GraphCall:
     """One call of these kernels."""
 
     def __init__(self, kernels: Apart, args: Sequence[object], axis: Axis, keepdims: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
 from fusec.library.argextrema import place
-from fusec.library.formula import REST, Formula, Lowered, Outputs, Part, Rule, one_walk
+from fusec.library.formula import REST, Formula, Lowered, Outputs, FormulaPart, Rule, one_walk
 from fusec.library.moments import logsumexp, spread
 from fusec.math.value import Value, make_complex, sqrt, unary, where
 
@@ -37,7 +37,7 @@ def _folded(arithmetic: str, start: int) -> Build:
         op = LOGICAL[arithmetic] if held == BOOL else arithmetic
         signed = start == 0 and formula.is_started and held.kind in ("float", "complex") and not formula.skips_nan
         neutral = (complex(-0.0, -0.0) if held.is_complex else -0.0) if signed else start  # initial=-0.0 stays
-        part = Part("s", op, formula.element().to(held), number(neutral, held))
+        part = FormulaPart("s", op, formula.element().to(held), number(neutral, held))
         return one_walk(formula, [part], lambda total: [started(formula, op, total["s"])])
 
     return rule
@@ -55,17 +55,17 @@ def _extreme(op: str) -> Build:
     return rule
 
 
-def _extreme_part(name: str, op: str, formula: Formula) -> Part:
+def _extreme_part(name: str, op: str, formula: Formula) -> FormulaPart:
     held, upwards = formula.held, op in ("maximum", "fmax")
     if held == BOOL:
         op = "bitwise_or" if upwards else "bitwise_and"
-        return Part(name, op, formula.element(), number(not upwards, BOOL))
+        return FormulaPart(name, op, formula.element(), number(not upwards, BOOL))
     value = formula.element()
     if formula.skips_nan and held.is_float:
         op = "fmax" if upwards else "fmin"
     if formula.is_started:
-        return Part(name, op, value, formula.number("initial"))
-    return Part(name, op, value, number(_end(held, not upwards, skips=formula.skips_nan), held))
+        return FormulaPart(name, op, value, formula.number("initial"))
+    return FormulaPart(name, op, value, number(_end(held, not upwards, skips=formula.skips_nan), held))
 
 
 def _end(dtype: DType, upper: bool, *, skips: bool) -> object:
@@ -88,7 +88,7 @@ def _ptp(formula: Formula, _: Sequence[int]) -> Lowered:
 
 def _logical(op: str) -> Build:
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
-        part = Part("s", op, _nonzero(formula), number(op == "bitwise_and", BOOL))
+        part = FormulaPart("s", op, _nonzero(formula), number(op == "bitwise_and", BOOL))
         return one_walk(formula, [part], lambda total: [total["s"]])
 
     return rule
@@ -103,15 +103,15 @@ def _nonzero(formula: Formula) -> Value:
 
 
 def _count(formula: Formula, _: Sequence[int]) -> Lowered:
-    part = Part("s", "add", _nonzero(formula).to(formula.held), number(0, formula.held))
+    part = FormulaPart("s", "add", _nonzero(formula).to(formula.held), number(0, formula.held))
     return one_walk(formula, [part], lambda total: [total["s"]])
 
 
 def _mean(formula: Formula, _: Sequence[int]) -> Lowered:
     held, real = formula.held, real_type(formula.held)
-    parts = [Part("s", "add", formula.element().to(held), number(0, held))]
+    parts = [FormulaPart("s", "add", formula.element().to(held), number(0, held))]
     if formula.condition is not None:
-        parts.append(Part("n", "add", number(1, real), number(0, real)))
+        parts.append(FormulaPart("n", "add", number(1, real), number(0, real)))
 
     def finish(total: Mapping[str, Value]) -> Sequence[Value]:
         count = total["n"] if "n" in total else REST.to(real)
@@ -126,9 +126,9 @@ def _about(formula: Formula, _: Sequence[int]) -> Lowered:
     held, real = formula.held, real_type(formula.held)
     far = formula.element().to(held) - formula.element(1).to(held)
     square = far.real * far.real + far.imag * far.imag if held.is_complex else far * far
-    parts = [Part("s", "add", square, number(0, real))]
+    parts = [FormulaPart("s", "add", square, number(0, real))]
     if formula.condition is not None:
-        parts.append(Part("n", "add", number(1, real), number(0, real)))
+        parts.append(FormulaPart("n", "add", number(1, real), number(0, real)))
 
     def finish(total: Mapping[str, Value]) -> Sequence[Value]:
         free = (total["n"] if "n" in total else REST.to(real)) - formula.number("correction")
@@ -142,7 +142,7 @@ def _dot(formula: Formula, _: Sequence[int]) -> Lowered:
     x, y = (formula.element(at).to(formula.held) for at in (0, 1))
     if formula.rule.name == "vecdot" and x.dtype.is_complex:
         x = unary("conj", x)
-    return one_walk(formula, [Part("s", "add", x * y, number(0, formula.held))], lambda total: [total["s"]])
+    return one_walk(formula, [FormulaPart("s", "add", x * y, number(0, formula.held))], lambda total: [total["s"]])
 
 
 # --- norms ---------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _size(formula: Formula) -> Value:
 
 def _norm(value: Callable[[Formula], Value], op: str, finish: Callable[[Formula, Value], Value]) -> Build:
     def rule(formula: Formula, _: Sequence[int]) -> Lowered:
-        part = Part("s", op, value(formula), number(0, formula.held))
+        part = FormulaPart("s", op, value(formula), number(0, formula.held))
         outputs: Outputs = lambda total: [finish(formula, total["s"])]  # noqa: E731 - one of several
         return one_walk(formula, [part], outputs, has_value=op != "minimum")
 

@@ -91,7 +91,7 @@ def call(function: Function, *args: Value) -> Value:
 
 
 @dataclass
-class Names:
+class FreshNames:
     """Fresh names for the locals of one function."""
 
     count: int = 0
@@ -106,7 +106,7 @@ class Names:
 class Block:
     """A list of statements being written; nested blocks share the names of their function."""
 
-    names: Names = field(default_factory=Names)
+    names: FreshNames = field(default_factory=FreshNames)
     statements: list[Stmt] = field(default_factory=list)
 
     def let(self, value: Value) -> Value:

@@ -165,14 +165,14 @@ def scale(x: Value, n: Value) -> Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitFloat:
     """x = (1 + fraction) * 2^exponent with the fraction in [-1/3, 1/3]; both floats, the exponent whole."""
 
     exponent: Value
     fraction: Value
 
 
-def split_exponent(x: Value) -> Split:
+def split_exponent(x: Value) -> SplitFloat:
     """Exponent and fraction of a positive finite x, subnormals included."""
     form = format_of(x)
     up = form.mantissa + 1
@@ -182,7 +182,7 @@ def split_exponent(x: Value) -> Split:
     # subtracting the bits of 2/3 makes the exponent field count from significands of 2/3 instead of 1
     exponent = (bits - two_thirds_bits(form)) >> form.mantissa
     fraction = (bits - (exponent << form.mantissa)).bitcast(form.dtype) - 1.0
-    return Split(exponent.to(form.dtype) - where(small, x.like(float(up)), 0.0), fraction)
+    return SplitFloat(exponent.to(form.dtype) - where(small, x.like(float(up)), 0.0), fraction)
 
 
 def two_thirds_bits(form: Format) -> int:

@@ -8,7 +8,7 @@ from fusec.math.exponential import fallen, least_exponent
 from fusec.math.formats import (
     INF,
     NAN,
-    Split,
+    SplitFloat,
     constant_pair,
     estrin,
     format_of,
@@ -36,14 +36,14 @@ def log(x: Value) -> Value:
     return log_limits(x, near)
 
 
-def _log_single(split: Split) -> Value:
+def _log_single(split: SplitFloat) -> Value:
     """A polynomial in the fraction."""
     f = split.fraction
     near = fma(horner("log", f), f * f, f)
     return fma(split.exponent, parts("ln2", f.dtype)[0], near)
 
 
-def _log_double(split: Split) -> Value:
+def _log_double(split: SplitFloat) -> Value:
     """F - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f): the great terms are exact or nearly so."""
     f, count = split.fraction, split.exponent
     high, low, _ = parts("ln2", f.dtype)

@@ -109,7 +109,7 @@ PRIMITIVE = (
 """To operations that code generators know."""
 SCALAR = (*TYPED, INT16, *PRIMITIVE)
 RESOLVE = Step("resolve.resolve_axes", "before fold: numbers of axes are constants", "ndims")
-CHECK = Step("bounds.check_bounds", "first: indices as users wrote them", by="dispatch", beside=("Site",))
+CHECK = Step("bounds.check_bounds", "first: indices as users wrote them", by="dispatch", beside=("CheckSite",))
 
 PIPELINES: dict[Kind, tuple[Step, ...]] = {
     "elementwise": (

@@ -67,7 +67,7 @@ GOES_ON = apply("logical_not", Local(ENDED, BOOL))
 
 
 @dataclass(frozen=True)
-class Site:
+class CheckSite:
     """A place where a check may fail.
 
     array: "" for an assertion and for a tuple or an array of constants. limit: elements of these and of a local array.
@@ -91,7 +91,7 @@ class _Access:
     condition: Expr
     index: Expr
     limit: Expr
-    site: Site
+    site: CheckSite
     least: Expr = ZERO
 
 
@@ -113,7 +113,7 @@ class _Called:
     line: int
 
 
-def check_bounds(program: Program, kinds: str = "bounds") -> tuple[Program, tuple[Site, ...]]:
+def check_bounds(program: Program, kinds: str = "bounds") -> tuple[Program, tuple[CheckSite, ...]]:
     """The program with its checks and one more array, FAULT, and the sites that this refers to.
 
     kinds: what is looked for, "bounds" or "wrap" or both with a comma between. Of bounds:
@@ -137,7 +137,7 @@ class _Checks:
 
     program: Program
     kinds: frozenset[str]
-    sites: list[Site] = field(default_factory=list)
+    sites: list[CheckSite] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)
     count: int = 0
     line: int = 0
@@ -167,7 +167,7 @@ class _Checks:
         match stmt:
             case CallStatement(Call(function, (condition,))) if function == ASSERT:
                 before = self._checks(stmt, (condition,))
-                return [*before, self.report(apply("logical_not", condition), ZERO, Site(stmt.line))]
+                return [*before, self.report(apply("logical_not", condition), ZERO, CheckSite(stmt.line))]
             case DeclareArray(name, _, length):
                 self.lengths[name] = length
             case While():
@@ -215,7 +215,7 @@ class _Checks:
             case _Access():
                 return [self.report(_violated(access), access.index, access.site)]
             case _Lossy(condition, Loss(op, violated, values, dtype), line):
-                site = Site(line, op=op, given=tuple(map(scalar_type, values)), dtype=dtype)
+                site = CheckSite(line, op=op, given=tuple(map(scalar_type, values)), dtype=dtype)
                 return [self.note(_both(condition, violated), tuple(map(bits_of, values)), site)]
             case _Called(condition, Call(name, args), line):
                 return self._replayed(condition, name, args, line)
@@ -258,26 +258,26 @@ class _Checks:
     def _own(self, expr: Expr, condition: Expr, line: int) -> Iterator[_Access]:
         match expr:
             case At(param, (index,)):
-                site = Site(line, param, 0, 1)
+                site = CheckSite(line, param, 0, 1)
                 yield _Access(condition, index, Query(param, "size", None, INT64), site)
             case At(param, index):
                 for axis, part in enumerate(index):
                     limit = Query(param, "shape", const(axis, INT64), INT64)
-                    yield _Access(condition, part, limit, Site(line, param, axis, len(index)))
+                    yield _Access(condition, part, limit, CheckSite(line, param, axis, len(index)))
             case Offset(LocalArray(name), distance):
                 length = const(self.lengths[name], INT64)
-                yield _Access(condition, distance, length, Site(line, name, 0, 1, self.lengths[name]))
+                yield _Access(condition, distance, length, CheckSite(line, name, 0, 1, self.lengths[name]))
             case Offset():
                 raise _refusal(self.program)
             case Apply("position", (index, Const() as length)):
                 items = int(length.value)
-                yield _Access(condition, index, length, Site(line, limit=items), const(-items, INT64))
+                yield _Access(condition, index, length, CheckSite(line, limit=items), const(-items, INT64))
 
-    def report(self, violated: Expr, index: Expr, site: Site) -> Stmt:
+    def report(self, violated: Expr, index: Expr, site: CheckSite) -> Stmt:
         """Note a violation, if it is the first of all, and end the element's work."""
         return self.note(violated, (apply("bitcast", index, target=UINT64),), site, self.ending(site.line))
 
-    def note(self, violated: Expr, values: tuple[Expr, ...], site: Site, *ending: Stmt) -> Stmt:
+    def note(self, violated: Expr, values: tuple[Expr, ...], site: CheckSite, *ending: Stmt) -> Stmt:
         """Note a violation with up to two numbers as 64 bits, if it is the first of all. ending: what follows."""
         number, line = len(self.sites) + 1, site.line
         self.sites.append(site)
@@ -339,7 +339,7 @@ class _BlockChecks(_Checks):
             stmt = Assign(stmt.name, stmt.value, line=stmt.line)
         return [*checks, If(GOES_ON, (stmt,), line=stmt.line)]
 
-    def note(self, violated: Expr, values: tuple[Expr, ...], site: Site, *ending: Stmt) -> Stmt:
+    def note(self, violated: Expr, values: tuple[Expr, ...], site: CheckSite, *ending: Stmt) -> Stmt:
         """Note a violation of a thread that has had none that ended it."""
         return super().note(_both(GOES_ON, violated), values, site, *ending)
 

@@ -32,8 +32,8 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Arguments Assign Break Buffer Call Continue Field Function If Names Nest Pair Parameter Part Plan Ready
-    Reduction Repeated Return Source Space Split Stencil Step Store Value Variant Walk While _Walk
+    Arguments Assign Break Call Continue Function If Pair Parameter Part Plan Ready Repeated Return Source Stencil
+    Step Store Value While
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them

@@ -131,7 +131,7 @@ def test_steps_are_classified():
     array = np.zeros((4, 6), np.float32)
     views = [view_of(array), view_of(array[:, ::2][:, :3]), view_of(array[:, 0])]
     strides = [(24, 4), (24, 8), (24, 0)]
-    space = layouts.Nest((4, 3), tuple(strides), (0, 0, 0))
+    space = layouts.MergedSpace((4, 3), tuple(strides), (0, 0, 0))
     layout = layouts.make_layout(space, list(zip("abc", views, strict=True)), [], c_order=True)
     assert [layout.step(name)[-1] for name in "abc"] == [Step.UNIT, Step.ANY, Step.ZERO]
 
