@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from fusec.base import locks
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.errors import (
     FusecAttributeError,
     FusecError,
@@ -148,7 +148,7 @@ def _unknown(name: str) -> str:
 
 def _module(name: str) -> object:
     try:
-        with locks.lock, usual():
+        with locks.lock, default_rounding():
             return importlib.import_module(f"fusec.{name}")
     except ImportError as error:
         told = explained(error)

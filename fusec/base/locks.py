@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -32,12 +32,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=lock.acquire, after_in_parent=_release, after_in_child=_release)
 
 
-def forks_wait(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def fork_safe(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The same function, run under the lock and in the default floating-point modes."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        with lock, usual():
+        with lock, default_rounding():
             return function(*args, **kwargs)
 
     return call

@@ -3,7 +3,7 @@
 Note [Modes]: rounding and the flushing of subnormals are modes of a thread. Python's numbers, NumPy's conversions and
 LLVM's parsing follow them, so a text compiled while a library rounds down would have other constants, and the disk
 cache would keep them for processes that round to nearest. Texts are therefore read, folded, generated and compiled
-under `usual`, a few us; calls of compiled kernels do not come here, their machine code guards itself.
+under `default_rounding`, a few us; calls of compiled kernels do not come here, their machine code guards itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOM = 1024  # bytes, above every fenv_t
 
 
 @contextmanager
-def usual() -> Iterator[None]:
+def default_rounding() -> Iterator[None]:
     """Round to nearest and keep subnormal numbers until the block ends or raises; also a decorator.
 
     Does nothing where the C library's floating-point environment is not known.

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
-from fusec.base.locks import forks_wait
+from fusec.base.locks import fork_safe
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_HOST, target_of
 from fusec.compiler import disk_cache, texts
 from fusec.compiler.lowering import lower_program
@@ -91,7 +91,7 @@ class Specialisation:
         return f"{types};{','.join(sorted(self.scalars))};{self.layout.key};{self.fp}"
 
 
-@forks_wait
+@fork_safe
 def check(definition: Source) -> None:
     """Raise the syntax errors of a definition; one that any process has found valid is not parsed again."""
     store = disk_cache.default_cache()
@@ -104,7 +104,7 @@ def check(definition: Source) -> None:
         store.put("definition", key, b"", definition.name)
 
 
-@usual()
+@default_rounding()
 def lower(
     definition: Source,
     types: Mapping[str, DType],
@@ -122,7 +122,7 @@ def lower(
     return passes.run(lower_program(definition, types, raw, scalars), replace(facts or passes.ANY, ndims=ndims))
 
 
-@usual()
+@default_rounding()
 def program_of(
     definition: Source, spec: Specialisation, native: Native = frozenset(), target: Target | None = None
 ) -> Program:
@@ -144,7 +144,7 @@ def program_of(
     return program
 
 
-@forks_wait
+@fork_safe
 def generate(definition: Source, spec: Specialisation, target: str) -> Kernel:
     """The kernel of a target."""
     row = target_of(target)
@@ -204,7 +204,7 @@ def by_value(inputs: Sequence[str], scalars: Sequence[str], attempt: Callable[[t
             taken = (*taken, name)
 
 
-@forks_wait
+@fork_safe
 def text_of(definition: Source, spec: Specialisation, target: str) -> str:
     """The text of a target."""
     return texts.joined(target, lambda: [generate(definition, spec, target)], lambda: [program_of(definition, spec)])
@@ -215,7 +215,7 @@ def executable(definition: Source, spec: Specialisation) -> Executable:
     return compiled("cpu", definition.texts, (spec.key,), lambda: generate(definition, spec, ON_HOST))
 
 
-@forks_wait
+@fork_safe
 def compiled(
     sort: str, texts: Mapping[str, object], key: tuple[object, ...], generate: Callable[[], Kernel]
 ) -> Executable:
@@ -309,7 +309,7 @@ def _build() -> str:
     return disk_cache.digest(repr(sorted(rows)))
 
 
-@forks_wait
+@fork_safe
 def canonical_layout(
     definition: Source, types: Mapping[str, DType], arrays: Iterable[str], raw: Iterable[str]
 ) -> Layout:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.kernel_abi import Kernel
-from fusec.base.locks import forks_wait
+from fusec.base.locks import fork_safe
 from fusec.base.records import replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_HOST, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.lowering import lower_reduction
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
     """The typed reduction before any pass, and the program for totals of no elements.
 
@@ -63,7 +63,7 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
     return mask(reduction, MASK, empty)
 
 
-@usual()
+@default_rounding()
 def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
     """The work of one phase, after all passes over its parts."""
     from fusec import passes
@@ -86,7 +86,7 @@ def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:
     return cooperate(named, phase.axis) if phase.is_last else serialise(named, phase.axis)
 
 
-@forks_wait
+@fork_safe
 def generate(definition: Source, request: Request, phase: Phase, target: str = ON_HOST, number: int = 1) -> Kernel:
     """The kernel of one phase. number: see `threaded`."""
     reduction, generator = prepared(definition, request, phase), target_of(target).generator

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fusec.base.kernel_abi import Kernel
-from fusec.base.locks import forks_wait
+from fusec.base.locks import fork_safe
 from fusec.base.records import dataclass, replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_HOST, target_of
 from fusec.compiler import pipeline
 from fusec.compiler.lowering import lower_reduction
@@ -90,13 +90,13 @@ def _elements(definition: ScanDefinition, request: Request) -> tuple[Reduction, 
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def lower(definition: ScanDefinition, request: Request) -> Scan:
     """The typed scan before any pass."""
     return definition.scan(request)
 
 
-@usual()
+@default_rounding()
 def prepared(definition: ScanDefinition, request: Request, ndim: int) -> Scan:
     """The scan after all passes over its parts, for the interpreter. ndim: axes of the walk."""
     from fusec import passes
@@ -110,7 +110,7 @@ def prepared(definition: ScanDefinition, request: Request, ndim: int) -> Scan:
     return replace(scan, reduction=replace(reduction, functions=(*reduction.functions, *more)), first=first.body)
 
 
-@usual()
+@default_rounding()
 def program_of(
     definition: ScanDefinition, request: Request, form: Form, *, on_device: bool = False, number: int = 1
 ) -> Program:
@@ -150,7 +150,7 @@ def _expressions(scan: Scan) -> Iterator[Expr]:
     return expressions([scan.running.value, *roots_of(*bodies)])
 
 
-@forks_wait
+@fork_safe
 def generate(
     definition: ScanDefinition, request: Request, form: Form, target: str = ON_HOST, number: int = 1
 ) -> Kernel:

@@ -14,7 +14,7 @@ from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.compiler import disk_cache, pipeline
 from fusec.compiler.pipeline import Specialisation
@@ -238,5 +238,5 @@ def _generated(definition: Source, spec: Specialisation, arch: str) -> CompiledM
 
 def _module(definition: Source, spec: Specialisation, arch: str) -> CompiledModule:
     """The compiled kernel; one thread compiles, the others wait."""
-    with locks.lock, usual():
+    with locks.lock, default_rounding():
         return _generated(definition, spec, arch)

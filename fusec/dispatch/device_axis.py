@@ -16,7 +16,7 @@ from fusec.arguments.operands import is_number, may_overlap
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
 from fusec.base.records import dataclass
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.codegen import ON_DEVICE
 from fusec.compiler import disk_cache, pipeline
 from fusec.compiler.reduction_pipeline import MASK
@@ -195,7 +195,7 @@ def make_plan(kernel: AxisSpec, call: Call) -> Plan:
 def _step(kernel: AxisSpec, bound: Bound, launch: Launch, number: int, offsets: Mapping[str, int]) -> Step:
     """One kernel. number: of the device. offsets: where arrays lie in memory of the call, by their names in it."""
     arch = cuda.device(number).arch
-    with locks.lock, usual():  # one thread compiles, the others wait
+    with locks.lock, default_rounding():  # one thread compiles, the others wait
         module = _module(Code(kernel, bound.request, launch), arch)
     known = {AXIS: launch.extent, **bound.sizes}
     arguments = arrange(module.kernel, launch, launch.threads, bound.raw, known)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fusec.base import locks
 from fusec.base.recent import Recent
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch import host
 from fusec.dispatch.plan import Call, Plan
 from fusec.environment import debug
@@ -91,7 +91,7 @@ class Entries:
         named = [param for param in kernel.in_params if param.name in call.numbers]
         takes = tuple((each.name, kernel.takes(each), kernel.converts(each.name, plan.types)) for each in named)
         types = (takes, *plan.types.items())
-        with locks.lock, usual():
+        with locks.lock, default_rounding():
             if types not in self._called:
                 self._called.add(types)
                 return None

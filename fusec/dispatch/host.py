@@ -135,7 +135,7 @@ def check_outputs(kernel: KernelSpec, shapes: Sequence[Shape | None], shape: Sha
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
-@locks.forks_wait
+@locks.fork_safe
 def make_plan(kernel: KernelSpec, call: Call) -> Plan:
     """Bind types, lay out the space, compile."""
     from fusec.runtime.cpu import engine

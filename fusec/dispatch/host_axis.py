@@ -24,9 +24,9 @@ from fusec.arguments.operands import (
 )
 from fusec.arguments.signature import Parameter
 from fusec.base import locks
-from fusec.base.locks import forks_wait
+from fusec.base.locks import fork_safe
 from fusec.base.records import dataclass, replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.compiler import reduction_pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.dispatch import composites
@@ -144,7 +144,7 @@ def _is_same(left: Array, right: Array) -> bool:
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
-@forks_wait
+@fork_safe
 def make_plan(kernel: AxisSpec, call: Call) -> Plan:
     """Bind types, order the walk, compile every launch."""
     with locks.lock:
@@ -245,7 +245,7 @@ def _store_empty(kernel: AxisSpec, plan: Plan, call: Call, outputs: Sequence[Arr
         each[...] = value
 
 
-@usual()
+@default_rounding()
 def empty_totals(
     kernel: AxisSpec, bound: Bound, values: Mapping[str, object], held: Sequence[Array] | None = None
 ) -> list[Array]:

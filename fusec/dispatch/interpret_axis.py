@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fusec.arguments.operands import dtype_of, outputs_of, view_of
 from fusec.base.dtypes import INT64
 from fusec.base.records import replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.compiler import reduction_pipeline, scan_pipeline
 from fusec.compiler.reduction_pipeline import MASK
 from fusec.compiler.scan_pipeline import ScanDefinition
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 PLACE, TOTALS_PLACE = "_place", "_totals_place"  # and an axis: arrays of coordinates
 
 
-@usual()
+@default_rounding()
 def interpreted(kernel: AxisSpec, args: tuple[object, ...], out: object, along: Along) -> tuple[object, ...]:
     """Run a call in the interpreter; all outputs. Raises what a call raises."""
     if is_on_device(args, out, along.where):

@@ -47,7 +47,7 @@ def kernel_name(name: object, own: str) -> str:
     return found
 
 
-def briefly(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def hide_internal_frames(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Raise errors from here: the frames of fusec below would hide the user's own (FUSEC_DEBUG=1 shows them)."""
 
     @wraps(function)
@@ -143,7 +143,7 @@ class Planned(KernelSpec):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @briefly
+    @hide_internal_frames
     def source(
         self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:

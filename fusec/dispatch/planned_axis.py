@@ -14,7 +14,7 @@ from fusec.base import locks
 from fusec.base.kernel_abi import Fp
 from fusec.base.recent import Recent
 from fusec.base.records import replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.compiler.reduction_pipeline import Source
 from fusec.dispatch import host_axis
 from fusec.dispatch.axis_paths import Paths, choice_of
@@ -209,7 +209,7 @@ class AxisKernel(AxisSpec):
             debug.show(2, f"{self.name} has no native entry: {CHECKED}")
             self._settled.keep(key, True)
             return
-        with locks.lock, usual():
+        with locks.lock, default_rounding():
             from fusec.dispatch import fast_path_axis
 
             choice = choice_of(call.along, call.outputs is not None)

@@ -19,7 +19,7 @@ from fusec.base.dtypes import DType
 from fusec.base.public import Public
 from fusec.codegen import DEFAULT_TARGET
 from fusec.dispatch import checked
-from fusec.dispatch.planned import brief, briefly
+from fusec.dispatch.planned import brief, hide_internal_frames
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import (
     ArgumentsOfExpression,
@@ -89,7 +89,7 @@ def evaluate(
     array([2.5, 5.5])
     """
     del sanitize
-    try:  # as `briefly` does, whose frame would cost as much as all of this
+    try:  # as `hide_internal_frames` does, whose frame would cost as much as all of this
         expression = _known(ex) if ex.__class__ is str and not kwargs else _compiled(ex, kwargs)
         values = _values(expression, local_dict, global_dict, _frame_depth - 1)
         if out is None and order == "K" and casting == "same_kind":
@@ -171,7 +171,7 @@ class NumExpr(Public):
     array([3., 8.], dtype=float32)
     """
 
-    @briefly
+    @hide_internal_frames
     def __init__(self, expression: str, signature: Signature = (), sanitize: bool = True, **kwargs: object) -> None:
         del sanitize
         text = expression if isinstance(expression, str) else str(expression)
@@ -223,14 +223,14 @@ class NumExpr(Public):
             for (name, dtype), value in zip(self.signature, args, strict=True)
         }
 
-    @briefly
+    @hide_internal_frames
     def source(self, target: str = DEFAULT_TARGET) -> str:
         """The kernel's text for a target, as ElementwiseKernel.source. Raises BadOption for texts with reductions."""
         part, types = self._part("source()"), dict(self.signature)
         arrays = tuple(np.empty(1, types[name].numpy) for name in part.inputs)
         return part.variant(arrays).source(target, {name: dtype.name for name, dtype in self.signature})
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: Any) -> Explanation:
         """What fusec makes of a call with these arguments. Raises BadOption for texts with reductions."""
         part, given = self._part("explain()"), self._given(args, "safe")

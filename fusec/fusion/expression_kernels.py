@@ -17,7 +17,7 @@ from fusec.base import dtypes, locks
 from fusec.base.dtypes import DType
 from fusec.base.recent import Recent
 from fusec.base.records import dataclass, field, replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.dispatch import checked
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Checks
@@ -340,7 +340,7 @@ class Expression:
 
     def __init__(self, text: str, optimization: str = "aggressive", check: object = None) -> None:
         self.text, self.optimization = text, optimization
-        with locks.lock, usual():
+        with locks.lock, default_rounding():
             self.parsed: Parsed = parse(text_of(text, NAME).source)
         self.names = self.parsed.names
         expands, checks = optimization == "aggressive", checked.wanted("trust", check)

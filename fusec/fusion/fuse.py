@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from fusec.base.public import Public
-from fusec.base.rounding_mode import usual
-from fusec.dispatch.planned import briefly
+from fusec.base.rounding_mode import default_rounding
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors import FusecError
 from fusec.errors.fusing import NotTraceable
 from fusec.fusion import operators, parts, pickling, reducing, routines, ufuncs
@@ -104,7 +104,7 @@ class Fused(Public, Traced):
         except FusecError as error:
             raise plan.named(error) from error.__cause__
 
-    @briefly
+    @hide_internal_frames
     def _general(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         recording = RECORDING.get()
         if recording is not None:
@@ -148,7 +148,7 @@ class Fused(Public, Traced):
         while True:
             run = TracedRun(self._name, self._function, found, values, self._numbers, pattern)
             try:
-                with usual():  # of constants, which the function may convert
+                with default_rounding():  # of constants, which the function may convert
                     plan = run.plan()
             except FusecError:  # a call that is refused leaves nothing behind
                 run.recording.restore()
@@ -172,7 +172,7 @@ class Fused(Public, Traced):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: Any, **options: Any) -> Any:
         """The kernels of a call: their number, their work, and why they are separate. Nothing is run."""
         from fusec.fusion.report import report

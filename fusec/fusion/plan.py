@@ -193,7 +193,7 @@ class PlanBuilder:
         )
         self.unstaged: dict[object, str] = {}
 
-    @locks.forks_wait
+    @locks.fork_safe
     def steps(self) -> list[KernelStep]:
         """The kernels in order; rows that do not fit a chunk are walked once."""
         while True:

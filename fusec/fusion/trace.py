@@ -33,7 +33,7 @@ from fusec.fusion.trace_values import (
     Total,
     Write,
     geometry,
-    is_dear,
+    is_expensive,
     laid_out,
     leaves_of,
     outermost_first,
@@ -198,7 +198,7 @@ class Trace:
 
     def viewed(self, memory: Storage, value: ArrayValue, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """A view of a value: computed from views of its operands if cheap, else a view of a buffer that holds it."""
-        if is_dear(value.expr):
+        if is_expensive(value.expr):
             self.notes.append("a value that is dear to compute is stored, since parts of it are looked at")
             return self.leaf(self.settle(memory), steps, seen)
         known: dict[Expr, Expr] = {}
@@ -295,7 +295,7 @@ class Trace:
         shape = np.broadcast_shapes(*(each.shape for each in values))
         found = []
         for each in values:
-            if each.shape != shape and each.phantom.size != int(np.prod(shape)) and is_dear(each.expr):
+            if each.shape != shape and each.phantom.size != int(np.prod(shape)) and is_expensive(each.expr):
                 self.notes.append(f"a value of shape {each.shape} is stored, since it is repeated to shape {shape}")
                 each = self.settled(each)
             elif self._depth(each.expr) > MAX_DEPTH or len(leaves_of(each.expr)) > MAX_LEAVES:

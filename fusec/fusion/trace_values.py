@@ -210,7 +210,7 @@ def depth_of(root: Expr) -> int:
     return depths[root]
 
 
-def is_dear(root: Expr) -> bool:
+def is_expensive(root: Expr) -> bool:
     """Whether computing a value twice costs more than storing and loading it."""
     return any(isinstance(part, Apply) and is_dear_op(part.op) for part in parts_of(root))
 

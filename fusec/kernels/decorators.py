@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch.checked import Bounds, Checks, wanted
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import DefinitionNotText
 from fusec.errors.python import NotAFunction
 from fusec.frontends.capture.closure import Origin, Text
@@ -59,7 +59,7 @@ def elementwise(
 ) -> Callable[[Callable[P, R]], ElementwiseFunction[P, R]]: ...
 
 
-@briefly
+@hide_internal_frames
 def elementwise(
     function: Decorated | str | None = None,
     /,
@@ -87,7 +87,7 @@ def elementwise(
     array([0. , 2.5])
     """
 
-    @briefly
+    @hide_internal_frames
     def decorate(decorated: Decorated | str) -> Elementwise:
         origin, kept = origin_of(decorated, names)
         return Elementwise(origin, name, fp, kept, wanted(bounds, check))
@@ -139,7 +139,7 @@ def stencil(
 ) -> Callable[[Callable[P, R]], ElementwiseFunction[P, R]]: ...
 
 
-@briefly
+@hide_internal_frames
 def stencil(
     function: Decorated | str | None = None,
     /,
@@ -170,7 +170,7 @@ def stencil(
     """
     border = border_of(boundary, cval, axes)
 
-    @briefly
+    @hide_internal_frames
     def decorate(decorated: Decorated | str) -> Stencil:
         origin, kept = origin_of(decorated, names)
         return Stencil(origin, name, fp, kept, border, wanted(bounds, check))
@@ -216,7 +216,7 @@ def kernel(
 ) -> Callable[[Callable[P, object]], GridKernel[P]]: ...
 
 
-@briefly
+@hide_internal_frames
 def kernel(
     function: Decorated | str | None = None,
     /,
@@ -249,7 +249,7 @@ def kernel(
     """
     extents = block_of(block)
 
-    @briefly
+    @hide_internal_frames
     def decorate(decorated: Decorated | str) -> Explicit:
         origin, kept = origin_of(decorated, names)
         return Explicit(origin, name, fp, kept, wanted(bounds, check), extents)

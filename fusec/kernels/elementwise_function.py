@@ -28,7 +28,7 @@ from fusec.dispatch import checked
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import Call, Plan
-from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, briefly, kernel_name
+from fusec.dispatch.planned import MAX_PLANS, Planned, block_size_of, hide_internal_frames, kernel_name
 from fusec.errors.arguments import UnknownTypeName
 from fusec.errors.python import ArgumentMissing, BadParameter, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
@@ -239,7 +239,7 @@ class Elementwise(Public, ShortWays):
         """
         return self._fast(*args, **kwargs)
 
-    @briefly
+    @hide_internal_frames
     def _from_python(
         self,
         *args: object,
@@ -346,7 +346,7 @@ class Elementwise(Public, ShortWays):
 
     # --- variants ------------------------------------------------------------------------------------------------
 
-    @locks.forks_wait
+    @locks.fork_safe
     def _variant(self, forms: tuple[Form, ...]) -> Variant:
         """A variant, made at the first call of its kind."""
         captured = self.captured()
@@ -416,7 +416,7 @@ class Elementwise(Public, ShortWays):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @briefly
+    @hide_internal_frames
     def source(
         self, target: str = DEFAULT_TARGET, types: Mapping[str, object] | None = None, *, scalars: Sequence[str] = ()
     ) -> str:
@@ -463,7 +463,7 @@ class Elementwise(Public, ShortWays):
         del name
         return "array"
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: object, **named: object) -> Explanation:
         """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
         variant, inputs, outputs = self.bound(args, named)

@@ -23,7 +23,7 @@ from fusec.dispatch import checked
 from fusec.dispatch.checked import Bounds, Checks
 from fusec.dispatch.fast_path_host import ShortWays
 from fusec.dispatch.plan import Call, Plan
-from fusec.dispatch.planned import Planned, block_size_of, briefly
+from fusec.dispatch.planned import Planned, block_size_of, hide_internal_frames
 from fusec.errors.arguments import (
     BadSize,
     DefinitionNotText,
@@ -78,7 +78,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
 
     names_output = True
 
-    @briefly
+    @hide_internal_frames
     def __init__(
         self,
         in_params: str,
@@ -136,7 +136,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
         """
         return self._fast(*args, **kwargs)
 
-    @briefly
+    @hide_internal_frames
     def _from_python(self, *args: object, **kwargs: object) -> object:
         if kwargs:
             return self._from_keywords(args, **kwargs)
@@ -218,7 +218,7 @@ class ElementwiseKernel(Public, ShortWays, Planned):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: object, size: int = -1) -> Explanation:
         """Report how a call with these arguments runs: merged axes, lanes, types, bytes moved. Nothing is run."""
         if len(args) not in (self.nin, self.nargs):

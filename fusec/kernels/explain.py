@@ -7,14 +7,14 @@ from typing import Any
 from fusec.base.records import replace
 from fusec.compiler import pipeline
 from fusec.dispatch.explain import Explanation
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import CannotExplain
 
 REFUSED = "no native entry"  # the topic of reports that say why
 NATIVE = "Python until a kind of call has come twice, then a native entry"
 
 
-@briefly
+@hide_internal_frames
 def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
     """Report how a call runs, as a printable value: types, merged axes, launched kernels, bytes moved.
 

@@ -16,7 +16,7 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.records import replace
 from fusec.dispatch.checked import Checks
 from fusec.dispatch.plan import Call, Plan
-from fusec.dispatch.planned import block_size_of, briefly
+from fusec.dispatch.planned import block_size_of, hide_internal_frames
 from fusec.errors.arguments import UnsupportedArgument
 from fusec.errors.blocks import BadBlock, GridNotInBlocks
 from fusec.errors.python import BadParameter, UnexpectedArgument
@@ -110,7 +110,7 @@ class Explicit(Elementwise):
 
     # --- calling -------------------------------------------------------------------------------------------------
 
-    @briefly
+    @hide_internal_frames
     def _from_python(self, *args: object, stream: object = None, block_size: object = None, **named: object) -> object:
         variant, inputs, grid = self.prepared(args, named)
         threads = None if block_size is None else block_size_of(block_size)
@@ -175,7 +175,7 @@ class Explicit(Elementwise):
             raise BadParameter(what, "pass a number, or index it in the kernel").at()
         return super().form(name, value)
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: object, **named: object) -> Explanation:
         """Report how a call with these arguments runs: the grid, lanes, types, bytes moved. Nothing is run."""
         variant, inputs, grid = self.prepared(args, named)

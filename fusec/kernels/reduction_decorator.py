@@ -11,7 +11,7 @@ import numpy as np
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch.checked import Bounds, Checks, wanted
-from fusec.dispatch.planned import briefly, kernel_name
+from fusec.dispatch.planned import hide_internal_frames, kernel_name
 from fusec.errors.python import BadReduction
 from fusec.frontends.capture import closure
 from fusec.frontends.capture.closure import FileFunction, Origin, Text
@@ -74,7 +74,7 @@ def reduction(
 ) -> Callable[[Any], ReductionFunction]: ...
 
 
-@briefly
+@hide_internal_frames
 def reduction(
     definition: Function | type | str | None = None,
     /,
@@ -111,7 +111,7 @@ def reduction(
     array([ 1., 20.])
     """
 
-    @briefly
+    @hide_internal_frames
     def decorate(given: object) -> DecoratedReduction:
         roles, start = roles_of(given, {"map": map, "combine": combine, "finish": finish}, names)
         called = kernel_name(name, _name(given))

@@ -22,7 +22,7 @@ from fusec.compiler import pipeline
 from fusec.dispatch.axis_paths import Paths
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Checks
-from fusec.dispatch.planned import briefly, kernel_name
+from fusec.dispatch.planned import hide_internal_frames, kernel_name
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.python import BadReduction, CannotStore, UnexpectedArgument, argument_missing
 from fusec.frontends.capture import closure, snapshot
@@ -142,7 +142,7 @@ class DecoratedReduction(Public):
                 return scalars_of(quick(*args)) if out is None else quick(*args, *outputs_of(out))
         return self._from_keywords(args, **kwargs)  # type: ignore[arg-type]
 
-    @briefly
+    @hide_internal_frames
     def _from_keywords(
         self,
         args: tuple[object, ...],
@@ -224,7 +224,7 @@ class DecoratedReduction(Public):
             return known
         return self._variants.keep(key, self._made(forms, ndim, wanted))
 
-    @locks.forks_wait
+    @locks.fork_safe
     def _made(self, forms: Mapping[str, Form], ndim: int, wanted: tuple[DType | None, ...]) -> ReductionVariant:
         """The types of a variant: those of its arguments first, then what its functions return for these."""
         from fusec.frontends.python.reduction import infer
@@ -302,7 +302,7 @@ class DecoratedReduction(Public):
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    @briefly
+    @hide_internal_frames
     def source(
         self,
         target: str = DEFAULT_TARGET,
@@ -354,7 +354,7 @@ class DecoratedReduction(Public):
         by_value = [name for name in scalars if name in self.params]
         return variant, explain_axis.canonical(variant, {}, space, Along(axis), by_value)
 
-    @briefly
+    @hide_internal_frames
     def explain(
         self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True, **named: object
     ) -> Explanation:

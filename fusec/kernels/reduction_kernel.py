@@ -18,7 +18,7 @@ from fusec.compiler import pipeline
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.checked import Bounds, Checks, wanted
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors.arguments import (
     UnknownKeyword,
@@ -53,7 +53,7 @@ class ReductionKernel(Public, AxisKernel):
     array([ 5., 10.])
     """
 
-    @briefly
+    @hide_internal_frames
     def __init__(
         self,
         in_params: str,
@@ -99,7 +99,7 @@ class ReductionKernel(Public, AxisKernel):
     def __call__(self, *args: Given, out: None = None, **options: Unpack[ReductionOptions]) -> NDArray[Any]: ...
     @overload
     def __call__(self, *args: Foreign | Number, out: None = None, **options: Unpack[ReductionOptions]) -> Foreign: ...
-    @briefly
+    @hide_internal_frames
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Reduce; returns the output, or a tuple of several.
 
@@ -137,7 +137,7 @@ class ReductionKernel(Public, AxisKernel):
         results = self.run(args, out, Along(axis, keepdims, where), stream)
         return results[0] if self.nout == 1 else results
 
-    @briefly
+    @hide_internal_frames
     def source(
         self,
         target: str = DEFAULT_TARGET,
@@ -162,7 +162,7 @@ class ReductionKernel(Public, AxisKernel):
         bound = explain_axis.canonical(self, types, shape, Along(axis), scalars)
         return explain_axis.text_of(self, bound, target)
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: object, axis: Axis = None, keepdims: bool = False, where: object = True) -> Explanation:
         """Report how a call with these arguments runs: kernels, axes, order, bytes; nothing is run."""
         from fusec.dispatch import explain_axis

@@ -19,7 +19,7 @@ from fusec.compiler import pipeline
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.axis_spec import Along
 from fusec.dispatch.checked import Bounds, Checks, wanted
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.dispatch.scans import SCAN
 from fusec.errors.arguments import UnknownKeyword
@@ -56,7 +56,7 @@ class ScanKernel(Public, AxisKernel):
            [4, 6]])
     """
 
-    @briefly
+    @hide_internal_frames
     def __init__(
         self,
         in_params: str,
@@ -122,7 +122,7 @@ class ScanKernel(Public, AxisKernel):
     def __call__(self, *args: Given, out: None = None, **options: Unpack[ScanOptions]) -> NDArray[Any]: ...
     @overload
     def __call__(self, *args: Foreign | Number, out: None = None, **options: Unpack[ScanOptions]) -> Foreign: ...
-    @briefly
+    @hide_internal_frames
     def __call__(
         self,
         *args: Any,
@@ -150,7 +150,7 @@ class ScanKernel(Public, AxisKernel):
         results = self.run(args, out, Along(axis, reverse=bool(reverse)), stream)
         return results[0] if self.nout == 1 else results
 
-    @briefly
+    @hide_internal_frames
     def source(
         self,
         target: str = DEFAULT_TARGET,
@@ -177,7 +177,7 @@ class ScanKernel(Public, AxisKernel):
         bound = explain_axis.canonical(self, types, shape, along, scalars, target)
         return explain_axis.text_of(self, bound, target)
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: object, axis: int | None = -1, reverse: bool = False) -> Explanation:
         """Report how a call with these arguments runs: kernels, order, bytes; nothing is run."""
         from fusec.dispatch import explain_axis

@@ -10,11 +10,11 @@ import numpy as np
 
 from fusec.arguments.layouts import Shape
 from fusec.arguments.operands import is_number
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.compiler import pipeline
 from fusec.dispatch import checked, host
 from fusec.dispatch.plan import Call
-from fusec.dispatch.planned import Planned, briefly, is_on_device
+from fusec.dispatch.planned import Planned, hide_internal_frames, is_on_device
 from fusec.errors.arguments import CannotSimulate
 from fusec.errors.blocks import BlockMisused
 from fusec.kernels.elementwise_function import Elementwise
@@ -26,7 +26,7 @@ from fusec.language.emulated_block import PythonBlock
 NO_DEVICE = "arrays on a device are not: copy them to the host first"
 
 
-@briefly
+@hide_internal_frames
 def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     """A function with the kernel's arguments and results, which runs slowly.
 
@@ -47,7 +47,7 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     if reduces is not None and not isinstance(kernel, type):
         if python:
             raise CannotSimulate("a reduction in Python", "leave python=True out: the interpreter runs it").at()
-        return briefly(reduces)
+        return hide_internal_frames(reduces)
     if not isinstance(kernel, (Elementwise, ElementwiseKernel)):
         cure = "pass a kernel: ElementwiseKernel, ReductionKernel, or a decorated function"
         raise CannotSimulate(type(kernel).__name__, cure).at()
@@ -63,7 +63,7 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
 # --- in the interpreter ---------------------------------------------------------------------------------------------
 
 
-@briefly
+@hide_internal_frames
 def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -1, out: object = None) -> object:
     outputs = () if out is None else tuple(out) if isinstance(out, (tuple, list)) else (out,)
     args = (*args, *outputs)
@@ -75,13 +75,13 @@ def _of_texts(kernel: ElementwiseKernel, args: tuple[object, ...], size: int = -
     return results[0] if kernel.nout == 1 and not kernel.return_tuple else results
 
 
-@briefly
+@hide_internal_frames
 def _explicit(kernel: Explicit, args: tuple[object, ...], named: dict[str, object]) -> None:
     variant, inputs, grid = kernel.prepared(args, named)
     interpreted(variant.guarded, inputs, grid)
 
 
-@briefly
+@hide_internal_frames
 def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None, **named: object) -> object:
     given = (*args, *named.values())
     if all(is_number(each) for each in given):
@@ -95,7 +95,7 @@ def _function(kernel: Elementwise, args: tuple[object, ...], out: object = None,
     return results if kernel.returns_tuple else results[0]
 
 
-@usual()
+@default_rounding()
 def interpreted(kernel: Planned, args: tuple[object, ...], size: int | Shape) -> tuple[object, ...]:
     """Run a checked kernel in the interpreter and return its outputs. Raises IndexOutside or AssertionFailed."""
     from fusec.ir.interpret import interpret
@@ -151,7 +151,7 @@ def _in_python(kernel: Elementwise | ElementwiseKernel) -> Callable[..., object]
     return lambda *args, **named: _each_element(kernel, origin, args, named)
 
 
-@briefly
+@hide_internal_frames
 def _each_block(kernel: Explicit, function: FunctionType, args: tuple[object, ...], named: dict[str, object]) -> None:
     """Call a function for every position of one block after the other."""
     _, _, blocks = kernel.prepared(args, named)

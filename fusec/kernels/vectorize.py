@@ -11,7 +11,7 @@ import numpy as np
 from fusec.arguments.operands import host_array, wrapper_of
 from fusec.arguments.scalars import SCALAR_TYPES, as_array
 from fusec.base.public import Public
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import WrongNumberOfOutputs
 from fusec.errors.python import NotInSubset
 from fusec.kernels.decorators import elementwise
@@ -33,7 +33,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
     array([2, 4, 6])
     """
 
-    @briefly
+    @hide_internal_frames
     def __init__(
         self,
         pyfunc: Callable[..., Any],
@@ -53,7 +53,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
         self.__doc__ = doc if doc is not None else pyfunc.__doc__
         self.__name__ = self._function.__name__
 
-    @briefly
+    @hide_internal_frames
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The results for all elements, broadcast; a number of arguments without axes."""
         names = (*self._function.params, *self._function.outputs)
@@ -69,7 +69,7 @@ class vectorize(Public):  # noqa: N801 - NumPy's name
             return tuple(self._as(kind, each) for each, kind in zip(found, self.otypes, strict=True))
         return self._as(self.otypes[0], found)
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: Any, **named: Any) -> Explanation:
         """Report how a call with these arguments runs; nothing is run."""
         return self._function.explain(*args, **named)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from fusec.dispatch.planned import briefly
+from fusec.dispatch.planned import hide_internal_frames
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,4 +84,4 @@ def built_in(function: Callable[P, R]) -> Callable[P, R]:
     told = [known[each] for each in params if each in known and f"{each}:" not in own]
     call, result = EXAMPLES[name]
     function.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {call}", result])
-    return briefly(function)
+    return hide_internal_frames(function)

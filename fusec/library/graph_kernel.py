@@ -17,7 +17,7 @@ from fusec.dispatch.arguments import array_of
 from fusec.dispatch.axes import plain_axis
 from fusec.dispatch.axis_spec import Along, Axis
 from fusec.dispatch.explain import Explanation
-from fusec.dispatch.planned import MAX_PLANS, briefly
+from fusec.dispatch.planned import MAX_PLANS, hide_internal_frames
 from fusec.dispatch.planned_axis import AxisKernel
 from fusec.errors import FusecError
 from fusec.errors.arguments import WrongNumberOfArguments, WrongNumberOfOutputs
@@ -46,7 +46,7 @@ class GraphKernel:
         self._apart: dict[frozenset[str], Apart] = {}
         self._long: set[object] = set()  # calls whose rows do not fit a chunk
 
-    @briefly
+    @hide_internal_frames
     def __call__(self, *args: object, out: object = None, axis: Axis = None, keepdims: bool = False) -> object:
         """Run; returns the output, or a tuple of several.
 
@@ -117,7 +117,7 @@ class GraphKernel:
                 self._apart[scalars] = found
         return found
 
-    @briefly
+    @hide_internal_frames
     def explain(self, *args: object, axis: Axis = None) -> Explanation:
         """The number of kernels of a call, and the reason; kernels are compiled, but not run."""
         scalars = self._numbers(args)

@@ -9,7 +9,7 @@ import numpy as np
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.ir.expr import apply, const
 from fusec.library.argextrema import place
-from fusec.library.formula import REST, Formula, Lowered, Outputs, FormulaPart, Rule, one_walk
+from fusec.library.formula import REST, Formula, FormulaPart, Lowered, Outputs, Rule, one_walk
 from fusec.library.moments import logsumexp, spread
 from fusec.math.value import Value, make_complex, sqrt, unary, where
 

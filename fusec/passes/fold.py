@@ -9,7 +9,7 @@ import numpy as np
 
 from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.expr import Apply, Const, Expr, Lookup
 from fusec.ir.loops import (
@@ -57,7 +57,7 @@ def fold_expression(expr: Expr) -> Expr:
 
 
 @lru_cache(maxsize=4096)
-@usual()
+@default_rounding()
 def _evaluate(expr: Apply) -> Const:
     """The value of an op of constants; the sign and payload of a nan that arithmetic makes are fixed as NumPy's nan."""
     lanes = [np.asarray(arg.value).reshape(1) for arg in expr.args if isinstance(arg, Const)]

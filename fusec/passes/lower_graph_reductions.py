@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
 from fusec.ir.loops import (
@@ -28,7 +28,7 @@ from fusec.ir.walk import expressions, rewriter
 DEAR = 1  # functions in a value from which on it is stored rather than computed again
 
 
-@usual()
+@default_rounding()
 def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> Reduction:
     """The reduction that computes the outputs of a graph.
 

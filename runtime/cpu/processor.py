@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from fusec.base.locks import forks_wait
+from fusec.base.locks import fork_safe
 from fusec.base.records import dataclass
 from fusec.environment import settings
 
@@ -51,7 +51,7 @@ def processor() -> Processor:
 
 
 @cache
-@forks_wait
+@fork_safe
 def _processor(level: str) -> Processor:
     try:
         import llvmlite.binding as llvm  # 25 ms: only where something is compiled or loaded

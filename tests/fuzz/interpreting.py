@@ -11,7 +11,7 @@ import numpy as np
 from fusec import passes
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.compiler import pipeline
 from fusec.compiler.lowering import lower_program
 from fusec.ir.interpret import interpret
@@ -50,7 +50,7 @@ def ways(
 
 def left(program: Program, arrays: Values, scalars: Values, shape: tuple[int, ...]) -> Values:
     """The arrays after the program has run on them."""
-    with usual(), np.errstate(all="ignore"):
+    with default_rounding(), np.errstate(all="ignore"):
         interpret(program, arrays, scalars, shape)
     return arrays
 
@@ -65,7 +65,7 @@ def interpreted(
     wanted: Values | None = None
     known: list[Program] = []
     for way, lower in programs.items():
-        with usual():
+        with default_rounding():
             program = accepted(lower, shown)
         if program in known:
             continue

@@ -13,7 +13,7 @@ from fusec.codegen.c_family.file import indented, join_parts
 from fusec.codegen.c_family.frame import Dialect, Frame, LoadGroup, struct_texts
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import POSTFIX, PRIMARY, Piece
-from fusec.codegen.c_family.places import HELPERS_BY_AXES, AddressText, AddressPrinter
+from fusec.codegen.c_family.places import HELPERS_BY_AXES, AddressPrinter, AddressText
 from fusec.codegen.c_family.routines import needed
 from fusec.codegen.c_family.spelling import Spelling, StructNames
 from fusec.codegen.c_family.statements import StmtPrinter, harmless
@@ -118,7 +118,9 @@ def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
     return frozenset(facts.declared(body)) - changed_names(body)
 
 
-def _function(function: Function, called: dict[str, str], program: Program, outer: ScopeNames, spelling: Spelling) -> str:
+def _function(
+    function: Function, called: dict[str, str], program: Program, outer: ScopeNames, spelling: Spelling
+) -> str:
     """The text of a device function."""
     scope = ScopeNames(outer=outer)
     names = scope.fresh_all([*(name for name, _ in function.params), *facts.declared(function.body)])

@@ -31,7 +31,7 @@ from fusec.codegen.c_family.pieces import (
     prefix,
     ternary,
 )
-from fusec.codegen.c_family.places import AddressText, AddressPrinter
+from fusec.codegen.c_family.places import AddressPrinter, AddressText
 from fusec.codegen.c_family.spelling import COMPLEX_STRUCTS, Spelling
 from fusec.codegen.c_family.tables import table_name
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, scalar_type, type_of

@@ -188,7 +188,9 @@ class AddressPrinter:
         if contiguous:
             return AddressText(base, self._dense(param, index))
         if len(index) == ndim:
-            return AddressText(moved(base, [(at, self.use("raw_stride", param, axis)) for axis, at in enumerate(index)]))
+            return AddressText(
+                moved(base, [(at, self.use("raw_stride", param, axis)) for axis, at in enumerate(index)])
+            )
         assert len(index) == 1, f"{param} has {ndim} axes, but {len(index)} indices"
         extents = [self.use("raw_extent", param, axis).text for axis in range(1, ndim)]
         strides = [self.use("raw_stride", param, axis).text for axis in range(ndim)]

@@ -51,7 +51,9 @@ class CellSite(RowSite):
 class ColumnNest(ReductionNest):
     """Writes the loops of a kernel that reduces an axis of its layout before the last one."""
 
-    def __init__(self, reduction: Reduction, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(
+        self, reduction: Reduction, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
+    ) -> None:
         super().__init__(reduction, layout, builder, arguments)
         self.axis = axis
         self.chunk = ROUNDS if reduction.total is not None else 0

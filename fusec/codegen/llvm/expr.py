@@ -22,9 +22,9 @@ from fusec.codegen.llvm.memory import Hint, Lanes
 from fusec.codegen.llvm.values import (
     Builder,
     Linear,
+    LinearAddress,
     Operand,
     Value,
-    LinearAddress,
     constant,
     integer,
     memory_type,

@@ -94,7 +94,9 @@ def lanes_of(work: RowParts | Program, layout: Layout, vector_bits: int) -> int:
 class SplitNest(Nest):
     """Writes the loops of a split program."""
 
-    def __init__(self, parts: RowParts, whole: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(
+        self, parts: RowParts, whole: Program, layout: Layout, builder: Builder, arguments: KernelSlots
+    ) -> None:
         super().__init__(whole, layout, builder, arguments)
         self.parts = parts
         self.split = parts.split

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fusec.base.dtypes import BOOL, DType, real_type
 from fusec.base.records import dataclass
 from fusec.codegen.llvm import strided
-from fusec.codegen.llvm.values import Builder, Operand, Value, LinearAddress, bit_width, integer, memory_type, zero_of
+from fusec.codegen.llvm.values import Builder, LinearAddress, Operand, Value, bit_width, integer, memory_type, zero_of
 
 
 @dataclass(frozen=True, slots=True)

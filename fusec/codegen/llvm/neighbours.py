@@ -6,7 +6,7 @@ from fusec.base.kernel_abi import Layout, Step
 from fusec.base.records import dataclass
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes, store
 from fusec.codegen.llvm.nest import LINE, Nest, Row, RowSite
-from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, LinearAddress, integer
+from fusec.codegen.llvm.values import Builder, Linear, LinearAddress, Operand, Value, integer
 from fusec.ir.axes import distances_of
 from fusec.ir.expr import Const
 from fusec.ir.loops import At, Declare, Element, Moved, Program, Store

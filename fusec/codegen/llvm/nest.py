@@ -20,7 +20,7 @@ from fusec.codegen.llvm.expr import Surroundings
 from fusec.codegen.llvm.memory import PLAIN, Hint, Lanes
 from fusec.codegen.llvm.routines import kept_functions
 from fusec.codegen.llvm.stmt import StmtEmitter
-from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, LinearAddress, integer
+from fusec.codegen.llvm.values import Builder, Linear, LinearAddress, Operand, Value, integer
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import ArrayParam, Element, Load, Moved, Program, Query, ScalarParam
 from fusec.ir.walk import bodies_of, expressions, roots_of

@@ -178,7 +178,9 @@ class ReductionNest(PartNest):
         for stage in reduction.stages:
             self.inputs |= addressed(stage.body, () if stage.accumulator is None else (stage.accumulator.value,))
 
-    def _combined(self, site: RowSite, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes) -> Operand:
+    def _combined(
+        self, site: RowSite, accumulator: Accumulator, left: Operand, right: Operand, lanes: Lanes
+    ) -> Operand:
         """Two accumulators combined."""
         return PartEmitter(self._around(self._analysis(), site), lanes).combined(accumulator, left, right)
 

@@ -378,7 +378,9 @@ class RowNest(ReductionNest):
             else:
                 numbers = Value("i64", b.iota("i64"), varying=True)
                 there = b.compare("icmp slt", numbers, reached)
-            return b.select_parts(there, self._combined(RowSite(self, row, "0"), accumulator, left, right, Lanes()), left)
+            return b.select_parts(
+                there, self._combined(RowSite(self, row, "0"), accumulator, left, right, Lanes()), left
+            )
 
         if self._combination_cost(accumulator) * (self.lanes // width) <= _HALVES:
             parts = [held.read(str(lane)) for lane in range(0, self.lanes, width)]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fusec.base.records import dataclass
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 
 if TYPE_CHECKING:
     from fusec.frontends.c.lower import KernelText
@@ -64,7 +64,7 @@ class ReductionDefinition:
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def _parsed(definition: Definition) -> KernelText:
     from fusec.frontends.c import lower
 
@@ -72,7 +72,7 @@ def _parsed(definition: Definition) -> KernelText:
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def _parsed_reduction(definition: ReductionDefinition) -> ReductionText:
     from fusec.frontends.c import reductions
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from fusec.base.dtypes import FLOAT32, INT32, DType, compute_type
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
 from fusec.errors.evaluate import ExpressionTooLarge, NegativePower
 from fusec.errors.language import BadArgument
@@ -91,7 +91,7 @@ def _product(value: Expr, exponent: int) -> Expr:
 # --- elements --------------------------------------------------------------------------------------------------------
 
 
-@usual()
+@default_rounding()
 def infer(definition: ExpressionDefinition, types: Mapping[str, DType]) -> Inferred:
     """The type of the result for arguments of these dtypes."""
     parameters = Parameters(definition, types)

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from fusec.base.diagnostics import did_you_mean
 from fusec.base.records import dataclass, replace
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, ExpressionTooLarge, NotAnExpression, NotANumber, NoTruth
@@ -69,7 +69,7 @@ class Parsed:
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def parse(file: SourceFile) -> Parsed:
     """The parts of a text. Raises NotAnExpression, ExpressionTooLarge, NoTruth, BadAxis and NotANumber."""
     if len(file.text) > MAX_CHARACTERS:

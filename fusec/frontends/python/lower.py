@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusec.base.dtypes import DType
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.errors.python import NotInSubset
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.blocks import check_program
@@ -22,7 +22,7 @@ from fusec.frontends.python.values import Array, Neighbours
 from fusec.ir.loops import ArrayParam, Param, Program, ScalarParam
 
 
-@usual()
+@default_rounding()
 def infer(definition: PythonDefinition, types: Mapping[str, DType], ndims: Mapping[str, int]) -> Inferred:
     """The types of the results for arguments of these dtypes."""
     parameters = _parameters(definition, types)

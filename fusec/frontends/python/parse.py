@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import SourceFile, Span
 from fusec.errors.base import FusecError
 from fusec.errors.language import TooDeep
@@ -20,7 +20,7 @@ MAX_NESTING = 200  # brackets and blocks around a token; Python's own limit for 
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def parse(file: SourceFile) -> tuple[s.Function, ...]:
     """The functions of a text, decorators left out. Raises the errors of fusec.errors.python and language."""
     grammar = _tables()
@@ -34,7 +34,7 @@ def parse(file: SourceFile) -> tuple[s.Function, ...]:
 
 
 @lru_cache(maxsize=256)
-@usual()
+@default_rounding()
 def parse_lambda(file: SourceFile, start: int, end: int) -> s.Function:
     """The lambda that stands from `start` to `end` of a text, as a function that returns its value."""
     grammar, text = _tables(), file.text

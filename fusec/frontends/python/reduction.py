@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fusec.base.dtypes import INT64, DType
-from fusec.base.rounding_mode import usual
+from fusec.base.rounding_mode import default_rounding
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import BadReduction, CannotUnpack
@@ -42,7 +42,7 @@ NOT_INPUTS = ("index", "indices")  # what a map may ask for besides elements
 TOTALS_FACTS = ("count", "indices")  # what `finish` may ask for besides numbers
 
 
-@usual()
+@default_rounding()
 def infer(definition: ReductionFunctions, types: Mapping[str, DType], scalars: frozenset[str], ndim: int) -> Inferred:
     """The types of the results for arguments of these dtypes. scalars: those passed by value. ndim: axes of a call."""
     lowering = _Lowering(definition, types, scalars, ndim, ())
