@@ -48,6 +48,12 @@ class DType:
         return self.kind in ("signed", "unsigned")
 
     @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest value of an integer type."""
+        low = -(1 << (self.bits - 1)) if self.kind == "signed" else 0
+        return low, low + (1 << self.bits) - 1
+
+    @property
     def is_float(self) -> bool:
         """True for real floating-point types, storage-only ones included."""
         return self.kind == "float"

@@ -55,17 +55,12 @@ def bits_of(value: Expr) -> Expr:
 # --- when ----------------------------------------------------------------------------------------------------------
 
 
-def _range(dtype: DType) -> tuple[int, int]:
-    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
-    return low, low + (1 << dtype.bits) - 1
-
-
 def _zero(value: Expr) -> Const:
     return const(0, scalar_type(value))
 
 
 def _least(value: Expr) -> Const:
-    return const(_range(scalar_type(value))[0], scalar_type(value))
+    return const(scalar_type(value).limits[0], scalar_type(value))
 
 
 def _lost(value: Expr, kind: DType) -> Expr | None:
@@ -75,7 +70,7 @@ def _lost(value: Expr, kind: DType) -> Expr | None:
         return None
     if given.is_float:
         return _outside(apply("convert", value, target=FLOAT32) if given in STORAGE_FLOATS else value, kind)
-    (low, high), (least, most) = _range(given), _range(kind)
+    (low, high), (least, most) = given.limits, kind.limits
     if least <= low and high <= most:
         return None
     found = apply("convert", value, target=kind)
@@ -90,7 +85,7 @@ def _lost(value: Expr, kind: DType) -> Expr | None:
 def _outside(value: Expr, kind: DType) -> Expr:
     """When a float, truncated, is beyond an integer type, or nan; its limits are powers of two or zero."""
     dtype = scalar_type(value)
-    low, high = _range(kind)
+    low, high = kind.limits
     least, below = (low - 1, "greater") if abs(low) < 1 << dtype.mantissa else (low, "greater_equal")
     above = apply("less", value, const(float(high + 1), dtype))
     return apply("logical_not", apply("logical_and", apply(below, value, const(float(least), dtype)), above))
@@ -142,7 +137,7 @@ def _of_shift(result: Apply, value: Expr, places: Expr) -> Expr:
 
 def _of_power(result: Apply, base: Expr, exponent: Expr) -> Expr:
     """By the power in float64: of all powers of integers only the limits themselves are within its error of them."""
-    low, high = _range(result.type)
+    low, high = result.type.limits
     value = apply("pow", *(apply("convert", each, target=FLOAT64) for each in (base, exponent)))
     outside = apply("greater_equal", value, const(float(high + 1), FLOAT64))
     return apply("logical_or", outside, apply("less", value, const(float(low), FLOAT64)))
@@ -160,7 +155,7 @@ def _of_multiple(result: Apply, left: Expr, right: Expr) -> Expr:
     assert isinstance(product, Apply), "its operands are no constants"
     lost = _of_product(product, part, _size(right))
     assert lost is not None, "a product may be too large"
-    return apply("logical_or", lost, apply("greater", product, const(_range(kind)[1], scalar_type(product))))
+    return apply("logical_or", lost, apply("greater", product, const(kind.limits[1], scalar_type(product))))
 
 
 def _size(value: Expr) -> Expr:
@@ -173,7 +168,7 @@ def _size(value: Expr) -> Expr:
 
 def _of_choices(result: Apply, count: Expr, chosen: Expr) -> Expr:
     """By the largest integer, at which they stop, unless that is what there are: to choose 1 of it, or all but 1."""
-    most = const(_range(result.type)[1], result.type)
+    most = const(result.type.limits[1], result.type)
     one, rest = (apply("equal", each, const(1, result.type)) for each in (chosen, apply("subtract", count, chosen)))
     exact = apply("logical_and", apply("equal", count, most), apply("logical_or", one, rest))
     return apply("logical_and", apply("equal", result, most), apply("logical_not", exact))

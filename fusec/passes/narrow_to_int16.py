@@ -111,7 +111,7 @@ class _Fitter:
                     return 0, 1
                 if not source.is_integer or source.bits >= target.bits:
                     return None
-                found = self.ranges.get(inner, _range_of(source))
+                found = self.ranges.get(inner, source.limits)
                 return found if _holds(target, found) else None
         return None
 
@@ -165,12 +165,6 @@ def _in(value: Expr, small: DType) -> Expr:
     return convert(value.children[0], small)
 
 
-def _range_of(kind: DType) -> Range:
-    if kind.kind == "signed":
-        return -(1 << kind.bits - 1), (1 << kind.bits - 1) - 1
-    return 0, (1 << kind.bits) - 1
-
-
 def _holds(kind: DType, bounds: Range) -> bool:
-    least, most = _range_of(kind)
+    least, most = kind.limits
     return least <= bounds[0] and bounds[1] <= most

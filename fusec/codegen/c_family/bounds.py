@@ -19,11 +19,7 @@ STRIDES = 1 << 56  # nor addresses this many bytes
 
 def dtype_bounds(dtype: DType) -> Bounds:
     """The values of an integer dtype or bool."""
-    if dtype == BOOL:
-        return 0, 1
-    if dtype.kind == "unsigned":
-        return 0, (1 << dtype.bits) - 1
-    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+    return (0, 1) if dtype == BOOL else dtype.limits
 
 
 def exact_bounds(op: str, operands: list[Bounds]) -> Bounds | None:

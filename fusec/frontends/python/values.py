@@ -175,8 +175,8 @@ Value = (
 
 def holds(dtype: DType, number: int) -> bool:
     """Whether an integer dtype has this value."""
-    low = -(1 << (dtype.bits - 1)) if dtype.kind == "signed" else 0
-    return low <= number < low + (1 << dtype.bits)
+    low, high = dtype.limits
+    return low <= number <= high
 
 
 def too_large(number: int, dtype: DType, shown: str = "") -> NumberTooLarge:
