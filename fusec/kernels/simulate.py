@@ -36,7 +36,8 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     shared elements that are read before they are written.
     python: run the Python function of `fusec.elementwise` or `fusec.kernel` itself, one element after the other, with
     NumPy scalars: print, breakpoint() and exceptions work there, and may stand in it.
-    kernel: an ElementwiseKernel, a ReductionKernel, or a decorated function.
+    kernel: an ElementwiseKernel, a ReductionKernel, a ScanKernel, or a decorated function. Arrays have any shape
+    and dtype.
     Raises FusecTypeError for what is no kernel, and for kernels made of texts if python is set.
 
     >>> half = fusec.elementwise("def half(x): return x / 2")

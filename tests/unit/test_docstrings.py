@@ -19,7 +19,7 @@ NAMES = {
     if not name.startswith("__") and not isinstance(getattr(module, name), ModuleType)
 }
 ERRORS = {name for name, thing in NAMES.items() if isinstance(thing, type) and issubclass(thing, Exception)}
-WITHOUT_ARRAYS = ERRORS | {"fusec.barrier", "fusec.block_index", "fusec.thread_index", "fusec.simulate"}
+WITHOUT_ARRAYS = ERRORS | {"fusec.barrier", "fusec.block_index", "fusec.thread_index"}
 
 
 def doc_of(name: str) -> str:
