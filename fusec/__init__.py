@@ -7,6 +7,7 @@ array([1., 3., 5.], dtype=float32)
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 from fusec.base import locks
@@ -58,6 +59,10 @@ if TYPE_CHECKING:
     from fusec.library.reductions import *  # noqa: F403
 
 __version__ = VERSION
+
+_folder = os.path.dirname(__file__)
+if not os.path.isdir(os.path.join(_folder, "grammar")):  # a bare checkout has grammar/ and runtime/ beside fusec/
+    globals()["__path__"].append(os.path.dirname(_folder))
 
 __all__ = [
     "ElementwiseKernel",

@@ -1,5 +1,6 @@
 """What gets installed is what lies in the folders, no more and no less."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -76,6 +77,18 @@ def test_the_version_is_written_once_and_reported() -> None:
     import fusec
 
     assert fusec.__version__ == PROJECT["project"]["version"]
+
+
+def test_a_checkout_without_links_works_where_nothing_is_installed(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", "grammar", "runtime")
+    shutil.copytree(ROOT / "fusec", tmp_path / "fusec", ignore=ignored)
+    for folder in ("grammar", "runtime"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    program = "import fusec, numpy; print(fusec.__path__[0], fusec.sum(numpy.ones(3)), fusec.cumsum([1, 2]))"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "FUSEC_CACHE": "0"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"{tmp_path / 'fusec'} 3.0 [1 3]"
 
 
 @pytest.fixture(scope="module")
