@@ -31,7 +31,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.evaluate import BadAxis, BadOption, CannotCast, NotANumber
 from fusec.frontends.expression.definition import ExpressionDefinition, TotalDefinition, text_of
 from fusec.frontends.expression.functions import REDUCTIONS
-from fusec.frontends.expression.parse import Parsed, Part, parse
+from fusec.frontends.expression.parse import ExpressionPart, Parsed, parse
 
 Order = Literal["K", "A", "C", "F"]
 Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
@@ -296,7 +296,7 @@ class PartSource:
 
     text: str
     number: int
-    part: Part
+    part: ExpressionPart
     expands: bool
     checks: Checks = ""
     apart: bool = False

@@ -117,7 +117,7 @@ class DecoratedReduction(Public):
         self.paths: dict[int, Paths] = {}  # by the number of arguments
         self.__name__ = self.__qualname__ = name
 
-    def _trees(self) -> dict[str, s.Function]:
+    def _trees(self) -> dict[str, s.FunctionNode]:
         if self._captured is not None:
             functions, keys = self._captured
             known = {each.key: each for each in functions}

@@ -16,14 +16,14 @@ POSITIONS = ("index", "indices")
 ROLES = ("map", "combine", "finish")
 
 
-def inputs_of(trees: Mapping[str, s.Function]) -> tuple[str, ...]:
+def inputs_of(trees: Mapping[str, s.FunctionNode]) -> tuple[str, ...]:
     """The names of a call's arguments: the map's parameters, or x if there is no map."""
     if "map" not in trees:
         return ("x",)
     return tuple(param.name for param in trees["map"].params if param.name not in POSITIONS)
 
 
-def check(trees: Mapping[str, s.Function]) -> None:
+def check(trees: Mapping[str, s.FunctionNode]) -> None:
     """Raise BadReduction or BadParameter for functions whose parameters are not those of their roles."""
     for role, tree in trees.items():
         if tree.params and tree.params[0].name == "self":
@@ -47,7 +47,7 @@ def check(trees: Mapping[str, s.Function]) -> None:
         _check_finish(trees["finish"], inputs_of(trees))
 
 
-def _check_map(tree: s.Function) -> None:
+def _check_map(tree: s.FunctionNode) -> None:
     for param in tree.params:
         if param.name in RESERVED:
             cure = "calls take an argument of that name themselves: rename it"
@@ -58,7 +58,7 @@ def _check_map(tree: s.Function) -> None:
         raise BadReduction("map takes no element", "write def map(x): return x").at(tree.span)
 
 
-def _check_finish(tree: s.Function, inputs: tuple[str, ...]) -> None:
+def _check_finish(tree: s.FunctionNode, inputs: tuple[str, ...]) -> None:
     if not tree.params:
         raise BadReduction("finish takes no total", "write def finish(total): return total").at(tree.span)
     known = ("count", "indices", *inputs)

@@ -64,7 +64,7 @@ _MERGING_LOGIC = re.compile(
 )
 
 
-class Store(Protocol):
+class ObjectStore(Protocol):
     """A store of objects that outlives the process; fusec.compiler.disk_cache.Cache is one."""
 
     def get(self, kind: str, key: str) -> bytes | None:
@@ -97,7 +97,7 @@ def target_id() -> str:
     return "|".join((llvmlite.__version__, str(PIPELINE), host.triple, host.name, host.features))
 
 
-def compile_text(name: str, source: str, store: Store | None = None, effort: Effort = "full") -> LoadedCode:
+def compile_text(name: str, source: str, store: ObjectStore | None = None, effort: Effort = "full") -> LoadedCode:
     """The function `name` of a module given as IR text; compiled at most once in a process, and stored."""
     with _lock:
         symbol = symbol_of(name, source, effort)

@@ -18,7 +18,7 @@ from fusec.runtime.cuda.nvrtc import Goal, Image
 _MAX_THREADS_PER_BLOCK = 0  # CUfunction_attribute
 
 
-class Store(Protocol):
+class ImageStore(Protocol):
     """A store of images that outlives the process; fusec.compiler.disk_cache.Cache is one."""
 
     def get(self, kind: str, key: str) -> bytes | None:
@@ -84,7 +84,7 @@ class CompiledModule:
         return f"<Module {self.kernel.name} {self.image.goal.arch} {self.image.goal.form}>"
 
 
-def compile(kernel: Kernel, arch: str | None = None, *, store: Store | None = None) -> CompiledModule:  # noqa: A001 - a stage
+def compile(kernel: Kernel, arch: str | None = None, *, store: ImageStore | None = None) -> CompiledModule:  # noqa: A001 - a stage
     """Compile a kernel for an architecture, e.g. ``"sm_90"``; without one, for the current device.
 
     Needs a driver only if `arch` is None. Raises CudaCompileFailed (a bug of fusec), DeviceUnsupported, NvrtcMissing,

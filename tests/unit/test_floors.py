@@ -32,8 +32,7 @@ FLOORS = (
 
 KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may join them
     """
-    Arguments Assign Break Call Continue Function If Pair Parameter Part Plan Ready Repeated Return Source Stencil
-    Step Store Value While
+    Arguments Call Pair Plan Ready Repeated Source Step Value
     """.split()
 )
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them

@@ -75,7 +75,7 @@ class Captured:
     missing: Missing = ()
 
     @property
-    def tree(self) -> s.Function:
+    def tree(self) -> s.FunctionNode:
         """The syntax tree of the function itself."""
         return self.functions[-1].tree
 
@@ -133,7 +133,7 @@ def capture_roles(
     return Captured(tuple(found.done), tuple(found.missing)), keys
 
 
-def read(origin: Origin) -> s.Function:
+def read(origin: Origin) -> s.FunctionNode:
     """The syntax tree of a function. Raises NoSource and syntax errors."""
     match origin:
         case Captured():
@@ -146,7 +146,7 @@ def read(origin: Origin) -> s.Function:
             return _tree(_text_of(origin))
 
 
-def attributes(origin: Origin, tree: s.Function) -> dict[str, object]:
+def attributes(origin: Origin, tree: s.FunctionNode) -> dict[str, object]:
     """The numbers and tables that attributes of objects from outside stand for now, as in ``config.scale``."""
     if not isinstance(origin, FunctionType):
         return {}
@@ -162,7 +162,7 @@ def constant_of(value: object) -> Capture:
     return ("other", _described(value), "write a tuple") if isinstance(value, list) else _Capturing().of(value)
 
 
-def _tree(text: FunctionText) -> s.Function:
+def _tree(text: FunctionText) -> s.FunctionNode:
     found = text.tree
     if found.name != text.name:
         raise NotAFunction(
@@ -330,7 +330,7 @@ class _Capturing:
             self.done.append(replace(each, key=keys[each.name], names=(*names, *others), defaults=defaults))
         return key
 
-    def _names(self, tree: s.Function, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
+    def _names(self, tree: s.FunctionNode, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
         """What the free names of a function stand for; for those that nothing defines, one that is alike."""
         found: list[tuple[str, Capture]] = []
         find, known = namespace.find, [name for place in namespace.places for name in place if name[:1] != "_"]
@@ -477,7 +477,7 @@ def _renamed(value: Capture, new: Mapping[str, str]) -> Capture:
     return value
 
 
-def _default(param: s.Parameter) -> Capture:
+def _default(param: s.ParamNode) -> Capture:
     """A default in a text that is not run: a number, True, False, None, or a tuple of them."""
     return _constant(param.default) or ("other", "an expression", "write a number")
 

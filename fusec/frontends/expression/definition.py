@@ -8,7 +8,7 @@ from fusec.base.records import dataclass
 from fusec.frontends.python.definition import FunctionText, PythonDefinition
 
 if TYPE_CHECKING:
-    from fusec.frontends.expression.parse import Part
+    from fusec.frontends.expression.parse import ExpressionPart
 
 KEY = "expression"
 
@@ -28,7 +28,7 @@ class ExpressionDefinition(PythonDefinition):
     part: int = 0
     expands: bool = True
 
-    def tree(self) -> Part:
+    def tree(self) -> ExpressionPart:
         """The part's tree."""
         from fusec.frontends.expression.parse import parse
 

@@ -66,7 +66,7 @@ def _power(base: Scalar, right: Scalar, expands: bool, span: Span) -> Scalar:
     return Scalar(kind, _product(base.read(), exponent))
 
 
-def _called(context: FunctionContext, node: s.Call) -> Scalar:
+def _called(context: FunctionContext, node: s.CallNode) -> Scalar:
     """A call of a function that expressions know."""
     assert isinstance(node.callee, s.Name), "the parser has seen to it"
     name = node.callee.name
@@ -123,7 +123,7 @@ def _lowered(definition: ExpressionDefinition, parameters: Parameters) -> tuple[
     """The value of one element, before elements are combined."""
     found = definition.tree()
     span = found.tree.span
-    tree = s.Function(span, definition.name, (), None, (), "")
+    tree = s.FunctionNode(span, definition.name, (), None, (), "")
     context = FunctionContext(KernelContext(definition), KEY, tree, {*found.inputs, *definition.outputs})
     PythonExpressions(context, _operator(definition.expands), partial(_called, context))
     for name in found.inputs:

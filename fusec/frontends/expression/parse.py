@@ -41,7 +41,7 @@ Axes = tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
-class Part:
+class ExpressionPart:
     """One kernel of an expression.
 
     tree: what is computed for an element. inputs: names of the caller and of parts before, sorted. op: how elements are
@@ -64,7 +64,7 @@ class Parsed:
 
     names: tuple[str, ...]
     places: tuple[Span, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ExpressionPart, ...]
     numbers: tuple[bool | int | float | complex, ...]
 
 
@@ -168,7 +168,7 @@ class _Splitter:
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self.text = unicodedata.normalize("NFKC", file.text)
-        self.parts: list[Part] = []
+        self.parts: list[ExpressionPart] = []
         self.scopes: list[set[str]] = [set()]  # names that each part reads, the innermost last
         self.numbers: dict[str, bool | int | float | complex] = {}  # by how they are written: 1 is not 1.0
         self.places: dict[str, Span] = {}
@@ -178,7 +178,7 @@ class _Splitter:
         """All parts. Raises what is wrong with them."""
         rest = self.walk(tree)
         if not (self.parts and isinstance(rest, s.Name) and rest.name == self.parts[-1].name):
-            self.parts.append(Part(rest, tuple(sorted(self.scopes[0])), tree.span))
+            self.parts.append(ExpressionPart(rest, tuple(sorted(self.scopes[0])), tree.span))
         made = {part.name for part in self.parts}
         names = tuple(sorted({name for part in self.parts for name in part.inputs} - made))
         places = tuple(self.places[name] for name in names)
@@ -225,7 +225,7 @@ class _Splitter:
                 return replace(node, operand=self.walk(operand))
             case s.Compare():
                 return self._comparison(node)
-            case s.Call():
+            case s.CallNode():
                 return self._call(node)
             case s.Attribute():
                 return self._part_of(node)
@@ -257,7 +257,7 @@ class _Splitter:
 
     # --- calls ---
 
-    def _call(self, node: s.Call) -> s.Expression:
+    def _call(self, node: s.CallNode) -> s.Expression:
         if not isinstance(node.callee, s.Name):
             raise NotAnExpression("only functions that fusec knows are called, by name", "e.g. sin(x)").at(node.span)
         name = unicodedata.normalize("NFKC", node.callee.name)
@@ -278,7 +278,7 @@ class _Splitter:
             raise NotAnExpression(f"{name}() takes no '{keyword.name}='", "pass arguments by position").at(keyword.span)
         return replace(node, callee=s.Name(node.callee.span, name), args=tuple(map(self.walk, node.args)))
 
-    def _reduction(self, name: str, node: s.Call) -> s.Name:
+    def _reduction(self, name: str, node: s.CallNode) -> s.Name:
         """The name of what a reduction gives, which becomes a part of its own."""
         axes = self._axes(name, node)
         self.scopes.append(set())
@@ -289,11 +289,11 @@ class _Splitter:
         made = f"{name}{len(self.parts) + 1}"
         while made in self.text:
             made += "_"
-        self.parts.append(Part(tree, inputs, node.span, made, name, axes))
+        self.parts.append(ExpressionPart(tree, inputs, node.span, made, name, axes))
         self.scopes[-1].add(made)
         return s.Name(node.span, made)
 
-    def _axes(self, name: str, node: s.Call) -> Axes:
+    def _axes(self, name: str, node: s.CallNode) -> Axes:
         """What ``axis=`` says. Raises BadAxis and NotAnExpression."""
         given = [*node.args[1:], *(each.value for each in node.keywords if each.name == "axis")]
         for keyword in node.keywords:
@@ -339,6 +339,6 @@ def _not_known(node: s.Expression) -> FusecError:
             return NotAnExpression("a tuple is no value", "evaluate one expression at a time").at(node.span)
         case s.Constant():
             return NotAnExpression("None is no value", "it stands for all axes alone: sum(x, axis=None)").at(node.span)
-        case s.Name() | s.Number() | s.Prefix() | s.Binary() | s.Compare() | s.Call() | s.Attribute():
+        case s.Name() | s.Number() | s.Prefix() | s.Binary() | s.Compare() | s.CallNode() | s.Attribute():
             raise AssertionError("these are known")
     assert_never(node)

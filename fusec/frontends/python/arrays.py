@@ -153,7 +153,7 @@ def _check_written(array: Array | LocalStore, span: Span) -> None:
 # --- functions of kernels alone ---
 
 
-def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.Call) -> Value:
+def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> Value:
     """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
     if callee.name == "local":
         return _local(context, node)
@@ -168,13 +168,13 @@ def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value 
     name = effect_named(context, node)
     if name not in ATOMICS:
         return None
-    assert isinstance(node, s.Call), "an update is called"
+    assert isinstance(node, s.CallNode), "an update is called"
     return _atomic(context, name, node, wanted)
 
 
 def effect_named(context: FunctionContext, node: s.Expression) -> str:
     """Which function of kernels alone an expression calls that changes something; "" for none."""
-    if not isinstance(node, s.Call) or not isinstance(node.callee, (s.Name, s.Attribute)):
+    if not isinstance(node, s.CallNode) or not isinstance(node.callee, (s.Name, s.Attribute)):
         return ""
     name = node.callee.name
     known = context.captured(name) if isinstance(node.callee, s.Name) else None
@@ -184,7 +184,7 @@ def effect_named(context: FunctionContext, node: s.Expression) -> str:
     return callee.name if isinstance(callee, Intrinsic) and callee.name in EFFECTS else ""
 
 
-def _atomic(context: FunctionContext, name: str, node: s.Call, wanted: bool) -> Value:
+def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) -> Value:
     """``fusec.atomic_add(x, i, value)``; the old value if it is wanted."""
     op = ATOMICS[name]
     count = 4 if op == "compare_exchange" else 3
@@ -216,7 +216,7 @@ def _atomic(context: FunctionContext, name: str, node: s.Call, wanted: bool) -> 
     return Scalar(dtype, converted(Local(old.name, dtype), carrier(dtype)))
 
 
-def _local(context: FunctionContext, node: s.Call) -> LocalStore:
+def _local(context: FunctionContext, node: s.CallNode) -> LocalStore:
     """``fusec.local(shape, dtype)``: zeros, anew whenever control gets here."""
     dtype, shape, count = array_said(context, "local", node)
     if count > MAX_LOCAL:
@@ -227,7 +227,7 @@ def _local(context: FunctionContext, node: s.Call) -> LocalStore:
     return LocalStore(name, dtype, shape)
 
 
-def array_said(context: FunctionContext, function: str, node: s.Call) -> tuple[DType, tuple[int, ...], int]:
+def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tuple[DType, tuple[int, ...], int]:
     """The dtype, shape and number of elements that ``fusec.local(...)`` and its like say."""
     args = [*node.args, *(each.value for each in node.keywords if each.name == "dtype")]
     if len(args) != 2 or len(node.args) + len(node.keywords) != 2:

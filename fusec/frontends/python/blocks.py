@@ -23,7 +23,7 @@ WITHOUT = "say how many positions a block has: @fusec.kernel(block=256)"
 INSIDE = "write it in the loop over the grid, in the kernel itself"
 
 
-def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.Call) -> Value:
+def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> Value:
     """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
     if callee.name == "barrier":
         raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(node.span)
@@ -40,7 +40,7 @@ def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.Call) -> Valu
 def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value | None:
     """The value of a call that changes memory, if that is what the expression is; a barrier has none."""
     if not wanted and arrays.effect_named(context, node) == "barrier":
-        assert isinstance(node, s.Call), "a barrier is called"
+        assert isinstance(node, s.CallNode), "a barrier is called"
         _check(context, "barrier", node)
         _without_arguments("barrier", node)
         context.emit(Barrier(line=context.line))
@@ -63,14 +63,14 @@ def check_axes(block: tuple[int, ...], axes: int, span: Span) -> None:
         raise BlockAxes(_axes(axes), block_text(block), _axes(len(block))).at(span)
 
 
-def _check(context: FunctionContext, name: str, node: s.Call) -> None:
+def _check(context: FunctionContext, name: str, node: s.CallNode) -> None:
     if not context.kernel.definition.block:
         raise NotInSubset(f"fusec.{name} in a kernel without blocks is", WITHOUT).at(node.span)
     if not context.in_grid:
         raise NotInSubset(f"fusec.{name} here is", INSIDE).at(node.span)
 
 
-def _without_arguments(name: str, node: s.Call) -> None:
+def _without_arguments(name: str, node: s.CallNode) -> None:
     if node.args or node.keywords:
         given = len(node.args) + len(node.keywords)
         raise ArgumentCount(f"fusec.{name}", "no", given, f"write fusec.{name}()").at(node.span)
@@ -83,7 +83,7 @@ def _where(context: FunctionContext, what: Quantity) -> Value:
     return found[0] if len(found) == 1 else Items(found)
 
 
-def _shared_array(context: FunctionContext, node: s.Call) -> LocalStore:
+def _shared_array(context: FunctionContext, node: s.CallNode) -> LocalStore:
     """``fusec.shared(shape, dtype)``: one array for the whole block, which holds anything at first."""
     dtype, shape, count = arrays.array_said(context, "shared", node)
     name = context.fresh("tile")

@@ -20,37 +20,37 @@ class PythonTreeBuilder(SpanBuilder):
 
     # --- functions ---
 
-    def module(self, children: Children) -> tuple[s.Function, ...]:
+    def module(self, children: Children) -> tuple[s.FunctionNode, ...]:
         return tuple(children)
 
-    def function(self, children: Children) -> s.Function:
+    def function(self, children: Children) -> s.FunctionNode:
         rest = [child for child in children if not isinstance(child, str)]
         name, returns, body = rest[1], rest[-2], rest[-1]
-        params = tuple(child for child in rest[2:-2] if isinstance(child, s.Parameter))
+        params = tuple(child for child in rest[2:-2] if isinstance(child, s.ParamNode))
         doc = ""
         if body and isinstance(body[0], s.Evaluate) and isinstance(body[0].value, s.String):
             doc, body = unquoted(body[0].value.text), body[1:]
-        return s.Function(self._at(name), name.text, params, returns, body, doc)
+        return s.FunctionNode(self._at(name), name.text, params, returns, body, doc)
 
     inner = function
 
     def decorator(self, _: Children) -> str:
         return "@"
 
-    def parameter(self, children: Children) -> s.Parameter:
+    def parameter(self, children: Children) -> s.ParamNode:
         name, annotation, default = children
-        return s.Parameter(self._at(name), name.text, annotation, default)
+        return s.ParamNode(self._at(name), name.text, annotation, default)
 
-    def anonymous(self, children: Children) -> s.Function:
+    def anonymous(self, children: Children) -> s.FunctionNode:
         word, *rest = children
-        params = tuple(child for child in rest if isinstance(child, s.Parameter))
+        params = tuple(child for child in rest if isinstance(child, s.ParamNode))
         value = next(child for child in reversed(rest) if isinstance(child, s.Node))
         at = self._at(word)
-        return s.Function(at, LAMBDA, params, None, (s.Return(value.span, value),), "")  # type: ignore[arg-type]
+        return s.FunctionNode(at, LAMBDA, params, None, (s.ReturnNode(value.span, value),), "")  # type: ignore[arg-type]
 
-    def bare(self, children: Children) -> s.Parameter:
+    def bare(self, children: Children) -> s.ParamNode:
         name, default = children
-        return s.Parameter(self._at(name), name.text, None, default)
+        return s.ParamNode(self._at(name), name.text, None, default)
 
     # --- statements ---
 
@@ -66,23 +66,23 @@ class PythonTreeBuilder(SpanBuilder):
     def line(self, children: Children) -> s.Body:
         return tuple(child for child in children if isinstance(child, s.Node))  # type: ignore[misc]
 
-    def if_(self, children: Children) -> s.If:
+    def if_(self, children: Children) -> s.IfNode:
         word, condition, then, *others = children
         orelse: s.Body = ()
         for other in reversed(others):
-            orelse = (replace(other, orelse=orelse),) if isinstance(other, s.If) else other
-        return s.If(self._at(word), condition, then, orelse)
+            orelse = (replace(other, orelse=orelse),) if isinstance(other, s.IfNode) else other
+        return s.IfNode(self._at(word), condition, then, orelse)
 
-    def elif_(self, children: Children) -> s.If:
+    def elif_(self, children: Children) -> s.IfNode:
         condition, then = children
-        return s.If(condition.span, condition, then, ())
+        return s.IfNode(condition.span, condition, then, ())
 
     def else_(self, children: Children) -> s.Body:
         return children[0]  # type: ignore[no-any-return]
 
-    def while_(self, children: Children) -> s.While:
+    def while_(self, children: Children) -> s.WhileNode:
         word, condition, body = children
-        return s.While(self._at(word), condition, body)
+        return s.WhileNode(self._at(word), condition, body)
 
     def for_(self, children: Children) -> s.For:
         word, target, iterable, body = children
@@ -95,9 +95,9 @@ class PythonTreeBuilder(SpanBuilder):
     def evaluate(self, children: Children) -> s.Evaluate:
         return s.Evaluate(children[0].span, children[0])
 
-    def assign(self, children: Children) -> s.Assign:
+    def assign(self, children: Children) -> s.AssignNode:
         *targets, value = children
-        return s.Assign(self._join(targets[0], value), tuple(targets), value)
+        return s.AssignNode(self._join(targets[0], value), tuple(targets), value)
 
     def augment(self, children: Children) -> s.Augment:
         target, op, value = children
@@ -110,15 +110,15 @@ class PythonTreeBuilder(SpanBuilder):
     def pass_(self, children: Children) -> s.Pass:
         return s.Pass(self._at(children[0]))
 
-    def break_(self, children: Children) -> s.Break:
-        return s.Break(self._at(children[0]))
+    def break_(self, children: Children) -> s.BreakNode:
+        return s.BreakNode(self._at(children[0]))
 
-    def continue_(self, children: Children) -> s.Continue:
-        return s.Continue(self._at(children[0]))
+    def continue_(self, children: Children) -> s.ContinueNode:
+        return s.ContinueNode(self._at(children[0]))
 
-    def return_(self, children: Children) -> s.Return:
+    def return_(self, children: Children) -> s.ReturnNode:
         word, value = children
-        return s.Return(self._join(word, value or word), value)
+        return s.ReturnNode(self._join(word, value or word), value)
 
     def assert_(self, children: Children) -> s.Assert:
         return s.Assert(self._join(children[0], children[1]), children[1])
@@ -170,11 +170,11 @@ class PythonTreeBuilder(SpanBuilder):
     def empty(self, children: Children) -> s.Tuple:
         return s.Tuple(self._join(children[0], children[1]), ())
 
-    def call(self, children: Children) -> s.Call:
+    def call(self, children: Children) -> s.CallNode:
         callee, *args, closing = children
         given = tuple(arg for arg in args if arg is not None and not isinstance(arg, s.Keyword))
         keywords = tuple(arg for arg in args if isinstance(arg, s.Keyword))
-        return s.Call(self._join(callee, closing), callee, given, keywords)
+        return s.CallNode(self._join(callee, closing), callee, given, keywords)
 
     def keyword(self, children: Children) -> s.Keyword:
         name, value = children

@@ -34,19 +34,19 @@ from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
 
 
-def user_call(context: FunctionContext, callee: UserFunction, node: s.Call) -> Value:
+def user_call(context: FunctionContext, callee: UserFunction, node: s.CallNode) -> Value:
     """A call: literals are built into the instance, other numbers are its arguments."""
     if callee.key in context.kernel.active:
         raise Recursion(callee.name).at(node.span)
     return _instance_call(context, callee, _arguments(context, callee, node), node)
 
 
-def closure_call(context: FunctionContext, callee: Closure, node: s.Call) -> Value:
+def closure_call(context: FunctionContext, callee: Closure, node: s.CallNode) -> Value:
     """A call of a function inside this one; what it takes from around it are arguments that nobody sees."""
     tree = callee.tree
     given = _matched(context, callee.name, tree.params, dict(callee.defaults), node)
     held = dict(_enclosed(context, callee, node.span, ()).held or ())
-    value = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], s.Return) else None
+    value = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], s.ReturnNode) else None
     if value is None:
         held = {name: _passed(context, each, name, tree, node) for name, each in held.items()}
         return _instance_call(context, callee, held | given, node)
@@ -79,7 +79,7 @@ def _enclosed(context: FunctionContext, callee: Closure, span: Span, around: tup
     return replace(callee, held=tuple(held))
 
 
-def _passed(context: FunctionContext, value: Value, name: str, tree: s.Function, node: s.Call) -> Value:
+def _passed(context: FunctionContext, value: Value, name: str, tree: s.FunctionNode, node: s.CallNode) -> Value:
     """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
     if isinstance(value, Neighbours) and name not in name_usage.indexed(tree.body):
         return context.neighbourhood.element(value, (), node.span)
@@ -90,7 +90,7 @@ def _passed(context: FunctionContext, value: Value, name: str, tree: s.Function,
 
 
 def _instance_call(
-    context: FunctionContext, callee: UserFunction | Closure, given: dict[str, Value], node: s.Call
+    context: FunctionContext, callee: UserFunction | Closure, given: dict[str, Value], node: s.CallNode
 ) -> Value:
     """The results of an instance."""
     place = callee.tree.span.start if isinstance(callee, Closure) else 0
@@ -112,7 +112,7 @@ def _instance_call(
     return Items(tuple(Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
 
 
-def _arguments(context: FunctionContext, callee: UserFunction, node: s.Call) -> dict[str, Value]:
+def _arguments(context: FunctionContext, callee: UserFunction, node: s.CallNode) -> dict[str, Value]:
     """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
     captured = context.kernel.texts[callee.key].defaults
     defaults = {name: value_of(each, name) for name, each in captured}
@@ -122,9 +122,9 @@ def _arguments(context: FunctionContext, callee: UserFunction, node: s.Call) -> 
 def _matched(
     context: FunctionContext,
     function: str,
-    params: tuple[s.Parameter, ...],
+    params: tuple[s.ParamNode, ...],
     defaults: Mapping[str, Value | Other],
-    node: s.Call,
+    node: s.CallNode,
 ) -> dict[str, Value]:
     """Parameter name -> value. Raises ArgumentCount or NotInSubset."""
     if len(node.args) > len(params):

@@ -8,7 +8,7 @@ from fusec.base.records import dataclass
 from fusec.base.source import SourceFile
 
 if TYPE_CHECKING:
-    from fusec.frontends.python.syntax import Function
+    from fusec.frontends.python.syntax import FunctionNode
 
 Capture = tuple[Any, ...]
 """What a free name stands for: ("python", number, key), ("complex", real, imag, key), ("numpy", dtype name, bits),
@@ -51,7 +51,7 @@ class FunctionText:
         return SourceFile(self.file, "\n" * (self.line - 1) + self.text)
 
     @property
-    def tree(self) -> Function:
+    def tree(self) -> FunctionNode:
         """The syntax tree: of the last function of that name, or of the last of all."""
         from fusec.frontends.python.parse import parse, parse_lambda
 

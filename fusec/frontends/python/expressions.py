@@ -56,7 +56,7 @@ from fusec.frontends.python.values import (
 from fusec.ir.expr import Expr, apply
 
 Operate = Callable[[str, Scalar, Scalar, Span], Scalar]
-Call = Callable[[s.Call], Value]
+Call = Callable[[s.CallNode], Value]
 METHODS = {"conjugate": "conj", "conj": "conj", "item": "item", "astype": "astype", "is_integer": "is_integer"}
 
 
@@ -107,7 +107,7 @@ class PythonExpressions:
             case s.Choose(condition=condition, then=then, orelse=orelse):
                 test = self.context.test(condition)
                 return self._chosen(test, (self.value(then), then), (self.value(orelse), orelse), node.span)
-            case s.Call():
+            case s.CallNode():
                 return self.call(node)
             case s.Index():
                 return self._index(node)
@@ -234,7 +234,7 @@ class PythonExpressions:
 
     # --- calls ---
 
-    def _call(self, node: s.Call) -> Value:
+    def _call(self, node: s.CallNode) -> Value:
         if isinstance(node.callee, s.Name) and node.callee.name == "len" and len(node.args) == 1:
             owner = self.value(node.args[0])
             if isinstance(owner, (Array, LocalStore)):
@@ -258,7 +258,7 @@ class PythonExpressions:
                 return blocks.intrinsic(self.context, callee, node)
         raise NotAValue(f"calling {show(callee)}", "only functions are called").at(node.callee.span)
 
-    def _builtin(self, callee: Builtin, node: s.Call) -> Value:
+    def _builtin(self, callee: Builtin, node: s.CallNode) -> Value:
         if callee.name == "dtype":
             return self._dtype(node)
         made = compound(callee.name, callee.python)
@@ -287,7 +287,7 @@ class PythonExpressions:
         found = sequences.parts_of(self.value(node), node.span)
         return None if found is None else [self.context.number(each, node) for each in found]
 
-    def _arguments_of(self, made: Compound, name: str, node: s.Call) -> dict[str, Value]:
+    def _arguments_of(self, made: Compound, name: str, node: s.CallNode) -> dict[str, Value]:
         """The arguments of a function that takes them by name too. Raises ArgumentCount or NotInSubset."""
         given: dict[str, Value] = {}
         named = [(each.name, each.value, each.span) for each in node.keywords]
@@ -305,7 +305,7 @@ class PythonExpressions:
             raise ArgumentCount(name, expected, len(node.args), cure).at(node.span)
         return given
 
-    def _dtype(self, node: s.Call) -> Type:
+    def _dtype(self, node: s.CallNode) -> Type:
         """``np.dtype("f")``, of a name, a dtype or a type."""
         found = self._dtype_of(node.args[0]) if len(node.args) == 1 and not node.keywords else None
         if found is None:
@@ -330,7 +330,7 @@ class PythonExpressions:
         found = self.value(node)
         return found.kind if isinstance(found, Type) else None
 
-    def _method(self, callee: Method, node: s.Call) -> Scalar:
+    def _method(self, callee: Method, node: s.CallNode) -> Scalar:
         name = METHODS[callee.name]
         if name == "astype":
             kind = self._kind_of(node.args[0]) if len(node.args) == 1 else None
@@ -353,7 +353,7 @@ class PythonExpressions:
         return Scalar(kind, converted(value.read(), kind.dtype))
 
 
-def conversion(context: FunctionContext, kind: Kind, node: s.Call) -> Scalar:
+def conversion(context: FunctionContext, kind: Kind, node: s.CallNode) -> Scalar:
     """``np.float32(x)``, ``int(x)``, ``complex(x, y)``; without an argument, zero."""
     if node.keywords:
         raise NotInSubset(f"the argument '{node.keywords[0].name}=' of a type is", "pass one value").at(node.span)

@@ -67,8 +67,8 @@ class Extents:
         self.captured = dict((*text.names, *definition.constants))
         self.before, loop = grid_loop(KernelContext(definition).tree(text.key))
         call = loop.iterable
-        if not isinstance(call, s.Call) or len(call.args) != 1:
-            is_grid = isinstance(call, s.Call) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"
+        if not isinstance(call, s.CallNode) or len(call.args) != 1:
+            is_grid = isinstance(call, s.CallNode) and (dotted_name(call.callee) or "").rpartition(".")[2] == "grid"
             what = ONE_SHAPE if is_grid else "the outermost loop runs over fusec.grid(...) or range(...)"
             raise BadLoop(what, "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes").at(call.span)
         self.shape = call.args[0]
@@ -78,7 +78,7 @@ class Extents:
         """The names that the shape comes from, through the statements before the loop."""
         found = set(name_usage.names(self.shape))
         for statement in reversed(self.before):
-            if isinstance(statement, s.Assign) and not found.isdisjoint(name_usage.assigned((statement,))):
+            if isinstance(statement, s.AssignNode) and not found.isdisjoint(name_usage.assigned((statement,))):
                 found |= set(name_usage.names(statement.value))
         return frozenset(found)
 
@@ -143,7 +143,7 @@ class _Reader:
     def run(self, node: s.Statement) -> None:
         """An assignment before the loop; what else stands there leaves its names unknown."""
         match node:
-            case s.Assign(targets=targets, value=value):
+            case s.AssignNode(targets=targets, value=value):
                 try:
                     found = self.value(value)
                 except (_UnknownError, TypeError, ValueError, ArithmeticError, IndexError):
@@ -187,7 +187,7 @@ class _Reader:
                 return self._fact(self.value(owner), fact, node)
             case s.Attribute() if (dotted_name(node) or "") in self.captured:
                 return self._constant(dotted_name(node) or "", node)
-            case s.Call(callee=s.Name(name=name), args=args, keywords=()) if name in FUNCTIONS:
+            case s.CallNode(callee=s.Name(name=name), args=args, keywords=()) if name in FUNCTIONS:
                 return FUNCTIONS[name](*map(self.value, args))
         raise _UnknownError(node.span)
 

@@ -98,7 +98,7 @@ class FunctionContext(StatementBuilder):
     instantiate: Callable[[KernelContext, UserFunction | Closure, dict[str, Value]], Instance]  # lowers a callee
     neighbourhood: Neighbourhood  # of a stencil
 
-    def __init__(self, kernel: KernelContext, key: str, tree: s.Function, taken: Iterable[str]) -> None:
+    def __init__(self, kernel: KernelContext, key: str, tree: s.FunctionNode, taken: Iterable[str]) -> None:
         super().__init__(set(taken))
         self.kernel = kernel  # what all functions of the kernel share
         self.key, self.tree = key, tree  # of the function, in the kernel

@@ -72,7 +72,7 @@ class StoreEnding:
             context.emit(Return(line=context.line))
 
 
-def context_of(kernel: KernelContext, key: str, tree: s.Function, taken: set[str]) -> FunctionContext:
+def context_of(kernel: KernelContext, key: str, tree: s.FunctionNode, taken: set[str]) -> FunctionContext:
     """The facts at the start of a kernel's function."""
     context = FunctionContext(kernel, key, tree, taken)
     context.instantiate = instantiate

@@ -20,11 +20,11 @@ ONE_LOOP = "a kernel is one loop over its grid, for i in fusec.grid(n), and what
 ONE_SHAPE = "fusec.grid takes one number or one tuple"
 
 
-def grid_loop(tree: s.Function) -> tuple[s.Body, s.For]:
+def grid_loop(tree: s.FunctionNode) -> tuple[s.Body, s.For]:
     """The statements before the loop over the grid, and the loop. Raises BadLoop if it is not the last statement."""
     body = [each for each in tree.body if not isinstance(each, s.Pass) and not _is_text(each)]
     others = [each for each in body if isinstance(each, s.For) and not _walks(each.iterable)]
-    loops = [each for each in others if isinstance(each.iterable, s.Call)] or others
+    loops = [each for each in others if isinstance(each.iterable, s.CallNode)] or others
     if not loops:
         raise BadLoop(f"'{tree.name}' has no loop over a grid", ONE_LOOP).at(tree.span)
     at = body.index(loops[0])
@@ -39,7 +39,7 @@ def _is_text(node: s.Statement) -> bool:
 
 def _walks(node: s.Expression) -> bool:
     """Whether a loop is seen to run over a range or a sequence."""
-    called = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name in ("range", *WALKS)
+    called = isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name in ("range", *WALKS)
     return called or isinstance(node, s.Tuple)
 
 
@@ -59,8 +59,8 @@ def over_grid(lowering: PythonStatements) -> None:
 def _begin(lowering: PythonStatements, loop: s.For) -> None:
     """Give the loop's names the position of the element. Raises BadLoop or CannotUnpack."""
     context, node = lowering.context, loop.iterable
-    callee = context.value(node.callee) if isinstance(node, s.Call) else None
-    if not isinstance(node, s.Call) or callee != Intrinsic("grid"):
+    callee = context.value(node.callee) if isinstance(node, s.CallNode) else None
+    if not isinstance(node, s.CallNode) or callee != Intrinsic("grid"):
         raise BadLoop("the outermost loop runs over fusec.grid(...) or range(...)", ONE_LOOP).at(node.span)
     if len(node.args) != 1 or node.keywords:
         cure = "write fusec.grid(n), or fusec.grid((rows, columns)) for several axes"
@@ -80,7 +80,7 @@ def _begin(lowering: PythonStatements, loop: s.For) -> None:
         lowering.assign(loop.target, found)
 
 
-def _end(context: FunctionContext, node: s.Return) -> None:
+def _end(context: FunctionContext, node: s.ReturnNode) -> None:
     """The end of the element's work. Raises NotInSubset for a return that was written: Python's ends the loop."""
     if node.span.text.startswith("return"):
         if node.value is None:
@@ -100,11 +100,11 @@ def _ending_in_returns(body: s.Body) -> s.Body:
 
 def _ending_in_return(node: s.Statement) -> s.Statement:
     match node:
-        case s.Continue():
-            return s.Return(node.span, None)
-        case s.Break():
+        case s.ContinueNode():
+            return s.ReturnNode(node.span, None)
+        case s.BreakNode():
             cure = "elements run at the same time: skip others with if, or continue"
             raise NotInSubset("break out of the loop over the grid is", cure).at(node.span)
-        case s.If():
+        case s.IfNode():
             return replace(node, then=_ending_in_returns(node.then), orelse=_ending_in_returns(node.orelse))
     return node

@@ -73,7 +73,7 @@ class KernelContext:
         """The text of the kernel itself, to which the lines of the program refer."""
         return self.definition.functions[-1].source
 
-    def tree(self, key: str) -> s.Function:
+    def tree(self, key: str) -> s.FunctionNode:
         """The syntax tree of a function."""
         return self.texts[key].tree
 

@@ -108,7 +108,7 @@ class LoopLowering:
                     continue
                 self._one_round(node, changed, partial(once, place))
                 if "break" in jumps and self.context.reachable:
-                    self.body((s.If(node.span, s.Name(node.span, left), (s.Break(node.span),), ()),))
+                    self.body((s.IfNode(node.span, s.Name(node.span, left), (s.BreakNode(node.span),), ()),))
 
         context = self.context
         outer = context.tail, context.copies
@@ -128,7 +128,7 @@ class LoopLowering:
         def once() -> None:
             begin()
             if self.context.reachable:
-                self.body((s.Break(node.span),))
+                self.body((s.BreakNode(node.span),))
 
         self._lower(Rounds(node.span, changed, lambda: TRUE, begin=once))
 
@@ -172,7 +172,7 @@ class LoopLowering:
 
     # --- rounds ---
 
-    def repeat(self, node: s.While) -> None:
+    def repeat(self, node: s.WhileNode) -> None:
         """``while``."""
         changed = name_usage.assigned(node.body)
         self._lower(Rounds(node.span, changed, lambda: self.context.test(node.condition), node.body))
@@ -232,9 +232,9 @@ class LoopLowering:
         context.emit(While(test, tuple(statements), rounds.step, line=line))
         return endless
 
-    def jump(self, node: s.Break | s.Continue) -> None:
+    def jump(self, node: s.BreakNode | s.ContinueNode) -> None:
         """``break`` or ``continue``. Raises Misplaced."""
-        context, breaks = self.context, isinstance(node, s.Break)
+        context, breaks = self.context, isinstance(node, s.BreakNode)
         if not context.loops:
             raise Misplaced("break" if breaks else "continue", "a loop", "return ends the function").at(node.span)
         (context.leave if breaks else context.turn)(context.loops[-1], node.span)
@@ -245,9 +245,9 @@ class LoopLowering:
 def _walked(context: FunctionContext, node: s.Expression) -> Sequence | None:
     """A tuple, a table, or several walked together; None for a call of range and all that is no sequence."""
     match node:
-        case s.Call(callee=s.Name(name=name)) if name in WALKS and name not in context.variables:
+        case s.CallNode(callee=s.Name(name=name)) if name in WALKS and name not in context.variables:
             return _called(context, name, node)
-        case s.Call(callee=callee) if (dotted_name(callee) or "").rpartition(".")[2] in ("range", "grid"):
+        case s.CallNode(callee=callee) if (dotted_name(callee) or "").rpartition(".")[2] in ("range", "grid"):
             return None
     value = context.value(node)
     if isinstance(value, Neighbours):
@@ -255,7 +255,7 @@ def _walked(context: FunctionContext, node: s.Expression) -> Sequence | None:
     return sequences.sequence_of(context.settled("item", value), node.span)
 
 
-def _called(context: FunctionContext, name: str, node: s.Call) -> Sequence:
+def _called(context: FunctionContext, name: str, node: s.CallNode) -> Sequence:
     """``enumerate(t, start)``, ``zip(t, u)`` or ``reversed(t)``. Raises BadLoop."""
     keywords = {each.name: each.value for each in node.keywords}
     known = {"enumerate": {"start"}, "zip": {"strict"}}.get(name, set())
@@ -280,7 +280,7 @@ def _called(context: FunctionContext, name: str, node: s.Call) -> Sequence:
 
 def _part(context: FunctionContext, node: s.Expression) -> Sequence:
     """One of the sequences walked together. Raises BadLoop."""
-    if isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range":
+    if isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name == "range":
         known = _known_range(*_range(context, node))
         if known is None:
             raise BadLoop("a range in here has numbers that are known", CURE).at(node.span)
@@ -293,10 +293,10 @@ def _part(context: FunctionContext, node: s.Expression) -> Sequence:
 
 def _range(context: FunctionContext, node: s.Expression) -> tuple[Scalar, Scalar, Scalar]:
     """Start, stop and step, evaluated once. Raises BadLoop."""
-    is_range = isinstance(node, s.Call) and isinstance(node.callee, s.Name) and node.callee.name == "range"
-    if isinstance(node, s.Call) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
+    is_range = isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name == "range"
+    if isinstance(node, s.CallNode) and (dotted_name(node.callee) or "").rpartition(".")[2] == "grid":
         context.value(node)  # raises: a grid stands elsewhere
-    if not is_range or not isinstance(node, s.Call):
+    if not is_range or not isinstance(node, s.CallNode):
         raise BadLoop("a loop runs over a range", CURE).at(node.span)
     if node.keywords or not 1 <= len(node.args) <= 3:
         raise BadLoop("range takes one to three numbers", "write range(stop) or range(start, stop, step)").at(node.span)

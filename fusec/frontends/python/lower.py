@@ -16,7 +16,7 @@ from fusec.frontends.python.grid import over_grid
 from fusec.frontends.python.kernel_context import KernelContext
 from fusec.frontends.python.parameters import Inferred, Parameters, loads
 from fusec.frontends.python.statements import PythonStatements
-from fusec.frontends.python.stencil import Reach, Stencil
+from fusec.frontends.python.stencil import Reach, StencilLowering
 from fusec.frontends.python.types import storage
 from fusec.frontends.python.values import Array, Neighbours
 from fusec.ir.loops import ArrayParam, Param, Program, ScalarParam
@@ -90,7 +90,7 @@ def _lowered(
     kernel.names |= taken | {definition.name}
     kernel.active.append(key)
     context = context_of(kernel, key, tree, taken)
-    stencil = None if definition.border is None else Stencil(context, definition.border, ndims, reach)
+    stencil = None if definition.border is None else StencilLowering(context, definition.border, ndims, reach)
     if trial is None:
         lowering = PythonStatements(context)
     else:

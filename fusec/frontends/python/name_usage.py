@@ -12,12 +12,12 @@ def assigned(body: Iterable[s.Statement]) -> dict[str, None]:
     found: dict[str, None] = {}
     for statement in _all(body):
         match statement:
-            case s.Assign(targets=targets):
+            case s.AssignNode(targets=targets):
                 for target in targets:
                     found |= dict.fromkeys(named(target))
             case s.Augment(target=target) | s.Annotate(target=target) | s.For(target=target):
                 found |= dict.fromkeys(named(target))
-            case s.Function(name=name):
+            case s.FunctionNode(name=name):
                 found[name] = None
     return found
 
@@ -29,18 +29,18 @@ def exposed(body: Iterable[s.Statement]) -> set[str]:
         for part in _parts(statement):
             found |= set(names(part))
         match statement:
-            case s.If(then=then, orelse=orelse):
+            case s.IfNode(then=then, orelse=orelse):
                 found |= exposed(then) | exposed(orelse)
-            case s.While(body=inner):
+            case s.WhileNode(body=inner):
                 found |= exposed(inner)
             case s.For(target=target, body=inner):
                 found |= exposed(inner) - set(named(target))
-            case s.Function():
+            case s.FunctionNode():
                 found |= {name.partition(".")[0] for name in free(statement)}
     return found
 
 
-def free(function: s.Function) -> dict[str, None]:
+def free(function: s.FunctionNode) -> dict[str, None]:
     """Names, plain or dotted, that a function reads and does not assign, annotations included."""
     own = _own(function)
     found: dict[str, None] = {}
@@ -55,12 +55,12 @@ def free(function: s.Function) -> dict[str, None]:
     return found
 
 
-def inside(body: Iterable[s.Statement]) -> list[s.Function]:
+def inside(body: Iterable[s.Statement]) -> list[s.FunctionNode]:
     """The functions inside a function."""
-    return [each for each in _all(body) if isinstance(each, s.Function)]
+    return [each for each in _all(body) if isinstance(each, s.FunctionNode)]
 
 
-def _own(function: s.Function) -> set[str]:
+def _own(function: s.FunctionNode) -> set[str]:
     return {param.name for param in function.params} | set(assigned(function.body))
 
 
@@ -97,26 +97,26 @@ def _all(body: Iterable[s.Statement]) -> Iterator[s.Statement]:
         statement = pending.pop()
         yield statement
         match statement:
-            case s.If(then=then, orelse=orelse):
+            case s.IfNode(then=then, orelse=orelse):
                 pending += [*orelse[::-1], *then[::-1]]
-            case s.While(body=inner) | s.For(body=inner):
+            case s.WhileNode(body=inner) | s.For(body=inner):
                 pending += inner[::-1]
 
 
 def _parts(statement: s.Statement) -> tuple[s.Expression, ...]:
     """The expressions that a statement itself reads."""
     match statement:
-        case s.Assign(value=value, targets=targets):
+        case s.AssignNode(value=value, targets=targets):
             return (value, *(each for each in targets if not isinstance(each, (s.Name, s.Tuple))))
         case s.Augment(target=target, value=value):
             return (target, value)
-        case s.Annotate(value=value) | s.Return(value=value):
+        case s.Annotate(value=value) | s.ReturnNode(value=value):
             return () if value is None else (value,)
-        case s.Evaluate(value=value) | s.If(condition=value) | s.While(condition=value) | s.For(iterable=value):
+        case s.Evaluate(value=value) | s.IfNode(condition=value) | s.WhileNode(condition=value) | s.For(iterable=value):
             return (value,)
         case s.Assert(condition=value):
             return (value,)
-        case s.Function(params=params):
+        case s.FunctionNode(params=params):
             return tuple(param.default for param in params if param.default is not None)
     return ()
 
@@ -147,7 +147,7 @@ def _nodes(node: s.Expression) -> Iterator[s.Expression]:
                 pending += [first, *(operand for _, operand in rest)]
             case s.Choose(condition=condition, then=then, orelse=orelse):
                 pending += [condition, then, orelse]
-            case s.Call(callee=callee, args=args, keywords=keywords):
+            case s.CallNode(callee=callee, args=args, keywords=keywords):
                 pending += [callee, *args, *(keyword.value for keyword in keywords)]
             case s.Index(value=value, index=index):
                 pending += [value, index]
@@ -157,12 +157,12 @@ def _nodes(node: s.Expression) -> Iterator[s.Expression]:
 
 def returned(body: Iterable[s.Statement]) -> list[s.Expression]:
     """The values that a function returns."""
-    return [each.value for each in _all(body) if isinstance(each, s.Return) and each.value is not None]
+    return [each.value for each in _all(body) if isinstance(each, s.ReturnNode) and each.value is not None]
 
 
 def values_of(name: str, body: Iterable[s.Statement]) -> list[s.Expression]:
     """The values that are assigned to a name alone."""
-    found = [each for each in _all(body) if isinstance(each, s.Assign)]
+    found = [each for each in _all(body) if isinstance(each, s.AssignNode)]
     return [each.value for each in found if any(isinstance(to, s.Name) and to.name == name for to in each.targets)]
 
 
@@ -176,7 +176,7 @@ def indexed(body: s.Body) -> set[str]:
 def indexes(body: s.Body, names_known: set[str], arrays_known: set[str]) -> bool:
     """Whether some arrays are indexed by values that depend on some names, also through assignments."""
     found, before = set(names_known), 0
-    assignments = [each for each in _all(body) if isinstance(each, (s.Assign, s.Augment, s.Annotate))]
+    assignments = [each for each in _all(body) if isinstance(each, (s.AssignNode, s.Augment, s.Annotate))]
     while len(found) != before:
         before = len(found)
         for each in assignments:
@@ -196,11 +196,11 @@ def jumps(body: s.Body) -> set[str]:
     found: set[str] = set()
     for statement in body:
         match statement:
-            case s.Break():
+            case s.BreakNode():
                 found.add("break")
-            case s.Continue():
+            case s.ContinueNode():
                 found.add("continue")
-            case s.If(then=then, orelse=orelse):
+            case s.IfNode(then=then, orelse=orelse):
                 found |= jumps(then) | jumps(orelse)
     return found
 
@@ -210,12 +210,12 @@ def without_continue(body: s.Body, left: str) -> s.Body:
     found: list[s.Statement] = []
     for statement in body:
         match statement:
-            case s.Continue(span=span):
-                found.append(s.Break(span))
-            case s.Break(span=span) if left:
-                found += [s.Assign(span, (s.Name(span, left),), s.Constant(span, True)), statement]
-            case s.If(span=span, condition=condition, then=then, orelse=orelse):
-                found.append(s.If(span, condition, without_continue(then, left), without_continue(orelse, left)))
+            case s.ContinueNode(span=span):
+                found.append(s.BreakNode(span))
+            case s.BreakNode(span=span) if left:
+                found += [s.AssignNode(span, (s.Name(span, left),), s.Constant(span, True)), statement]
+            case s.IfNode(span=span, condition=condition, then=then, orelse=orelse):
+                found.append(s.IfNode(span, condition, without_continue(then, left), without_continue(orelse, left)))
             case _:
                 found.append(statement)
     return tuple(found)
@@ -232,7 +232,7 @@ def arrays(body: Iterable[s.Statement]) -> set[str]:
                 found.add(name)
             case s.Attribute(value=s.Name(name=name), name="ndim"):
                 found.add(name)
-            case s.Call(callee=s.Name(name="len"), args=(s.Name(name=name),)):
+            case s.CallNode(callee=s.Name(name="len"), args=(s.Name(name=name),)):
                 found.add(name)
     return found | updated(body)
 
@@ -242,7 +242,7 @@ def stored(body: Iterable[s.Statement]) -> set[str]:
     found: set[str] = set()
     for statement in _all(body):
         match statement:
-            case s.Assign(targets=targets):
+            case s.AssignNode(targets=targets):
                 found |= {name for target in targets for name in _elements(target)}
             case s.Augment(target=target) | s.Annotate(target=target):
                 found |= set(_elements(target))
@@ -254,7 +254,7 @@ def updated(body: Iterable[s.Statement], names: frozenset[str] = frozenset()) ->
     found: set[str] = set()
     for node in _expressions(body):
         match node:
-            case s.Call(callee=(s.Name(name=called) | s.Attribute(name=called)), args=(first, *_)):
+            case s.CallNode(callee=(s.Name(name=called) | s.Attribute(name=called)), args=(first, *_)):
                 if called.startswith("atomic_") or called in names:
                     found |= {each for each in names_of(first) if each}
     return found
@@ -292,7 +292,7 @@ def _expressions(body: Iterable[s.Statement]) -> Iterator[s.Expression]:
 
 def _all_parts(statement: s.Statement) -> tuple[s.Expression, ...]:
     """The expressions in a statement, targets included."""
-    targets = statement.targets if isinstance(statement, s.Assign) else ()
+    targets = statement.targets if isinstance(statement, s.AssignNode) else ()
     return (*_parts(statement), *targets)
 
 
@@ -300,8 +300,8 @@ def ends(body: s.Body) -> bool:
     """True if control never passes the statements: each path through them returns, or loops forever."""
     for statement in body:
         match statement:
-            case s.Return():
+            case s.ReturnNode():
                 return True
-            case s.If(then=then, orelse=orelse) if ends(then) and ends(orelse):
+            case s.IfNode(then=then, orelse=orelse) if ends(then) and ends(orelse):
                 return True
     return False

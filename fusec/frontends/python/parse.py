@@ -21,13 +21,13 @@ MAX_NESTING = 200  # brackets and blocks around a token; Python's own limit for 
 
 @lru_cache(maxsize=256)
 @default_rounding()
-def parse(file: SourceFile) -> tuple[s.Function, ...]:
+def parse(file: SourceFile) -> tuple[s.FunctionNode, ...]:
     """The functions of a text, decorators left out. Raises the errors of fusec.errors.python and language."""
     grammar = _tables()
     tokens = scan(file, grammar.words)
     _check_nesting(file, tokens)
     try:
-        found: tuple[s.Function, ...] = grammar.parse(tokens, "module", _callbacks(), PythonTreeBuilder(file))
+        found: tuple[s.FunctionNode, ...] = grammar.parse(tokens, "module", _callbacks(), PythonTreeBuilder(file))
     except UnexpectedSymbolError as error:
         raise explain(file, error.token, error.expected) from None
     return found
@@ -35,7 +35,7 @@ def parse(file: SourceFile) -> tuple[s.Function, ...]:
 
 @lru_cache(maxsize=256)
 @default_rounding()
-def parse_lambda(file: SourceFile, start: int, end: int) -> s.Function:
+def parse_lambda(file: SourceFile, start: int, end: int) -> s.FunctionNode:
     """The lambda that stands from `start` to `end` of a text, as a function that returns its value."""
     grammar, text = _tables(), file.text
     blank = "".join(char if char == "\n" else " " for char in text[:start])
@@ -43,7 +43,7 @@ def parse_lambda(file: SourceFile, start: int, end: int) -> s.Function:
     tokens = scan(alone, grammar.words, joined=True)
     _check_nesting(file, tokens)
     try:
-        found: s.Function = grammar.parse(tokens, "anonymous", _callbacks(), PythonTreeBuilder(file))
+        found: s.FunctionNode = grammar.parse(tokens, "anonymous", _callbacks(), PythonTreeBuilder(file))
     except UnexpectedSymbolError as error:
         line = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), text[start:end])
         flat = SourceFile(file.name, blank + re.sub(r"[\r\n\\]", " ", line))

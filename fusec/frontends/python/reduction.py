@@ -185,7 +185,7 @@ class _Lowering:
         """The combination lowered; ends: how many returns it has, 0 to find its types."""
         kind = _carried(name, held)
 
-        def value(param: s.Parameter) -> Value:
+        def value(param: s.ParamNode) -> Value:
             whole = Local(param.name, kind)
             fields = [Field(whole, *each) for each in kind.fields] if isinstance(kind, Struct) else [whole]
             return _whole(held, fields, is_tuple)
@@ -239,7 +239,7 @@ class _Lowering:
             return None
         total, whole = self.function("finish")[0].params[0], [Local(*each) for each in _total(held)]
 
-        def value(param: s.Parameter) -> Value:
+        def value(param: s.ParamNode) -> Value:
             return _whole(held, whole, is_tuple) if param is total else self.fact(param)
 
         return self._lowered("finish", self.taken | {each.name for each in whole}, value, ending, ends)
@@ -268,7 +268,7 @@ class _Lowering:
         declared = [Declare(name, dtype, value) for (name, dtype), value in zip(total.parts, values, strict=True)]
         return (*declared, *finish)
 
-    def function(self, role: str) -> tuple[s.Function, str]:
+    def function(self, role: str) -> tuple[s.FunctionNode, str]:
         """The function that has a role, and its key."""
         key = self.roles[role]
         return self.kernel.tree(key), key
@@ -277,7 +277,7 @@ class _Lowering:
         self,
         role: str,
         taken: set[str],
-        value: Callable[[s.Parameter], Value],
+        value: Callable[[s.ParamNode], Value],
         ending: Ending | None = None,
         ends: int = 1,
     ) -> PythonStatements:
@@ -309,11 +309,11 @@ class _Lowering:
             return Items(tuple(_coordinate(axis) for axis in range(self.ndim)))
         return self.parameters.value(name, span)
 
-    def parameter(self, param: s.Parameter) -> Value:
+    def parameter(self, param: s.ParamNode) -> Value:
         """What a parameter of `map` stands for."""
         return self.input(param.name, param.span)
 
-    def fact(self, param: s.Parameter) -> Value:
+    def fact(self, param: s.ParamNode) -> Value:
         """What a parameter of `finish` after the total stands for. Raises BadReduction for an array."""
         if param.name == "count":
             return Scalar(PY_INT, Local(REDUCED, INT64))

@@ -65,7 +65,7 @@ class _Counting:
                 what, *rest = dict(text.names).get(name) or ("",)
                 rows = rest[0] if what == "tuple" else ()
                 return _length(rows[0]) if isinstance(rows, tuple) and rows else 0
-            case s.Call(callee=callee):
+            case s.CallNode(callee=callee):
                 return self._of_call(dotted_name(callee) or "", body, text)
         return 0
 
@@ -88,7 +88,7 @@ def _length(given: Capture | None) -> int:
 TUPLES = {"divmod": 2}  # functions of NumPy and Python that return several values
 
 
-def check(tree: s.Function, reserved: Sequence[str]) -> None:
+def check(tree: s.FunctionNode, reserved: Sequence[str]) -> None:
     """Raise BadParameter for parameters that calls could not tell from their own."""
     seen: set[str] = set()
     for param in tree.params:

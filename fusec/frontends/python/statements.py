@@ -71,7 +71,7 @@ class PythonStatements:
         self.ending = ending  # None while the types of the results are found
         self.ends = ends  # how many returns there are; several that need not return at once leave results in `kept`
         self.loops = LoopLowering(context, self.body, self.assign)
-        self.returning: Callable[[s.Return], None] = self._return
+        self.returning: Callable[[s.ReturnNode], None] = self._return
         self.returned: list[tuple[tuple[Scalar, ...], bool, Span]] = []  # values, whether a tuple, and where
         places = ending.places() if ending is not None and ends > 1 else ()
         self.kept = tuple(context.declare(name, kind) for name, kind in places)
@@ -83,7 +83,7 @@ class PythonStatements:
                 return
             self.context.line = statement.span.line if statement.span.file == self.context.kernel.source else 0
             try:
-                if not isinstance(statement, s.If):
+                if not isinstance(statement, s.IfNode):
                     self.statement(statement)
                 elif self._if(statement, statements[at + 1 :]):
                     return
@@ -93,7 +93,7 @@ class PythonStatements:
     def statement(self, node: s.Statement) -> None:
         """One statement."""
         match node:
-            case s.Assign(targets=targets, value=value):
+            case s.AssignNode(targets=targets, value=value):
                 found = effect(self.context, value, wanted=True) or self.context.value(value)
                 if len(targets) > 1 and any(isinstance(target, s.Index) for target in targets):
                     found = self.context.copied("value", found)
@@ -105,13 +105,13 @@ class PythonStatements:
                 self._annotate(node)
             case s.Evaluate(value=value):
                 self._evaluate(value)
-            case s.While():
+            case s.WhileNode():
                 self.loops.repeat(node)
             case s.For():
                 self.loops.walk(node)
-            case s.Break() | s.Continue():
+            case s.BreakNode() | s.ContinueNode():
                 self.loops.jump(node)
-            case s.Return():
+            case s.ReturnNode():
                 self.returning(node)
             case s.Assert(condition=condition):
                 test = self.context.test(condition)
@@ -119,9 +119,9 @@ class PythonStatements:
                     if self.context.kernel.reduces and not self.context.of_element:
                         raise AssertionAfterTheCheck(self.context.kernel.definition.name).at(node.span)
                     self.context.emit(CallStatement(Call(ASSERT, (test,), BOOL), line=self.context.line))
-            case s.If():
+            case s.IfNode():
                 self._if(node, ())
-            case s.Function(name=name, params=params):
+            case s.FunctionNode(name=name, params=params):
                 defaults = tuple(
                     (each.name, self.context.value(each.default)) for each in params if each.default is not None
                 )
@@ -185,7 +185,7 @@ class PythonStatements:
 
     # --- branches ---
 
-    def _if(self, node: s.If, rest: s.Body) -> bool:
+    def _if(self, node: s.IfNode, rest: s.Body) -> bool:
         """A branch. rest: what follows in the same block; True if it has been lowered as well.
 
         Where nothing follows but the end of the function, and one way returns, the rest belongs to the other way, so
@@ -236,7 +236,7 @@ class PythonStatements:
 
     # --- returns ---
 
-    def _return(self, node: s.Return) -> None:
+    def _return(self, node: s.ReturnNode) -> None:
         value = None if node.value is None else self.context.value(node.value)
         parts = self._returned_parts(value, node)
         self.returned.append((parts, isinstance(value, Items), node.span))
@@ -245,7 +245,7 @@ class PythonStatements:
             self._finish(self.ending, tuple(adapt(part, kind, node.span) for part, kind in values))
         self.context.reachable = False
 
-    def _returned_parts(self, value: Value | None, node: s.Return) -> tuple[Scalar, ...]:
+    def _returned_parts(self, value: Value | None, node: s.ReturnNode) -> tuple[Scalar, ...]:
         span = node.value.span if node.value is not None else node.span
         items = value.items if isinstance(value, Items) else (value,)
         if not items:

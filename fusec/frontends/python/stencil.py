@@ -50,7 +50,7 @@ class Reach:
         return not any(self.least) and not any(self.most) and self.fixed
 
 
-class Stencil:
+class StencilLowering:
     """What array parameters of a kernel that know their neighbours give, inside and at the border."""
 
     def __init__(self, context: FunctionContext, border: Border, ndims: Mapping[str, int], reach: Reach) -> None:

@@ -104,7 +104,7 @@ class Keyword(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class CallNode(Node):
     """A call with its positional and keyword arguments."""
 
     callee: Expression
@@ -129,15 +129,16 @@ class Attribute(Node):
 
 
 Expression = (
-    Name | Number | Constant | String | Tuple | Prefix | Binary | Compare | Junction | Choose | Call | Index | Attribute
-)
+    Name | Number | Constant | String | Tuple | Prefix | Binary | Compare
+    | Junction | Choose | CallNode | Index | Attribute
+)  # fmt: skip
 
 
 # --- statements -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Assign(Node):
+class AssignNode(Node):
     """``a = b = value``."""
 
     targets: tuple[Expression, ...]
@@ -171,7 +172,7 @@ class Evaluate(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class If(Node):
+class IfNode(Node):
     """``if`` with everything after it: an ``elif`` is an If inside `orelse`."""
 
     condition: Expression
@@ -180,7 +181,7 @@ class If(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class While(Node):
+class WhileNode(Node):
     """A loop on a condition."""
 
     condition: Expression
@@ -197,12 +198,12 @@ class For(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Break(Node):
+class BreakNode(Node):
     """``break``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Continue(Node):
+class ContinueNode(Node):
     """``continue``."""
 
 
@@ -212,7 +213,7 @@ class Pass(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Return(Node):
+class ReturnNode(Node):
     """``return``, with a value unless it is bare."""
 
     value: Expression | None
@@ -226,7 +227,7 @@ class Assert(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter(Node):
+class ParamNode(Node):
     """One parameter, with its annotation and default as written."""
 
     name: str
@@ -235,17 +236,18 @@ class Parameter(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Function(Node):
+class FunctionNode(Node):
     """A function, or one inside another; `span` is that of its name."""
 
     name: str
-    params: tuple[Parameter, ...]
+    params: tuple[ParamNode, ...]
     returns: Expression | None
     body: Body
     doc: str
 
 
 Statement = (
-    Assign | Annotate | Augment | Evaluate | If | While | For | Break | Continue | Pass | Return | Assert | Function
-)
+    AssignNode | Annotate | Augment | Evaluate | IfNode | WhileNode | For | BreakNode
+    | ContinueNode | Pass | ReturnNode | Assert | FunctionNode
+)  # fmt: skip
 Body = tuple[Statement, ...]

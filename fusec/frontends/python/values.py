@@ -12,7 +12,7 @@ from fusec.base.source import Span
 from fusec.errors.base import FusecError
 from fusec.errors.python import NumberTooLarge
 from fusec.frontends.python import foreseen
-from fusec.frontends.python.syntax import Function
+from fusec.frontends.python.syntax import FunctionNode
 from fusec.frontends.python.types import PYTHON_TYPES, Kind, PythonType, carrier, storage
 from fusec.ir.expr import Apply, Const, Expr, Space, apply, const, scalar_type
 
@@ -115,7 +115,7 @@ class Closure:
 
     name: str
     key: str
-    tree: Function
+    tree: FunctionNode
     defaults: tuple[tuple[str, Value], ...]
     held: tuple[tuple[str, Value], ...] | None = None
 
