@@ -11,6 +11,7 @@ from fusec.frontends.python import syntax as s
 from fusec.frontends.python.blocks import check_axes, position
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.loops import WALKS
+from fusec.frontends.python.name_usage import assigned, named, read_first
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.types import PY_INT
 from fusec.frontends.python.values import Intrinsic, Items, Scalar, Value
@@ -51,9 +52,22 @@ def over_grid(lowering: PythonStatements) -> None:
     context.tail = False
     lowering.body(before)
     context.tail = True
+    _refuse_carried_values(context.tree, before, loop)
     _begin(lowering, loop)
     lowering.body(_ending_in_returns(loop.body))
     lowering.returned, context.reachable = [((), False, context.tree.span)], False
+
+
+def _refuse_carried_values(tree: s.FunctionNode, before: s.Body, loop: s.For) -> None:
+    """Elements run at the same time, so none sees what another assigns. Raises BadLoop where one would in Python."""
+    early, _ = read_first(loop.body, frozenset(named(loop.target)))
+    known = {param.name for param in tree.params} | assigned(before).keys()
+    for statement in loop.body:
+        for name in assigned((statement,)):
+            if name in early & known:
+                what = f"'{name}' would carry a value from one element to the next, but all elements run at once"
+                cure = "set it in the loop, or combine elements with fusec.reduction, a scan or fusec.atomic_add"
+                raise BadLoop(what, cure).at(statement.span)
 
 
 def _begin(lowering: PythonStatements, loop: s.For) -> None:

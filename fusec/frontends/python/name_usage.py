@@ -40,6 +40,37 @@ def exposed(body: Iterable[s.Statement]) -> set[str]:
     return found
 
 
+def read_first(body: s.Body, certain: frozenset[str]) -> tuple[set[str], frozenset[str]]:
+    """The names that statements read before they are sure to be assigned, and those that are assigned afterwards.
+
+    certain: the names that are assigned before.
+    """
+    early: set[str] = set()
+    for statement in body:
+        for part in _parts(statement):
+            early |= set(names(part)) - certain
+        match statement:
+            case s.IfNode(then=then, orelse=orelse):
+                ways = [read_first(way, certain) for way in (then, orelse)]
+                early |= ways[0][0] | ways[1][0]
+                ends = [after for way, (_, after) in zip((then, orelse), ways, strict=True) if not _leaves(way)]
+                certain = frozenset.intersection(*ends) if ends else certain
+            case s.WhileNode(body=inner):
+                early |= read_first(inner, certain)[0]
+            case s.For(target=target, body=inner):
+                early |= read_first(inner, certain.union(named(target)))[0]
+            case s.FunctionNode():
+                early |= {name.partition(".")[0] for name in free(statement)} - certain
+        if not isinstance(statement, (s.IfNode, s.WhileNode, s.For)):
+            certain = certain.union(assigned((statement,)))
+    return early, certain
+
+
+def _leaves(body: s.Body) -> bool:
+    """Whether what follows these statements is not reached from them."""
+    return bool(body) and isinstance(body[-1], (s.BreakNode, s.ContinueNode, s.ReturnNode))
+
+
 def free(function: s.FunctionNode) -> dict[str, None]:
     """Names, plain or dotted, that a function reads and does not assign, annotations included."""
     own = _own(function)
