@@ -34,7 +34,7 @@ from fusec.kernels import decorators, reduction_decorator
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
 from fusec.kernels.grid_kernel import Explicit, block_of
-from fusec.kernels.reduction_function import DecoratedReduction
+from fusec.kernels.reduction_function import Reduction
 from fusec.kernels.reduction_roles import ROLES
 from fusec.kernels.stencil import Stencil, border_of
 
@@ -47,7 +47,7 @@ KERNELS = {
     "elementwise": decorators.elementwise, "stencil": decorators.stencil, "kernel": decorators.kernel,
     "reduction": reduction_decorator.reduction,
 }  # fmt: skip
-Kernel = Elementwise | ElementwiseKernel | DecoratedReduction
+Kernel = Elementwise | ElementwiseKernel | Reduction
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
@@ -269,7 +269,7 @@ class _File:
                 raise
             raise BadDecorator(name, str(problem)).at(self._span(made)) from None
 
-    def _reduction(self, node: ast.stmt, name: str, args: list[Any], options: dict[str, Any]) -> DecoratedReduction:
+    def _reduction(self, node: ast.stmt, name: str, args: list[Any], options: dict[str, Any]) -> Reduction:
         """A reduction of a function or a class that is decorated, or of those that a call names."""
         found: dict[str, object] = {role: options.pop(role) for role in ROLES if role in options}
         identity, fp, name = options.pop("identity", None), options.pop("fp", "strict"), options.pop("name", name)

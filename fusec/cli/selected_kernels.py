@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fusec.dispatch.planned_axis import AxisKernel
     from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
-    from fusec.kernels.reduction_function import DecoratedReduction
+    from fusec.kernels.reduction_function import Reduction
     from fusec.kernels.reduction_kernel import ReductionKernel
     from fusec.kernels.scan_kernel import ScanKernel
 
@@ -46,7 +46,7 @@ class Choice:
     imported shows that call.
     """
 
-    kernel: ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | DecoratedReduction
+    kernel: ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction
     types: dict[str, str]
     scalars: tuple[str, ...]
     file: SourceFile | None = None
@@ -77,10 +77,10 @@ class Choice:
     def _definition(self) -> tuple[Source, Specialisation]:
         """What is compiled of an elementwise kernel, for which types and memory."""
         from fusec.dispatch.planned_axis import AxisKernel
-        from fusec.kernels.reduction_function import DecoratedReduction
+        from fusec.kernels.reduction_function import Reduction
 
         kernel = self.kernel
-        assert not isinstance(kernel, (AxisKernel, DecoratedReduction)), "kernels along axes are shown by their calls"
+        assert not isinstance(kernel, (AxisKernel, Reduction)), "kernels along axes are shown by their calls"
         definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
         return definition, spec if self.fp is None else replace(spec, fp=self.fp)
 
@@ -89,10 +89,10 @@ class Choice:
         from fusec.dispatch import explain_axis
         from fusec.dispatch.axis_spec import Along
         from fusec.dispatch.planned_axis import AxisKernel
-        from fusec.kernels.reduction_function import DecoratedReduction
+        from fusec.kernels.reduction_function import Reduction
 
         kernel = self.kernel
-        if isinstance(kernel, DecoratedReduction):
+        if isinstance(kernel, Reduction):
             variant, bound = kernel.shown(self.types, self.shape, self.axis, self.scalars)
             return variant, explain_axis.in_mode(bound, self.fp)
         if not isinstance(kernel, AxisKernel):
@@ -233,12 +233,12 @@ def _told(choice: Choice, types: dict[str, str], scalars: tuple[str, ...]) -> Ch
 def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, ...]) -> list[Choice]:
     """Of what the command line says about a whole file, each kernel hears what it knows; some kernel must."""
     from fusec.kernels.elementwise_function import Elementwise
-    from fusec.kernels.reduction_function import DecoratedReduction
+    from fusec.kernels.reduction_function import Reduction
 
     placeholders, inputs = [], []
     for choice in choices:
         kernel = choice.kernel
-        if isinstance(kernel, (Elementwise, DecoratedReduction)):
+        if isinstance(kernel, (Elementwise, Reduction)):
             placeholders.append(set(kernel.params))
             inputs.append(set(kernel.params))
         else:
@@ -262,13 +262,13 @@ def _all_told(choices: list[Choice], types: dict[str, str], scalars: tuple[str, 
     ]
 
 
-def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | DecoratedReduction:
+def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | Elementwise | Reduction:
     """The kernel object ``MODULE:KERNEL``; modules of the working folder come first, as with ``python -m``."""
     from importlib import import_module
 
     from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
-    from fusec.kernels.reduction_function import DecoratedReduction
+    from fusec.kernels.reduction_function import Reduction
     from fusec.kernels.reduction_kernel import ReductionKernel
     from fusec.kernels.scan_kernel import ScanKernel
 
@@ -282,11 +282,11 @@ def _imported(name: str) -> ElementwiseKernel | ReductionKernel | ScanKernel | E
         sys.path.remove(os.getcwd())
     for part in path.split("."):
         if not hasattr(found, part):
-            kinds = (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, DecoratedReduction, type)
+            kinds = (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction, type)
             cure = did_you_mean(part, (name for name, each in inspect.getmembers(found) if isinstance(each, kinds)))
             raise UsageError(f"{module} has no '{path}'{'; ' + cure if cure else ''}")
         found = getattr(found, part)
-    if not isinstance(found, (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, DecoratedReduction)):
+    if not isinstance(found, (ElementwiseKernel, ReductionKernel, ScanKernel, Elementwise, Reduction)):
         kind = type(found).__name__
         raise UsageError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}, not a kernel")
     return found

@@ -9,7 +9,7 @@ from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout
 from fusec.base.records import dataclass
 from fusec.ir.loops import Program
-from fusec.ir.reductions import Reduction
+from fusec.ir.reductions import ReductionIR
 
 SINGLE = "-fsingle-precision-constant"
 
@@ -46,5 +46,5 @@ class Generator:
     program: Callable[[Program, Layout, Options], Kernel]
     approximate: frozenset[tuple[str, DType]] = frozenset()  # ops that fp="fast" leaves to instructions of the target
     # Of targets without many threads only, which get loops along an axis as they are:
-    reduction: Callable[[Reduction, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout
+    reduction: Callable[[ReductionIR, Layout, int, Options], Kernel] | None = None  # a phase, along an axis of a layout
     columns: Callable[[Program, Layout, Options], Kernel] | None = None  # a scan along an axis before the last one

@@ -20,7 +20,7 @@ from fusec.frontends.python.definition import PythonDefinition, ReductionFunctio
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction
+    from fusec.ir.reductions import ReductionIR
     from fusec.kinds.reduction import Request
 
 
@@ -34,7 +34,7 @@ def lower_program(
 
 
 @singledispatch
-def lower_reduction(definition: object, request: Request) -> tuple[Reduction, Program]:
+def lower_reduction(definition: object, request: Request) -> tuple[ReductionIR, Program]:
     """The typed reduction before any pass, and the program for totals of no elements, without statements if these
     have no value.
     """
@@ -71,7 +71,7 @@ def _expression(
 
 
 @lower_reduction.register(ReductionDefinition)
-def _reduction_text(definition: ReductionDefinition, request: Request) -> tuple[Reduction, Program]:
+def _reduction_text(definition: ReductionDefinition, request: Request) -> tuple[ReductionIR, Program]:
     from fusec.frontends.c.reductions import lower
 
     reduction, empty = lower(
@@ -88,14 +88,14 @@ def _reduction_text(definition: ReductionDefinition, request: Request) -> tuple[
 
 
 @lower_reduction.register(ReductionFunctions)
-def _reduction_functions(definition: ReductionFunctions, request: Request) -> tuple[Reduction, Program]:
+def _reduction_functions(definition: ReductionFunctions, request: Request) -> tuple[ReductionIR, Program]:
     from fusec.frontends.python.reduction import lower
 
     return lower(definition, dict(request.types), request.scalars, request.ndim, request.reduced)
 
 
 @lower_reduction.register(TotalDefinition)
-def _total(definition: TotalDefinition, request: Request) -> tuple[Reduction, Program]:
+def _total(definition: TotalDefinition, request: Request) -> tuple[ReductionIR, Program]:
     from fusec.frontends.expression.lower import lower_total
 
     return lower_total(definition, dict(request.types), request.scalars)

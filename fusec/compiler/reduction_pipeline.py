@@ -20,7 +20,7 @@ from fusec.kinds.reduction import Phase, Request
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction
+    from fusec.ir.reductions import ReductionIR
     from fusec.runtime.cpu.engine import Executable
 
 MASK = "_where"  # the input that says which elements take part
@@ -43,7 +43,7 @@ class Source(Protocol):
 
 @lru_cache(maxsize=256)
 @default_rounding()
-def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
+def lower(definition: Source, request: Request) -> tuple[ReductionIR, Program]:
     """The typed reduction before any pass, and the program for totals of no elements.
 
     Raises the front end's errors, and WhereWithoutIdentity.
@@ -56,7 +56,7 @@ def lower(definition: Source, request: Request) -> tuple[Reduction, Program]:
     return reduction, empty
 
 
-def _masked(reduction: Reduction, empty: Program) -> Reduction:
+def _masked(reduction: ReductionIR, empty: Program) -> ReductionIR:
     """The reduction that takes the identity where the mask says no."""
     from fusec.passes.mask import mask
 
@@ -64,7 +64,7 @@ def _masked(reduction: Reduction, empty: Program) -> Reduction:
 
 
 @default_rounding()
-def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
+def prepared(definition: Source, request: Request, phase: Phase) -> ReductionIR:
     """The work of one phase, after all passes over its parts."""
     from fusec import passes
 
@@ -73,7 +73,7 @@ def prepared(definition: Source, request: Request, phase: Phase) -> Reduction:
     return passes.run(reduction, passes.Facts(request.fp, ndims=ndims, role=phase.role))
 
 
-def threaded(reduction: Reduction, phase: Phase, number: int = 1) -> Program:
+def threaded(reduction: ReductionIR, phase: Phase, number: int = 1) -> Program:
     """A phase as a program for targets with many threads, over the space `phase.threads`.
 
     number: of the phases of one role, where several are in one file.

@@ -23,7 +23,7 @@ from fusec.kinds.scan import Form
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction
+    from fusec.ir.reductions import ReductionIR
     from fusec.ir.scans import Scan
     from fusec.runtime.cpu.engine import Executable
 
@@ -84,7 +84,7 @@ class ScanDefinition:
 
 
 @lower_reduction.register(ScanDefinition)
-def _elements(definition: ScanDefinition, request: Request) -> tuple[Reduction, Program]:
+def _elements(definition: ScanDefinition, request: Request) -> tuple[ReductionIR, Program]:
     """The reduction of the same elements, and what there is before the first."""
     return lower_reduction(definition.reduced, request)
 

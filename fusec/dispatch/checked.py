@@ -29,7 +29,7 @@ from fusec.frontends.python.definition import PythonDefinition
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction
+    from fusec.ir.reductions import ReductionIR
     from fusec.passes.bounds import CheckSite
 
 Bounds = Literal["check", "trust"]
@@ -258,7 +258,7 @@ def _only_line(program: Program) -> Span | None:
     return line_of(program, 1) if file is not None and len(file.line_starts) == 1 else None
 
 
-def line_of(program: Program | Reduction, line: int) -> Span | None:
+def line_of(program: Program | ReductionIR, line: int) -> Span | None:
     """A line of the user's text."""
     file = program.source
     if file is None or not 0 < line <= len(file.line_starts):

@@ -28,7 +28,7 @@ from fusec.errors.checks import LocalArrayAfterTheCheck
 from fusec.frontends.python.definition import ReductionFunctions
 from fusec.ir.expr import Const
 from fusec.ir.loops import Declare, Element, LocalArray, Offset, Program, ScalarParam, Stmt, Store
-from fusec.ir.reductions import KEPT, REDUCED, TOTALS, Reduction, stage_program
+from fusec.ir.reductions import KEPT, REDUCED, TOTALS, ReductionIR, stage_program
 from fusec.ir.walk import expressions, operands, statements
 from fusec.kinds.reduction import Request
 
@@ -141,7 +141,7 @@ def checker_of(kernel: AxisSpec, found: Bound) -> Planned | None:
     return made if sites or outputs else None
 
 
-def _combined(kernel: AxisSpec, reduction: Reduction) -> tuple[Parameter, ...]:
+def _combined(kernel: AxisSpec, reduction: ReductionIR) -> tuple[Parameter, ...]:
     """The output for what is combined, if totals may wrap. Raises CombinationNotChecked."""
     definition = kernel.definition
     if not combining.checked_op(reduction, not (isinstance(definition, ScanDefinition) and definition.segments)):

@@ -11,13 +11,13 @@ from fusec.frontends.python.values import holds
 from fusec.ir.expr import Apply, Const, Expr, scalar_type
 from fusec.ir.loops import Call, Function, Local, Return
 from fusec.ir.losses import losses
-from fusec.ir.reductions import Reduction
+from fusec.ir.reductions import ReductionIR
 from fusec.ir.walk import expressions, operands, roots_of, statements
 
 KEEPING = frozenset("minimum maximum bitwise_and bitwise_or bitwise_xor".split())
 
 
-def checked_op(reduction: Reduction, is_exact: bool = True) -> str:
+def checked_op(reduction: ReductionIR, is_exact: bool = True) -> str:
     """The operation whose exact totals must be compared with the stored ones; "" if nothing is lost.
 
     is_exact: totals of sums and products can be compared. Raises CombinationNotChecked for what else may lose values.

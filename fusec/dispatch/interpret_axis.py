@@ -25,7 +25,7 @@ from fusec.ir.expr import Const, Expr, Pointer, const
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.interpret_scans import interpret_scan
 from fusec.ir.loops import ArrayParam, Element, Load, Query
-from fusec.ir.reductions import Reduction, Stage, chunk_of
+from fusec.ir.reductions import ReductionIR, Stage, chunk_of
 from fusec.ir.walk import map_expressions, rewriter
 from fusec.kinds.reduction import Phase
 from fusec.kinds.scan import MANY_THREADS
@@ -99,7 +99,9 @@ def _run_scan(kernel: AxisSpec, bound: Bound, call: Call, outputs: Sequence[Arra
     interpret_scan(scan, given, call.values, walk.extents, walk.axis)
 
 
-def _run_phase(reduction: Reduction, phase: Phase, memory: Mapping[str, Array], scalars: Mapping[str, object]) -> None:
+def _run_phase(
+    reduction: ReductionIR, phase: Phase, memory: Mapping[str, Array], scalars: Mapping[str, object]
+) -> None:
     """One phase, chunk by chunk."""
     axis, extents = phase.axis, phase.extents
     length = extents[axis] if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)
@@ -136,7 +138,7 @@ class _At:
 # --- positions -----------------------------------------------------------------------------------------------------
 
 
-def _placed(reduction: Reduction, extents: tuple[int, ...]) -> Reduction:
+def _placed(reduction: ReductionIR, extents: tuple[int, ...]) -> ReductionIR:
     """The reduction with coordinates read from arrays, and extents known: chunks are run one by one."""
 
     def changed(name: str, expr: Expr) -> Expr:

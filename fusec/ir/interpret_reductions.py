@@ -20,7 +20,7 @@ from fusec.ir.reductions import (
     COVERED,
     KEPT,
     Accumulator,
-    Reduction,
+    ReductionIR,
     chunk_of,
     declared,
     finish_program,
@@ -32,7 +32,7 @@ Array = NDArray[Any]
 
 
 def interpret_reduction(
-    reduction: Reduction,
+    reduction: ReductionIR,
     arrays: Mapping[str, Array],
     scalars: Mapping[str, object],
     shape: tuple[int, ...],
@@ -60,7 +60,7 @@ def interpret_reduction(
     walk.run(finish_program(reduction), results, kept, dict(arrays))
 
 
-def fold(values: Array, accumulator: Accumulator, reduction: Reduction, *, is_last: bool) -> Array:
+def fold(values: Array, accumulator: Accumulator, reduction: ReductionIR, *, is_last: bool) -> Array:
     """The combination of the last axis of `values`, chunk after chunk until one value is left."""
     chunk = chunk_of(reduction.lanes, is_last)
     while values.shape[-1] > 1:
@@ -72,7 +72,7 @@ def fold(values: Array, accumulator: Accumulator, reduction: Reduction, *, is_la
     return values[..., 0]
 
 
-def _fold_chunk(values: Array, accumulator: Accumulator, reduction: Reduction, is_last: bool) -> Array:
+def _fold_chunk(values: Array, accumulator: Accumulator, reduction: ReductionIR, is_last: bool) -> Array:
     """Lanes take every so many-th element, one after the other; then halves of the lanes meet."""
     combine = {function.name: function for function in reduction.functions}[accumulator.combine]
 
@@ -99,7 +99,7 @@ class ReductionRun:
 
     def __init__(
         self,
-        reduction: Reduction,
+        reduction: ReductionIR,
         arrays: Mapping[str, Array],
         scalars: Mapping[str, object],
         shape: tuple[int, ...],

@@ -86,7 +86,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Reduction:
+class ReductionIR:
     """One kernel that reduces.
 
     params: arrays that bodies of stages address walk along the axis; those that `finish` addresses have one element
@@ -155,14 +155,14 @@ Role = Literal["whole", "first", "next", "last"]
 KEPT = "_kept"
 
 
-def stage_program(reduction: Reduction, number: int) -> Program:
+def stage_program(reduction: ReductionIR, number: int) -> Program:
     """The work of a stage for one element; it stores the parts of the accumulated value."""
     stage = reduction.stages[number]
     values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
     return _keeping(reduction, (*reduction.params, *_scalars(visible(reduction, number))), stage.body, values)
 
 
-def then_program(reduction: Reduction, number: int) -> Program:
+def then_program(reduction: ReductionIR, number: int) -> Program:
     """The work after a stage; it stores the declared locals, and after the last stage the parts of the total."""
     stage = reduction.stages[number]
     seen = [*visible(reduction, number), *results_of(stage), (COVERED, INT64)]
@@ -173,7 +173,7 @@ def then_program(reduction: Reduction, number: int) -> Program:
     return _keeping(reduction, (*scalars, *_scalars(seen)), stage.then, values)
 
 
-def combine_program(reduction: Reduction, accumulator: Accumulator) -> Program:
+def combine_program(reduction: ReductionIR, accumulator: Accumulator) -> Program:
     """The combination of two accumulators: of scalars ``a_x`` and ``b_x`` for every part x."""
     sides = []
     for side in "ab":
@@ -184,13 +184,13 @@ def combine_program(reduction: Reduction, accumulator: Accumulator) -> Program:
     return _keeping(reduction, _scalars(scalars), (), parts_of(called))
 
 
-def finish_program(reduction: Reduction) -> Program:
+def finish_program(reduction: ReductionIR) -> Program:
     """The work on a total; without a total, the work on the results of the stages."""
     total = visible(reduction, len(reduction.stages)) if reduction.total is None else reduction.total.parts
     return _keeping(reduction, (*reduction.params, *_scalars(total)), reduction.finish, ())
 
 
-def visible(reduction: Reduction, number: int) -> list[tuple[str, DType]]:
+def visible(reduction: ReductionIR, number: int) -> list[tuple[str, DType]]:
     """The locals of earlier stages that a stage can read, with their dtypes."""
     found: list[tuple[str, DType]] = []
     for stage in reduction.stages[:number]:
@@ -240,7 +240,7 @@ def _scalars(pairs: Iterable[tuple[str, DType]]) -> tuple[Param, ...]:
 
 
 def _keeping(
-    reduction: Reduction, params: tuple[Param, ...], body: tuple[Stmt, ...], values: tuple[Expr, ...]
+    reduction: ReductionIR, params: tuple[Param, ...], body: tuple[Stmt, ...], values: tuple[Expr, ...]
 ) -> Program:
     outputs, stores = [], []
     for number, value in enumerate(values):

@@ -47,7 +47,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, Reduction, Stage, addressed, parts_of, whole_of
+from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, ReductionIR, Stage, addressed, parts_of, whole_of
 from fusec.ir.walk import renamed
 
 GROUPS = 64  # groups of a chunk along the last axis
@@ -74,7 +74,7 @@ class Scan:
     before it. first: what happens for the first element of an exclusive scan instead of `finish`.
     """
 
-    reduction: Reduction
+    reduction: ReductionIR
     exclusive: bool = False
     first: tuple[Stmt, ...] = ()
 

@@ -20,7 +20,7 @@ from fusec.frontends.python.definition import Capture
 from fusec.frontends.python.functions import FUNCTIONS
 from fusec.kernels.decorators import given_names, origin_of
 from fusec.kernels.public_types import ReductionFunction
-from fusec.kernels.reduction_function import DecoratedReduction
+from fusec.kernels.reduction_function import Reduction
 from fusec.kernels.reduction_roles import ROLES
 
 Function = Callable[..., object]
@@ -112,7 +112,7 @@ def reduction(
     """
 
     @hide_internal_frames
-    def decorate(given: object) -> DecoratedReduction:
+    def decorate(given: object) -> Reduction:
         roles, start = roles_of(given, {"map": map, "combine": combine, "finish": finish}, names)
         called = kernel_name(name, _name(given))
         made = made_of(roles, identity if identity is not None else start, called, fp, names)
@@ -127,7 +127,7 @@ def reduction(
 
 def made_of(
     roles: Mapping[str, object], identity: object, name: str, fp: Fp, names: Mapping[str, object] | None = None
-) -> DecoratedReduction:
+) -> Reduction:
     """A reduction made of functions, or of their texts, by role."""
     origins: dict[str, Origin] = {}
     kept: dict[str, Mapping[str, object]] = {}
@@ -136,7 +136,7 @@ def made_of(
         origins[role], kept[role] = (each, {}) if isinstance(each, FromText) else origin_of(each, names)
     if "combine" not in origins:
         raise BadReduction("there is no function that combines", "pass combine=lambda a, b: a + b").at()
-    return DecoratedReduction(origins, kept, _identity(identity), name, fp)
+    return Reduction(origins, kept, _identity(identity), name, fp)
 
 
 def known(given: object, role: str) -> object:

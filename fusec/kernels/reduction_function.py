@@ -54,7 +54,7 @@ class ReductionVariant(AxisKernel):
 
     def __init__(
         self,
-        owner: DecoratedReduction,
+        owner: Reduction,
         definition: ReductionFunctions,
         signature: Signature,
         is_tuple: bool,
@@ -81,7 +81,7 @@ class ReductionVariant(AxisKernel):
         return self.owner.run(args, {}, out, along)
 
 
-class DecoratedReduction(Public):
+class Reduction(Public):
     """A reduction made of functions, which runs along axes of its arguments; see `fusec.reduction`.
 
     origins: by role, the functions or their texts. kept: likewise, values that their free names had. identity: what a
@@ -420,12 +420,12 @@ def _restore(
     qualname: str,
     doc: str | None,
     checks: Checks = "",
-) -> DecoratedReduction:
+) -> Reduction:
     """Rebuild a pickled reduction from its texts."""
-    made = DecoratedReduction({}, {}, identity, name, fp, (functions, keys))
+    made = Reduction({}, {}, identity, name, fp, (functions, keys))
     made.checks = checks
     made.__module__, made.__name__, made.__qualname__, made.__doc__ = module, plain, qualname, doc
     return made
 
 
-__all__ = ["RESERVED", "DecoratedReduction", "ReductionFunctions", "ReductionVariant"]
+__all__ = ["RESERVED", "Reduction", "ReductionFunctions", "ReductionVariant"]

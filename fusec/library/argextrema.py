@@ -12,7 +12,7 @@ import numpy as np
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.ir.expr import const
 from fusec.ir.loops import Local, Program, Query
-from fusec.ir.reductions import Accumulator, Reduction, Stage
+from fusec.ir.reductions import Accumulator, ReductionIR, Stage
 from fusec.library.formula import Formula, Lowered, combining, kind_of, made, parts_named
 from fusec.math.value import Value, unary, where
 
@@ -61,7 +61,7 @@ def place(*, upwards: bool) -> Callable[[Formula, Sequence[int]], Lowered]:
         found = parts_named("total", fields)["at"].to(INT64)
         missing = parts_named("total", fields)["at"].eq(nowhere)
         stores = formula.stores([where(missing, -1, found) if formula.condition is not None else found])
-        reduction = Reduction(name, formula.params, stages, total, stores, functions)
+        reduction = ReductionIR(name, formula.params, stages, total, stores, functions)
         return reduction, Program(name, (), ())
 
     return rule

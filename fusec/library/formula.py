@@ -27,7 +27,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage
+from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage
 from fusec.math.value import Value, unary, where
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
 """From the totals of parts to the outputs."""
 
-Lowered = tuple[Reduction, Program]
+Lowered = tuple[ReductionIR, Program]
 """A reduction, and the program for totals of no elements."""
 
 
@@ -194,7 +194,7 @@ def one_walk(
     total = Accumulator("total", kind, made(list(parts_named("part", fields).values()), kind), function.name)
     neutral = {part.name: part.neutral for part in parts}
     stores = formula.stores(finish(parts_named("total", fields)))
-    reduction = Reduction(formula.name, formula.params, (stage,), total, stores, (function,))
+    reduction = ReductionIR(formula.name, formula.params, (stage,), total, stores, (function,))
     return reduction, formula.empty(neutral, finish, has_value=has_value)
 
 

@@ -17,7 +17,7 @@ from fusec.kinds.reduction import Request
 
 if TYPE_CHECKING:
     from fusec.ir.loops import Program
-    from fusec.ir.reductions import Reduction
+    from fusec.ir.reductions import ReductionIR
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ElementwiseSource(GraphSource):
 
 
 @lower_reduction.register(ReducingSource)
-def _reducing(source: ReducingSource, request: Request) -> tuple[Reduction, Program]:
+def _reducing(source: ReducingSource, request: Request) -> tuple[ReductionIR, Program]:
     """The reduction; totals of no elements have no value."""
     from fusec.ir.loops import Program
     from fusec.passes.lower_graph_reductions import stage

@@ -16,7 +16,7 @@ import numpy as np
 from fusec.base.dtypes import INT64, DType, real_type
 from fusec.ir.expr import const
 from fusec.ir.loops import Declare, Function, Local, Stmt
-from fusec.ir.reductions import COVERED, Accumulator, Reduction, Stage
+from fusec.ir.reductions import COVERED, Accumulator, ReductionIR, Stage
 from fusec.library.formula import REST, Formula, Lowered, combining, kind_of, made, parts_named
 from fusec.math.value import Value, make_complex, sqrt, unary, where
 
@@ -110,7 +110,7 @@ def spread(formula: Formula, _: Sequence[int]) -> Lowered:
 
     neutral = {name: Value(const(0, dtype)) for name, dtype in moments}
     stores = formula.stores(finish(parts_named("total", moments), may_be_empty=counted))
-    reduction = Reduction(formula.name, formula.params, stages, whole, stores, functions)
+    reduction = ReductionIR(formula.name, formula.params, stages, whole, stores, functions)
     return reduction, formula.empty(neutral, finish, has_value=True)
 
 
@@ -169,5 +169,5 @@ def logsumexp(formula: Formula, _: Sequence[int]) -> Lowered:
 
     neutral = {"m": lowest, "s": Value(const(0, held))}
     stores = formula.stores(finish(parts_named("total", fields)))
-    reduction = Reduction(formula.name, formula.params, stages, total, stores, functions)
+    reduction = ReductionIR(formula.name, formula.params, stages, total, stores, functions)
     return reduction, formula.empty(neutral, finish, has_value=True)

@@ -16,7 +16,7 @@ from fusec.base.kernel_abi import Fp
 from fusec.base.records import dataclass
 from fusec.environment import debug
 from fusec.ir.loops import Program
-from fusec.ir.reductions import Reduction, Role
+from fusec.ir.reductions import ReductionIR, Role
 
 if TYPE_CHECKING:
     from fusec.ir import scans
@@ -161,10 +161,10 @@ def run(unit: Program | scans.Scan, facts: Facts = ANY, check: bool = False) -> 
 
 
 @overload
-def run(unit: Reduction, facts: Facts = ANY, check: bool = False) -> Reduction: ...
+def run(unit: ReductionIR, facts: Facts = ANY, check: bool = False) -> ReductionIR: ...
 
 
-def run(unit: Program | Reduction | scans.Scan, facts: Facts = ANY, check: bool = False) -> Program | Reduction:
+def run(unit: Program | ReductionIR | scans.Scan, facts: Facts = ANY, check: bool = False) -> Program | ReductionIR:
     """The pipeline of a kind: what remains are primitive ops, loads, stores and calls.
 
     check: verify the program before the first pass and after each one, as FUSEC_DEBUG >= 3 and FUSEC_DUMP do too; an
@@ -173,8 +173,8 @@ def run(unit: Program | Reduction | scans.Scan, facts: Facts = ANY, check: bool 
     if isinstance(unit, Program):
         kind: Kind = "block" if unit.block else "elementwise"
     else:
-        kind = "reduction" if isinstance(unit, Reduction) else "scan"
-    result: Program | Reduction = _through(PIPELINES[kind], facts, check, unit)
+        kind = "reduction" if isinstance(unit, ReductionIR) else "scan"
+    result: Program | ReductionIR = _through(PIPELINES[kind], facts, check, unit)
     return result
 
 

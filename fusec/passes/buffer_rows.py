@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from fusec.base.records import replace
 from fusec.ir.expr import Expr
 from fusec.ir.loops import Element, Load, Stmt, Store
-from fusec.ir.reductions import Reduction, Stage, addressed
+from fusec.ir.reductions import ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, map_expressions, rewriter, roots_of
 from fusec.passes.lower_graph_reductions import is_stored
 
 
-def kept_rows(reduction: Reduction) -> dict[str, str]:
+def kept_rows(reduction: ReductionIR) -> dict[str, str]:
     """Outputs that the last walk stores and earlier ones keep values in, and names for the rows of these values.
 
     The first walk that addresses such an output stores all its elements and reads none; only walks address it.
@@ -28,7 +28,7 @@ def kept_rows(reduction: Reduction) -> dict[str, str]:
     return found
 
 
-def keep_apart(reduction: Reduction, rows: Mapping[str, str]) -> Reduction:
+def keep_apart(reduction: ReductionIR, rows: Mapping[str, str]) -> ReductionIR:
     """The reduction with these values in rows that no parameter stands for.
 
     Requires: rows are those of `kept_rows`, all or some. Ensures: only the last walk addresses their outputs, and only

@@ -33,7 +33,7 @@ from fusec.ir.loops import (
     Store,
     While,
 )
-from fusec.ir.reductions import AXIS, COVERED, Accumulator, Reduction, Stage, chunk_of, parts_of, whole_of
+from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of, whole_of
 from fusec.ir.walk import Body, map_expressions, rewriter
 from fusec.passes.affine import int64, least, minus, over, plus, relocated, rest, test
 
@@ -41,7 +41,7 @@ CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
 
 
-def cooperate(reduction: Reduction, axis: int) -> Program:
+def cooperate(reduction: ReductionIR, axis: int) -> Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
     Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what
@@ -100,7 +100,7 @@ class _Held:
 class _Cooperation:
     """One reduction on its way; positions are those of a group unless it says otherwise."""
 
-    def __init__(self, reduction: Reduction, axis: int) -> None:
+    def __init__(self, reduction: ReductionIR, axis: int) -> None:
         self.reduction, self.axis = reduction, axis
         self.each = reduction.lanes // GROUP  # lanes of a position
         self.here = Query("", "coordinate", int64(axis), INT64)

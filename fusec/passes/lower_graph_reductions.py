@@ -22,19 +22,19 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, addressed
+from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, rewriter
 
 DEAR = 1  # functions in a value from which on it is stored rather than computed again
 
 
 @default_rounding()
-def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> Reduction:
+def stage(graph: Graph, scalars: frozenset[str] = frozenset()) -> ReductionIR:
     """The reduction that computes the outputs of a graph.
 
     scalars: inputs that are passed by value. Outputs over which elements differ are stored by a last walk, others once.
     Requires: an output depends on a Reduce. Ensures: if no reduction depends on another and all outputs are totals,
-    chunks combine (`Reduction.total`); else every row is one chunk.
+    chunks combine (`ReductionIR.total`); else every row is one chunk.
     """
     return _Staging(graph, scalars).reduction()
 
@@ -44,7 +44,7 @@ def elements_of(graph: Graph, scalars: frozenset[str] = frozenset()) -> frozense
     return frozenset(name for name, _ in _Staging(graph, scalars).elements)
 
 
-def in_place(reduction: Reduction) -> frozenset[tuple[str, str]]:
+def in_place(reduction: ReductionIR) -> frozenset[tuple[str, str]]:
     """Outputs and inputs that may be the same memory: no walk reads the input after one that stores the output."""
     stores = [{each for each in addressed(stage.body) if is_stored(stage.body, each)} for stage in reduction.stages]
     pairs: set[tuple[str, str]] = set()
@@ -97,7 +97,7 @@ class _Staging:
                 self.differ[expr] = not isinstance(expr, Reduce) and any(map(self.varies, expr.children))
         return self.differ[expr]
 
-    def reduction(self) -> Reduction:
+    def reduction(self) -> ReductionIR:
         """All stages together."""
         self._choose_stored()
         stages, functions = [], []
@@ -126,7 +126,7 @@ class _Staging:
             stages[0] = Stage(stages[0].body, first)
             total = self._total(first)
         finish = tuple(_store(name, self._lowered(value)) for name, value in self.totals)
-        return Reduction(self.graph.name, self._params(), tuple(stages), total, finish, tuple(functions))
+        return ReductionIR(self.graph.name, self._params(), tuple(stages), total, finish, tuple(functions))
 
     # --- accumulators --------------------------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ from fusec.base.dtypes import BOOL, DType
 from fusec.base.records import replace
 from fusec.ir.expr import Expr, Pointer, apply, type_of
 from fusec.ir.loops import ArrayParam, Assign, Declare, Element, If, Load, Local, Program, Stmt
-from fusec.ir.reductions import Reduction, Stage, parts_of, whole_of
+from fusec.ir.reductions import ReductionIR, Stage, parts_of, whole_of
 
 
-def mask(reduction: Reduction, name: str, empty: Program) -> Reduction:
+def mask(reduction: ReductionIR, name: str, empty: Program) -> ReductionIR:
     """The reduction with one more input, a bool array `name`, of the elements that take part.
 
     empty: the program for a total of no elements, which declares the parts of the identity under the total's names.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fusec.base.records import replace
 from fusec.ir.expr import Pointer
 from fusec.ir.loops import ArrayParam, Declare, Element, Load, Local, Param, ScalarParam, Stmt, Store
-from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, Reduction, Role, Stage, addressed, whole_of
+from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, ReductionIR, Role, Stage, addressed, whole_of
 
 
-def in_role(reduction: Reduction, role: Role) -> Reduction:
+def in_role(reduction: ReductionIR, role: Role) -> ReductionIR:
     """The part of a reduction that one of its kernels does.
 
     Requires: a total, but for "whole". Ensures: the kernels together do what the reduction does.
@@ -22,13 +22,13 @@ def in_role(reduction: Reduction, role: Role) -> Reduction:
             return next_phase(reduction, is_last=role == "last")
 
 
-def first_phase(reduction: Reduction) -> Reduction:
+def first_phase(reduction: ReductionIR) -> ReductionIR:
     """The stages, which leave the result of each chunk in arrays `PARTIAL`, one for each part of the total."""
     assert reduction.total is not None, "a reduction whose chunks do not combine has one phase"
     return _storing(reduction, reduction.total)
 
 
-def next_phase(reduction: Reduction, *, is_last: bool) -> Reduction:
+def next_phase(reduction: ReductionIR, *, is_last: bool) -> ReductionIR:
     """The combination of the results of chunks, read from arrays `GIVEN`; the last one finishes, others store again."""
     total = reduction.total
     assert total is not None, "a reduction whose chunks do not combine has one phase"
@@ -49,13 +49,13 @@ def next_phase(reduction: Reduction, *, is_last: bool) -> Reduction:
     return _storing(replace(reduction, params=(*scalars, *inputs), stages=stages, total=over), over)
 
 
-def _outputs(reduction: Reduction) -> tuple[Param, ...]:
+def _outputs(reduction: ReductionIR) -> tuple[Param, ...]:
     """The arrays that only `finish` addresses."""
     used = addressed(reduction.finish)
     return tuple(param for param in reduction.arrays if param.name in used)
 
 
-def _storing(reduction: Reduction, total: Accumulator) -> Reduction:
+def _storing(reduction: ReductionIR, total: Accumulator) -> ReductionIR:
     """The reduction with its totals stored as they are."""
     gone = _outputs(reduction)
     outputs, stores = [], list[Stmt]()

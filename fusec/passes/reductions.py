@@ -10,7 +10,7 @@ from fusec.ir.expr import Expr
 from fusec.ir.loops import Declare, Function, Program, ScalarParam, Stmt
 from fusec.ir.reductions import (
     Accumulator,
-    Reduction,
+    ReductionIR,
     Stage,
     combine_program,
     declared,
@@ -23,7 +23,7 @@ from fusec.ir.reductions import (
 )
 
 
-def run_on_reduction(reduction: Reduction, run: Callable[[Program], Program]) -> Reduction:
+def run_on_reduction(reduction: ReductionIR, run: Callable[[Program], Program]) -> ReductionIR:
     """The reduction after `run`, passes over a program, has seen each of its parts.
 
     Requires: `run` keeps what a program stores and the names of its functions. Ensures: the order of operations between

@@ -21,13 +21,13 @@ from fusec.ir.loops import (
     Stmt,
     While,
 )
-from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, Reduction, Stage, parts_of
+from fusec.ir.reductions import AXIS, COVERED, ROUNDS, Accumulator, ReductionIR, Stage, parts_of
 from fusec.passes.affine import int64, least, minus, plus, relocated, test
 
 START, STEP = "_start", "_step"  # locals: the chunk's first position along the axis, and the distance from there
 
 
-def serialise(reduction: Reduction, axis: int) -> Program:
+def serialise(reduction: ReductionIR, axis: int) -> Program:
     """The program over positions whose coordinate along `axis` is the number of a chunk of ROUNDS elements.
 
     Requires: primitive ops; inputs with strides of their own along the axis, one element apart; one element for each

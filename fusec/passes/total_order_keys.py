@@ -12,14 +12,14 @@ from fusec.base.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType
 from fusec.base.records import replace
 from fusec.ir.expr import Expr, Struct, Type, apply, const, scalar_type
 from fusec.ir.loops import Call, Declare, Function, Local, Return
-from fusec.ir.reductions import Accumulator, Reduction, Stage, parts_of, whole_of
+from fusec.ir.reductions import Accumulator, ReductionIR, Stage, parts_of, whole_of
 
 _KEYS = {FLOAT32: INT32, FLOAT64: INT64}
 _NANS = {FLOAT32: (1 << 23) - 1, FLOAT64: (1 << 52) - 1}  # of one sign
 _CALLS = {f"fusec_{op}_{dtype.name}": op for op in ("minimum", "maximum") for dtype in _KEYS}
 
 
-def order_bits(reduction: Reduction, dtypes: frozenset[DType]) -> Reduction:
+def order_bits(reduction: ReductionIR, dtypes: frozenset[DType]) -> ReductionIR:
     """The reduction with the walks that find nothing but extremes of one or more of these dtypes accumulating keys.
 
     Requires: expanded functions. Ensures: the same results, but for the payload and sign of nan.

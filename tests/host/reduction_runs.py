@@ -22,7 +22,7 @@ from fusec.dispatch.axis_spec import Along, Given
 from fusec.dispatch.reductions import bind
 from fusec.ir.interpret_reductions import interpret_reduction
 from fusec.ir.loops import Program
-from fusec.ir.reductions import AXIS, REDUCED, Reduction, chunk_of
+from fusec.ir.reductions import AXIS, REDUCED, ReductionIR, chunk_of
 from fusec.kernels.reduction_kernel import ReductionKernel
 from fusec.kinds.reduction import Operand, Phase, arrange, phases
 from fusec.kinds.scan import MANY_THREADS
@@ -94,7 +94,7 @@ def view_of(array: np.ndarray) -> View:
 
 
 def reduced(
-    name: str, reduction: Reduction, arrays: Mapping[str, np.ndarray], shape: tuple[int, ...], axes: tuple[int, ...]
+    name: str, reduction: ReductionIR, arrays: Mapping[str, np.ndarray], shape: tuple[int, ...], axes: tuple[int, ...]
 ) -> Reduced:
     """A reduction written in the IR over given arrays, with the oracle's answer."""
     kept = tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
@@ -126,7 +126,7 @@ def reduced(
     return Reduced(name, found, programs, arrays, outputs, named, {}, count)
 
 
-def follow_the_oracle(phase: Phase, reduction: Reduction, memory: Mapping[str, np.ndarray], scalars: dict) -> None:
+def follow_the_oracle(phase: Phase, reduction: ReductionIR, memory: Mapping[str, np.ndarray], scalars: dict) -> None:
     """Run one phase chunk by chunk in the interpreter; `memory` changes in place."""
     extent = phase.extents[phase.axis]
     length = extent if phase.chunks == 1 else chunk_of(reduction.lanes, phase.is_last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT64, DType
 from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, const, convert
 from fusec.ir.loops import ArrayParam, Declare, Element, Field, Function, Load, Local, Make, Return, Store
-from fusec.ir.reductions import COVERED, Accumulator, Reduction, Stage
+from fusec.ir.reductions import COVERED, Accumulator, ReductionIR, Stage
 
 
 def element(name: str, dtype: DType) -> Expr:
@@ -21,7 +21,7 @@ def two(op: str, dtype: DType) -> Function:
     return Function("combine", (("a", dtype), ("b", dtype)), dtype, (Return(apply(op, a, b)),))
 
 
-def simple(op: str, dtype: DType, result: DType | None = None) -> Reduction:
+def simple(op: str, dtype: DType, result: DType | None = None) -> ReductionIR:
     """z = the combination of all x by an op, converted to `result` first."""
     result = result or dtype
     x = Local("x", dtype)
@@ -30,10 +30,10 @@ def simple(op: str, dtype: DType, result: DType | None = None) -> Reduction:
     body = (Declare("x", dtype, element("x", dtype)),)
     params = (ArrayParam("x", dtype), ArrayParam("z", result, written=True, read=False))
     finish = (store("z", Local("total", result), result),)
-    return Reduction(op, params, (Stage(body, running),), total, finish, (two(op, result),))
+    return ReductionIR(op, params, (Stage(body, running),), total, finish, (two(op, result),))
 
 
-def dot(dtype: DType) -> Reduction:
+def dot(dtype: DType) -> ReductionIR:
     """z = the sum of x * y."""
     value = apply("multiply", Local("x", dtype), Local("y", dtype))
     body = (Declare("x", dtype, element("x", dtype)), Declare("y", dtype, element("y", dtype)))
@@ -41,10 +41,10 @@ def dot(dtype: DType) -> Reduction:
     total = Accumulator("total", dtype, Local("part", dtype), "combine")
     stages = (Stage(body, Accumulator("part", dtype, value, "combine")),)
     finish = (store("z", Local("total", dtype), dtype),)
-    return Reduction("dot", params, stages, total, finish, (two("add", dtype),))
+    return ReductionIR("dot", params, stages, total, finish, (two("add", dtype),))
 
 
-def extremes(dtype: DType) -> Reduction:
+def extremes(dtype: DType) -> ReductionIR:
     """low and high = the least and the greatest x in one walk, as a struct."""
     kind = Struct("Extremes", (("low", dtype), ("high", dtype)))
     a, b = Local("a", kind), Local("b", kind)
@@ -62,10 +62,12 @@ def extremes(dtype: DType) -> Reduction:
     outputs = tuple(ArrayParam(name, dtype, written=True, read=False) for name in ("low", "high"))
     finish = tuple(store(name, Local(f"total_{name}", dtype), dtype) for name in ("low", "high"))
     body = (Declare("x", dtype, element("x", dtype)),)
-    return Reduction("extremes", (ArrayParam("x", dtype), *outputs), (Stage(body, running),), total, finish, (combine,))
+    return ReductionIR(
+        "extremes", (ArrayParam("x", dtype), *outputs), (Stage(body, running),), total, finish, (combine,)
+    )
 
 
-def argmin(dtype: DType) -> Reduction:
+def argmin(dtype: DType) -> ReductionIR:
     """value and where = the least x and the first of its places, which the array `at` holds."""
     kind = Struct("Least", (("value", dtype), ("at", INT64)))
     a, b = Local("a", kind), Local("b", kind)
@@ -86,10 +88,10 @@ def argmin(dtype: DType) -> Reduction:
         ArrayParam("where", INT64, written=True, read=False),
     )
     finish = (store("value", Local("total_value", dtype), dtype), store("where", Local("total_at", INT64), INT64))
-    return Reduction("argmin", params, (Stage(body, running),), total, finish, (combine,))
+    return ReductionIR("argmin", params, (Stage(body, running),), total, finish, (combine,))
 
 
-def spread() -> Reduction:
+def spread() -> ReductionIR:
     """z = the sum of squared distances from the mean: two stages for each chunk, chunks combined after Chan."""
     f = FLOAT64
     kind = Struct("Moments", (("count", f), ("mean", f), ("square", f)))
@@ -117,10 +119,10 @@ def spread() -> Reduction:
     params = (ArrayParam("x", FLOAT32), ArrayParam("z", f, written=True, read=False))
     finish = (store("z", Local("total_square", f), f),)
     total = Accumulator("total", kind, value, "chan")
-    return Reduction("spread", params, (first, second), total, finish, (two("add", f), chan))
+    return ReductionIR("spread", params, (first, second), total, finish, (two("add", f), chan))
 
 
-def softmax() -> Reduction:
+def softmax() -> ReductionIR:
     """y = exp(x - the greatest x) over the sum of these: three stages, no total."""
     f, x = FLOAT32, Local("x", FLOAT32)
     body = (Declare("x", f, element("x", f)),)
@@ -136,4 +138,4 @@ def softmax() -> Reduction:
         Stage((*body, store("y", apply("multiply", power, Local("r", f)), f)), None),
     )
     params = (ArrayParam("x", f), ArrayParam("y", f, written=True, read=False))
-    return Reduction("softmax", params, stages, None, (), (greatest, two("add", f)))
+    return ReductionIR("softmax", params, stages, None, (), (greatest, two("add", f)))

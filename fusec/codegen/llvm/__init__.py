@@ -32,7 +32,7 @@ from fusec.codegen.llvm.tile import BAND, TiledNest, block_size, transposed_oper
 from fusec.codegen.llvm.values import Builder
 from fusec.codegen.llvm.walking import WalkNest, is_walk
 from fusec.ir.loops import GROUP, Program, Shuffle, is_shared
-from fusec.ir.reductions import Reduction
+from fusec.ir.reductions import ReductionIR
 from fusec.ir.walk import statements
 from fusec.passes.blocks import in_turn
 from fusec.passes.total_order_keys import order_bits
@@ -110,7 +110,7 @@ def generate(
 
 
 def generate_reduction(
-    reduction: Reduction,
+    reduction: ReductionIR,
     layout: Layout,
     axis: int,
     *,

@@ -22,7 +22,7 @@ from fusec.ir.loops import ArrayParam, Local
 from fusec.ir.reductions import (
     COVERED,
     ROUNDS,
-    Reduction,
+    ReductionIR,
     Stage,
     declared,
     parts_of,
@@ -52,7 +52,7 @@ class ColumnNest(ReductionNest):
     """Writes the loops of a kernel that reduces an axis of its layout before the last one."""
 
     def __init__(
-        self, reduction: Reduction, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
+        self, reduction: ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
     ) -> None:
         super().__init__(reduction, layout, builder, arguments)
         self.axis = axis

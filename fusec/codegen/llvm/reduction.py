@@ -17,12 +17,12 @@ from fusec.codegen.llvm.stmt import StmtEmitter
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Call, Declare, Local, Program, ScalarParam, Stmt
-from fusec.ir.reductions import Accumulator, Reduction, Stage, addressed, parts_of
+from fusec.ir.reductions import Accumulator, ReductionIR, Stage, addressed, parts_of
 
 Known = dict[str, tuple[Type, Operand]]
 
 
-def whole_program(reduction: Reduction) -> Program:
+def whole_program(reduction: ReductionIR) -> Program:
     """All that a reduction does for one element, in one body: for questions about costs, types and arrays."""
     body: list[Stmt] = []
     for stage in reduction.stages:
@@ -33,7 +33,7 @@ def whole_program(reduction: Reduction) -> Program:
     return Program(reduction.name, reduction.params, (*body, *reduction.finish), reduction.functions, reduction.source)
 
 
-def widest_bits(reduction: Reduction) -> int:
+def widest_bits(reduction: ReductionIR) -> int:
     """Width of the widest type that elements and accumulators need; not that of what follows once for a total."""
     stages = tuple(replace(stage, then=()) for stage in reduction.stages)
     program = whole_program(replace(reduction, stages=stages, finish=()))
@@ -171,7 +171,7 @@ class PartNest(Nest):
 class ReductionNest(PartNest):
     """What the loops of reductions have in common."""
 
-    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(self, reduction: ReductionIR, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(whole_program(reduction), layout, builder, arguments)
         self.reduction = reduction
         self.inputs = set[str]()

@@ -32,7 +32,7 @@ from fusec.ir.reductions import (
     COVERED,
     PARTIAL,
     Accumulator,
-    Reduction,
+    ReductionIR,
     Stage,
     addressed,
     chunk_of,
@@ -55,7 +55,7 @@ class RowNest(ReductionNest):
     The axis's extent is a slot; positions count its chunks. What `finish` stores has one element for each chunk.
     """
 
-    def __init__(self, reduction: Reduction, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(self, reduction: ReductionIR, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(reduction, layout, builder, arguments)
         kept = kept_rows(reduction) if layout.streaming else {}
         self.kept = kept if all(self.inner[name] is Step.UNIT for name in kept) else {}  # no others go around caches

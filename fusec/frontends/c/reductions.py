@@ -35,7 +35,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, Reduction, Stage, parts_of, whole_of
+from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, ReductionIR, Stage, parts_of, whole_of
 
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
 SUMMED_WIDE = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32}  # what a default reduce_type becomes
@@ -197,7 +197,7 @@ def lower(
     reduced: Sequence[int],
     ndims: Mapping[str, int],
     scalars: frozenset[str],
-) -> tuple[Reduction, Program]:
+) -> tuple[ReductionIR, Program]:
     """The reduction of a text for given types, and the program that stores its outputs where there are no elements.
 
     ndim: axes of the walk. reduced: those that are reduced. ndims: axes of raw arrays. scalars: inputs that are passed
@@ -249,7 +249,7 @@ class _ReductionLowering:
         taken = {param.name for param in self.text.params} | set(self.unit.functions) | set(self.unit.globals)
         return StatementLowering(self.unit, taken | {TOTAL, WHOLE, PART})
 
-    def reduction(self) -> tuple[Reduction, Program]:
+    def reduction(self) -> tuple[ReductionIR, Program]:
         """All parts together."""
         stage, raw = self._mapped()
         combine = self._combine()
@@ -267,7 +267,7 @@ class _ReductionLowering:
             for param in params
             if isinstance(param, ScalarParam) or (isinstance(param, ArrayParam) and param.written)
         )
-        reduction = Reduction(self.text.name, params, stages, total, finish, functions, self.text.source)
+        reduction = ReductionIR(self.text.name, params, stages, total, finish, functions, self.text.source)
         return reduction, Program(self.text.name, outputs, empty, self.unit.emitted, self.text.source)
 
     def _mapped(self) -> tuple[Stage, dict[str, RawArray]]:

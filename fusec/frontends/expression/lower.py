@@ -35,7 +35,7 @@ from fusec.ir.loops import (
     Stmt,
     Store,
 )
-from fusec.ir.reductions import Accumulator, Reduction, Stage
+from fusec.ir.reductions import Accumulator, ReductionIR, Stage
 
 MAX_PRODUCT = 4  # the greatest power of a float that becomes products: each rounds once more
 MAX_EXACT = 64  # of an integer, where products lose nothing
@@ -159,7 +159,7 @@ def _file(definition: ExpressionDefinition) -> SourceFile:
 
 def lower_total(
     definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str]
-) -> tuple[Reduction, Program]:
+) -> tuple[ReductionIR, Program]:
     """The reduction of a part, and the program for totals of no elements, without statements if there are none."""
     found = definition.tree()
     how = REDUCTIONS[found.op]
@@ -177,7 +177,7 @@ def lower_total(
     wanted = types[out]
     output = ArrayParam(out, wanted, written=True, read=False)
     finish = (_stored(out, Local(total_name, kind), wanted),)
-    reduction = Reduction(definition.name, (*params, output), (stage,), total, finish, (function,), _file(definition))
+    reduction = ReductionIR(definition.name, (*params, output), (stage,), total, finish, (function,), _file(definition))
     body: tuple[Stmt, ...] = ()
     if how.empty is not None:
         body = (_stored(out, const(how.empty, kind), wanted),)

@@ -35,7 +35,7 @@ from fusec.ir.loops import (
     ScalarParam,
     Stmt,
 )
-from fusec.ir.reductions import REDUCED, Accumulator, Reduction, Stage, whole_of
+from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, whole_of
 
 TOTAL, PART = "_total", "_part"  # locals
 NOT_INPUTS = ("index", "indices")  # what a map may ask for besides elements
@@ -62,7 +62,7 @@ def lower(
     scalars: frozenset[str],
     ndim: int,
     reduced: Sequence[int],
-) -> tuple[Reduction, Program]:
+) -> tuple[ReductionIR, Program]:
     """The reduction for given types, and the program that stores its outputs where there are no elements.
 
     ndim: axes of the walk. reduced: those that are reduced. The program has no statement if there is no identity.
@@ -145,7 +145,7 @@ class _Lowering:
 
     # --- parts of the reduction ---
 
-    def reduction(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[Reduction, Program]:
+    def reduction(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[ReductionIR, Program]:
         """All parts together."""
         definition, name = self.definition, self.kernel.fresh(f"{self.definition.name}_combine")
         combine = self._combine(name, held, is_tuple)
@@ -158,7 +158,7 @@ class _Lowering:
         params = tuple(self._params())
         stages = (Stage(body, Accumulator(PART, kind, value, name)),)
         source = self.kernel.source
-        reduction = Reduction(definition.name, params, stages, total, finish, functions, source)
+        reduction = ReductionIR(definition.name, params, stages, total, finish, functions, source)
         kept = tuple(each for each in params if isinstance(each, ScalarParam) or each.name in definition.outputs)
         return reduction, Program(definition.name, kept, self._empty(total, held, finish), functions[:-1], source)
 
