@@ -294,3 +294,31 @@ def test_mandelbrots_set_has_its_points():
     x, y = -2 + 3 * np.arange(1024) / 1024, -1.5 + 3 * np.arange(1024)[:, None] / 1024
     inside = int((steps(x, y) == 250).sum())
     assert abs(inside - 177_549) <= 0.0005 * 177_549, inside
+
+
+def test_a_text_names_the_dtype_of_a_local_array():
+    @fusec.kernel
+    def doubled(x, out):
+        for i in fusec.grid(x.size):
+            t = fusec.local(2, "float64")
+            t[1] = x[i]
+            out[i] = t[1] * 2
+
+    out = np.zeros(3)
+    doubled(np.arange(3.0), out)
+    assert out.tolist() == [0, 2, 4]
+
+
+def test_what_each_element_sets_anew_carries_nothing():
+    @fusec.kernel
+    def sums(x, scale, out):
+        total = scale * 2
+        for i in fusec.grid(x.shape[0]):
+            total = 1.0 if scale > 1 else 0.0
+            for j in range(x.shape[1]):
+                total += x[i, j]
+            out[i] = total
+
+    out = np.zeros(2)
+    sums(np.ones((2, 3)), 2.0, out)
+    assert out.tolist() == [4, 4]

@@ -7,7 +7,7 @@ from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
 from fusec.errors.python import BadTarget, NotInSubset
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.dtype_calls import cast
+from fusec.frontends.python.dtype_calls import cast, dtype_named
 from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.names import ATOMICS, EFFECTS
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
@@ -233,7 +233,8 @@ def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tup
     if len(args) != 2 or len(node.args) + len(node.keywords) != 2:
         cure = f"write fusec.{function}(8, np.float32)"
         raise ArgumentCount(f"fusec.{function}", "2", len(args), cure).at(node.span)
-    size, dtype = context.value(args[0]), context.value(args[1])
+    size, named = context.value(args[0]), args[1]
+    dtype = Type(dtype_named(named)) if isinstance(named, s.String) else context.value(named)
     items = size.items if isinstance(size, Items) else (size,)
     extents = [each.literal for each in items if isinstance(each, Scalar) and isinstance(each.literal, int)]
     if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
