@@ -111,6 +111,6 @@ def test_the_check_can_fail(monkeypatch) -> None:
     case = next(case for case in statement_cases() if case.name == "counted loop")
     assert check(case.program, case.copies(), case.scalars, case.shape) > 5
     monkeypatch.setattr("fusec.codegen.c_family.ranges.ROUNDS", 1)
-    monkeypatch.setattr("fusec.codegen.c_family.ranges.assigned", lambda body: set())
+    monkeypatch.setattr("fusec.codegen.c_family.ranges.changed_names", lambda body: set())
     with pytest.raises(AssertionError):
         check(case.program, case.copies(), case.scalars, case.shape)
