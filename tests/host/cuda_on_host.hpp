@@ -54,7 +54,7 @@ template <class... Params> void call(void (*kernel)(Params...), void** arguments
 #else
 #define HOST_ATOMIC static inline
 #define HOST_TOUCH(at)
-static host::dim threadIdx, blockIdx, blockDim, gridDim;
+static thread_local host::dim threadIdx, blockIdx, blockDim, gridDim;  // launches of several threads at a time
 
 namespace host {
 // order: 0 first to last, 1 last to first, 2 every thread by a step that visits all in disorder.

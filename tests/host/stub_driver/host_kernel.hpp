@@ -7,7 +7,7 @@
 #define __device__
 #define __restrict__
 struct Index3 { unsigned x, y, z; };
-static Index3 gridDim, blockDim, blockIdx, threadIdx;
+static thread_local Index3 gridDim, blockDim, blockIdx, threadIdx;
 
 template <class... A, std::size_t... I>
 static void call(void (*kernel)(A...), void **params, std::index_sequence<I...>) { kernel(*static_cast<A *>(params[I])...); }

@@ -173,6 +173,7 @@ API cuEventDestroy(void *event) { free(event); return SUCCESS; }
 
 struct block { CUdeviceptr start; size_t bytes; int device; };
 static struct block blocks[MAX_BLOCKS];
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 
 static struct block *block_of(CUdeviceptr pointer) {
   for (int i = 0; i < MAX_BLOCKS; i++)
@@ -184,18 +185,22 @@ static CUresult new_block(CUdeviceptr *pointer, size_t bytes, int device) {
   if (posix_memalign(&memory, 512, bytes + 2 * PADDING)) return OUT_OF_MEMORY;
   memset(memory, 0xEE, bytes + 2 * PADDING);
   memory = (char *)memory + PADDING;
-  for (int i = 0; i < MAX_BLOCKS; i++)
-    if (!blocks[i].start) {
-      blocks[i] = (struct block){(CUdeviceptr)memory, bytes ? bytes : 1, device};
-      *pointer = (CUdeviceptr)memory;
-      return SUCCESS;
-    }
-  return OUT_OF_MEMORY;
+  pthread_mutex_lock(&table);
+  int i = 0;
+  while (i < MAX_BLOCKS && blocks[i].start) i++;
+  if (i < MAX_BLOCKS) blocks[i] = (struct block){(CUdeviceptr)memory, bytes ? bytes : 1, device};
+  pthread_mutex_unlock(&table);
+  if (i == MAX_BLOCKS) return OUT_OF_MEMORY;
+  *pointer = (CUdeviceptr)memory;
+  return SUCCESS;
 }
 static CUresult free_block(CUdeviceptr pointer) {
+  pthread_mutex_lock(&table);
   struct block *found = block_of(pointer);
-  if (!found || found->start != pointer) return INVALID_VALUE;
-  found->start = 0;
+  const int known = found && found->start == pointer;
+  if (known) found->start = 0;
+  pthread_mutex_unlock(&table);
+  if (!known) return INVALID_VALUE;
   free((char *)pointer - PADDING);
   return SUCCESS;
 }
