@@ -17,44 +17,11 @@ from numpy.typing import NDArray
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
+from fusec.ir import loops as ir
 from fusec.ir.arithmetic import evaluate, look_up
 from fusec.ir.atomics import update
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const
 from fusec.ir.interpret_space import RunSpace, unravelled
-from fusec.ir.loops import (
-    FIRST,
-    GROUP,
-    LAST,
-    Assign,
-    At,
-    Atomic,
-    Barrier,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    Field,
-    Function,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Moved,
-    Offset,
-    Program,
-    Query,
-    Return,
-    ScalarParam,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.memory import (
     ADDRESS,
     BlockFault,
@@ -73,7 +40,7 @@ BLOCK = 1 << 16  # lanes run at once
 
 
 def interpret(
-    program: Program, arrays: Mapping[str, Array], scalars: Mapping[str, object], shape: tuple[int, ...]
+    program: ir.Program, arrays: Mapping[str, Array], scalars: Mapping[str, object], shape: tuple[int, ...]
 ) -> None:
     """Run the program for every element of the iteration space `shape`, writing outputs in place.
 
@@ -86,7 +53,7 @@ def interpret(
     values = {
         param.name: _lane(const(scalars[param.name], param.dtype))
         for param in program.params
-        if isinstance(param, ScalarParam)
+        if isinstance(param, ir.ScalarParam)
     }
     functions = {function.name: function for function in program.functions}
     size, step = prod(shape), max(1, BLOCK // program.threads)
@@ -96,7 +63,7 @@ def interpret(
         run.block(program.body, np.ones(len(positions), np.bool_), _Frame(dict(values)))
 
 
-def call(function: Function, args: Sequence[Array], callees: Sequence[Function] = ()) -> Array:
+def call(function: ir.Function, args: Sequence[Array], callees: Sequence[ir.Function] = ()) -> Array:
     """The function's result for arrays of arguments, which broadcast; their dtypes must be those of its parameters."""
     assert function.result is not None, f"{function.name} returns nothing"
     broadcast = np.broadcast_arrays(*args) if args else [np.zeros(())]
@@ -106,7 +73,7 @@ def call(function: Function, args: Sequence[Array], callees: Sequence[Function] 
         if np.asarray(arg).dtype != _storage(expected):
             raise InterpreterError(f"{function.name}: {name} is {expected}, got {np.asarray(arg).dtype}")
     functions = {callee.name: callee for callee in callees}
-    empty = Program(function.name, (), ())
+    empty = ir.Program(function.name, (), ())
     result = np.zeros(prod(shape), _storage(function.result))
     for start in range(0, len(result), BLOCK):
         positions = np.arange(start, min(start + BLOCK, len(result)), dtype=np.int64)
@@ -163,7 +130,7 @@ class _Loop:
 class _Run:
     """Some lanes on their way through a program, all of the blocks of a block program that they belong to."""
 
-    def __init__(self, functions: Mapping[str, Function], space: RunSpace, positions: NDArray[np.int64]) -> None:
+    def __init__(self, functions: Mapping[str, ir.Function], space: RunSpace, positions: NDArray[np.int64]) -> None:
         self.functions = functions
         self.space = space
         self.positions = positions
@@ -176,7 +143,7 @@ class _Run:
 
     # --- statements: each takes the lanes that reach it and returns those that go on to the next -----------------
 
-    def block(self, body: Sequence[Stmt], mask: Mask, frame: _Frame, loop: _Loop | None = None) -> Mask:
+    def block(self, body: Sequence[ir.Stmt], mask: Mask, frame: _Frame, loop: _Loop | None = None) -> Mask:
         """Run statements in order for the active lanes."""
         for stmt in body:
             if not mask.any():
@@ -190,23 +157,23 @@ class _Run:
                 raise
         return mask
 
-    def _statement(self, stmt: Stmt, mask: Mask, frame: _Frame, loop: _Loop | None) -> Mask:
+    def _statement(self, stmt: ir.Stmt, mask: Mask, frame: _Frame, loop: _Loop | None) -> Mask:
         match stmt:
-            case If(condition, then, orelse):
+            case ir.If(condition, then, orelse):
                 chosen = _wide(self.value(condition, mask, frame), mask)
                 passed = self.block(then, mask & chosen, frame, loop)
                 return passed | self.block(orelse, mask & ~chosen, frame, loop)
-            case While():
+            case ir.While():
                 return self._while(stmt, mask, frame)
-            case Break():
+            case ir.Break():
                 assert loop is not None, "break outside a loop"
                 loop.broken |= mask
                 return np.zeros_like(mask)
-            case Continue():
+            case ir.Continue():
                 assert loop is not None, "continue outside a loop"
                 loop.continued |= mask
                 return np.zeros_like(mask)
-            case Return(value):
+            case ir.Return(value):
                 if value is not None:
                     found = self.value(value, mask, frame)
                     before = np.zeros(1, found.dtype) if frame.result is None else frame.result
@@ -216,7 +183,7 @@ class _Run:
                 self._effect(stmt, mask, frame)
                 return mask
 
-    def _while(self, stmt: While, mask: Mask, frame: _Frame) -> Mask:
+    def _while(self, stmt: ir.While, mask: Mask, frame: _Frame) -> Mask:
         left = np.zeros_like(mask)
         tested = not stmt.test_first
         while mask.any():
@@ -232,34 +199,34 @@ class _Run:
             mask = self.block(stmt.step, mask, frame)
         return left
 
-    def _effect(self, stmt: Stmt, mask: Mask, frame: _Frame) -> None:
+    def _effect(self, stmt: ir.Stmt, mask: Mask, frame: _Frame) -> None:
         """A statement after which every lane goes on."""
         match stmt:
-            case Declare(name, kind, value):
+            case ir.Declare(name, kind, value):
                 initial = np.zeros(1, _storage(kind)) if value is None else self.value(value, mask, frame)
                 self._assign(name, initial, mask, frame)
-            case DeclareArray():
+            case ir.DeclareArray():
                 self._declare_array(stmt, mask, frame)
-            case Assign(name, value):
+            case ir.Assign(name, value):
                 self._assign(name, self.value(value, mask, frame), mask, frame)
-            case SetField(name, part, value):
+            case ir.SetField(name, part, value):
                 changed = np.array(_wide(frame.locals[name], mask))
                 changed[part] = np.where(mask, self.value(value, mask, frame), changed[part])
                 frame.locals[name] = changed
-            case Store(pointer, value):
+            case ir.Store(pointer, value):
                 values = self.value(value, mask, frame)
                 lanes = np.flatnonzero(mask)
                 self.memory.store(self._address(pointer, mask, frame), lanes, _wide(values, mask)[lanes])
-            case Atomic(op, pointer, operands, result):
+            case ir.Atomic(op, pointer, operands, result):
                 values_of = [_wide(self.value(operand, mask, frame), mask) for operand in operands]
                 old = update(self.memory, op, self._address(pointer, mask, frame), values_of, mask)
                 if result:
                     self._assign(result, old, mask, frame)
-            case Shuffle(result, value, distance):
+            case ir.Shuffle(result, value, distance):
                 self._assign(result, self._shuffled(value, distance, mask, frame), mask, frame)
-            case Barrier():
+            case ir.Barrier():
                 self._meet(mask)
-            case CallStatement(called, result):
+            case ir.CallStatement(called, result):
                 found = self.value(called, mask, frame)
                 if result:
                     self._assign(result, found, mask, frame)
@@ -268,15 +235,15 @@ class _Run:
 
     def _shuffled(self, value: Expr, distance: int, mask: Mask, frame: _Frame) -> Array:
         """What other positions of the groups have; those past the end of a group get a value of their own."""
-        groups = self.positions // GROUP
+        groups = self.positions // ir.GROUP
         reached = np.isin(groups, groups[mask])
         if not np.array_equal(mask, reached):
             raise InterpreterError(f"line {self.line}: only a part of a group comes to a shuffle")
         found = _wide(self.value(value, mask, frame), mask)
         at = np.arange(len(mask))
         other = at + distance
-        if distance in (FIRST, LAST):
-            other = at - at % GROUP + (GROUP - 1 if distance == LAST else 0)
+        if distance in (ir.FIRST, ir.LAST):
+            other = at - at % ir.GROUP + (ir.GROUP - 1 if distance == ir.LAST else 0)
         inside = (other >= 0) & (other < len(mask)) & (groups[np.clip(other, 0, len(mask) - 1)] == groups)
         return found[np.where(inside, other, at)]
 
@@ -295,7 +262,7 @@ class _Run:
         old = frame.locals.get(name)
         frame.locals[name] = value if old is None or mask.all() else np.where(mask, value, old)
 
-    def _declare_array(self, stmt: DeclareArray, mask: Mask, frame: _Frame) -> None:
+    def _declare_array(self, stmt: ir.DeclareArray, mask: Mask, frame: _Frame) -> None:
         """A declaration met again, in a loop, starts a local array afresh."""
         if stmt.space == "shared":
             if stmt.name not in frame.arrays:
@@ -322,7 +289,7 @@ class _Run:
                 if expr not in self.constants:
                     self.constants[expr] = _lane(expr)
                 return self.constants[expr]
-            case Local(name):
+            case ir.Local(name):
                 return frame.locals[name]
         if expr not in frame.memo:
             known = self._compute(expr, mask, frame)
@@ -343,27 +310,27 @@ class _Run:
                 return evaluate(op, [self.value(arg, mask, frame) for arg in args], target)
             case Lookup(entries, index):
                 return look_up(entries, self.value(index, mask, frame))
-            case Load(pointer, dtype):
+            case ir.Load(pointer, dtype):
                 lanes = np.flatnonzero(mask)
                 loaded = np.zeros(mask.shape, dtype.numpy)
                 loaded[lanes] = self.memory.load(self._address(pointer, mask, frame), lanes, dtype)
                 return loaded
-            case Call(name, args):
+            case ir.Call(name, args):
                 if name not in self.functions:
                     raise InterpreterError(f"function {name} is missing")
                 values = [self.value(arg, mask, frame) for arg in args]
                 return self.call(self.functions[name], values, mask)
-            case Query():
+            case ir.Query():
                 return self._query(expr, mask, frame)
-            case Field(value, name):
+            case ir.Field(value, name):
                 return np.asarray(self.value(value, mask, frame)[name])
-            case Make(fields, kind):
+            case ir.Make(fields, kind):
                 parts = np.broadcast_arrays(*(self.value(part, mask, frame) for part in fields))
                 made = np.zeros(parts[0].shape, _storage(kind))
                 for (name, _), part in zip(kind.fields, parts, strict=True):
                     made[name] = part
                 return made
-            case Element() | At() | LocalArray() | Offset() | Moved():
+            case ir.Element() | ir.At() | ir.LocalArray() | ir.Offset() | ir.Moved():
                 return self._pointer(expr, mask, frame)
             case _:
                 raise AssertionError(f"unknown expression {expr}")
@@ -385,7 +352,7 @@ class _Run:
             return self.value(expr, mask, frame)
         return np.zeros(1, _storage(expr.type))  # type: ignore[attr-defined]
 
-    def call(self, function: Function, args: Sequence[Array], mask: Mask) -> Array:
+    def call(self, function: ir.Function, args: Sequence[Array], mask: Mask) -> Array:
         """Run a function for the active lanes; where it ends without returning a value, that is zero."""
         frame = _Frame({name: arg for (name, _), arg in zip(function.params, args, strict=True)})
         mark, line = len(self.memory.buffers), self.line
@@ -398,21 +365,23 @@ class _Run:
 
     # --- addresses and queries -----------------------------------------------------------------------------------
 
-    def _pointer(self, expr: Element | At | LocalArray | Offset | Moved, mask: Mask, frame: _Frame) -> Array:
+    def _pointer(
+        self, expr: ir.Element | ir.At | ir.LocalArray | ir.Offset | ir.Moved, mask: Mask, frame: _Frame
+    ) -> Array:
         match expr:
-            case Element(param):
+            case ir.Element(param):
                 steps = self.space.steps[param]
                 offsets = np.full(mask.shape, self.space.buffers[param].start, np.int64)
                 for coordinate, step in zip(self.coordinates, steps, strict=True):
                     offsets += coordinate * step
                 return addresses(self.numbers[param], offsets)
-            case Moved(param, axes, distances, kind):
-                moved = np.array(self._pointer(Element(param, kind), mask, frame))
+            case ir.Moved(param, axes, distances, kind):
+                moved = np.array(self._pointer(ir.Element(param, kind), mask, frame))
                 with np.errstate(all="ignore"):
                     for axis, distance in zip(axes, distances, strict=True):
                         moved["offset"] += self.value(distance, mask, frame) * np.int64(self.space.steps[param][axis])
                 return moved
-            case At(param, index):
+            case ir.At(param, index):
                 array = self.space.arrays[param]
                 values = [self.value(part, mask, frame) for part in index]
                 coordinates = unravelled(values[0], array.shape) if len(values) == 1 else values
@@ -421,9 +390,9 @@ class _Run:
                     for coordinate, stride in zip(coordinates, array.strides, strict=True):
                         offset = offset + coordinate * np.int64(stride)
                 return addresses(self.numbers[param], offset)
-            case LocalArray(name):
+            case ir.LocalArray(name):
                 return addresses(frame.arrays[name], np.zeros(1, np.int64))
-            case Offset(pointer, distance, kind):
+            case ir.Offset(pointer, distance, kind):
                 moved = np.array(_wide(self.value(pointer, mask, frame), mask))
                 with np.errstate(all="ignore"):
                     moved["offset"] += self.value(distance, mask, frame) * np.int64(kind.element.nbytes)
@@ -434,7 +403,7 @@ class _Run:
     def _address(self, pointer: Expr, mask: Mask, frame: _Frame) -> Array:
         """An address about to be followed: an index into a raw array must lie within its shape."""
         found = _wide(self.value(pointer, mask, frame), mask)
-        if isinstance(pointer, At):
+        if isinstance(pointer, ir.At):
             shape = self.space.arrays[pointer.param].shape
             limits = (prod(shape),) if len(pointer.index) == 1 else shape
             for axis, (part, limit) in enumerate(zip(pointer.index, limits, strict=True)):
@@ -449,7 +418,7 @@ class _Run:
                     )
         return found
 
-    def _query(self, expr: Query, mask: Mask, frame: _Frame) -> Array:
+    def _query(self, expr: ir.Query, mask: Mask, frame: _Frame) -> Array:
         extents = self.space.extents(expr.param)
         match expr.what:
             case "size":
@@ -471,7 +440,7 @@ class _Run:
             case _:
                 assert_never(expr.what)
 
-    def _pick(self, expr: Query, choices: Sequence[Array | np.int64], mask: Mask, frame: _Frame) -> Array:
+    def _pick(self, expr: ir.Query, choices: Sequence[Array | np.int64], mask: Mask, frame: _Frame) -> Array:
         """The choice for the axis of each lane."""
         assert expr.axis is not None, f"{expr.what} needs an axis"
         axis = _wide(self.value(expr.axis, mask, frame), mask)

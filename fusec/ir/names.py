@@ -7,28 +7,9 @@ from collections.abc import Iterable, Mapping
 from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
 from fusec.ir.graph import Count, Input, Reduce
-from fusec.ir.loops import (
-    ArrayParam,
-    At,
-    Call,
-    Declare,
-    DeclareArray,
-    Element,
-    Field,
-    Function,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Moved,
-    Offset,
-    Param,
-    Query,
-    ScalarParam,
-    Stmt,
-)
 
 KEYWORDS = frozenset(
     "struct function kernel graph let array store atomic do if else while do_while step break continue return "
@@ -41,61 +22,61 @@ KEYWORDS = frozenset(
 class NameTable:
     """The meaning of names at a point of a function, updated statement by statement."""
 
-    functions: Mapping[str, Function] = field(default_factory=dict)
+    functions: Mapping[str, ir.Function] = field(default_factory=dict)
     locals: dict[str, Type] = field(default_factory=dict)
     arrays: dict[str, Pointer] = field(default_factory=dict)
-    params: dict[str, ArrayParam] = field(default_factory=dict)
+    params: dict[str, ir.ArrayParam] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
 
     @classmethod
-    def of_kernel(cls, params: Iterable[Param], functions: Mapping[str, Function]) -> NameTable:
+    def of_kernel(cls, params: Iterable[ir.Param], functions: Mapping[str, ir.Function]) -> NameTable:
         """The names at the start of a kernel."""
         names = cls(functions)
         for param in params:
-            if isinstance(param, ScalarParam):
+            if isinstance(param, ir.ScalarParam):
                 names.locals[param.name] = param.dtype
             else:
                 names.params[param.name] = param
         return names
 
-    def declare(self, stmt: Stmt) -> None:
+    def declare(self, stmt: ir.Stmt) -> None:
         """Declare the names of a statement."""
-        if isinstance(stmt, Declare):
+        if isinstance(stmt, ir.Declare):
             self.locals[stmt.name] = stmt.type
-        elif isinstance(stmt, DeclareArray):
+        elif isinstance(stmt, ir.DeclareArray):
             self.arrays[stmt.name] = Pointer(stmt.element, stmt.space)
 
 
 def default_type(expr: Expr, names: NameTable) -> Type | None:
     """The type of an expression whose text does not state one, or None if the text must state it."""
     match expr:
-        case Const() | Make() | Input() | Lookup():
+        case Const() | ir.Make() | Input() | Lookup():
             return expr.type
         case Apply(op, args):
             row = TABLE.get(op)
             if row is None or not args or not all(isinstance(type_of(arg), DType) for arg in args):
                 return None
             return result_type(row, tuple(map(scalar_type, args)), expr.type)
-        case Local(name):
+        case ir.Local(name):
             return names.locals.get(name)
-        case Element(name) | At(name) | Moved(name):
+        case ir.Element(name) | ir.At(name) | ir.Moved(name):
             return Pointer(names.params[name].dtype, "global") if name in names.params else None
-        case LocalArray(name):
+        case ir.LocalArray(name):
             return names.arrays.get(name)
         case Reduce(_, value):
             return type_of(value)
         case Count():
             return INT64
-        case Offset(pointer):
+        case ir.Offset(pointer):
             return type_of(pointer)
-        case Load(pointer):
+        case ir.Load(pointer):
             kind = type_of(pointer)
             return kind.element if isinstance(kind, Pointer) else None
-        case Query():
+        case ir.Query():
             return INT64
-        case Call(name):
+        case ir.Call(name):
             return names.functions[name].result if name in names.functions else None
-        case Field(value, name):
+        case ir.Field(value, name):
             kind = type_of(value)
             return dict(kind.fields).get(name) if isinstance(kind, Struct) else None
         case _:

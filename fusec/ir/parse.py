@@ -8,53 +8,19 @@ from typing import cast, get_args
 from fusec.base.dtypes import BOOL, BY_NAME, INT64, DType
 from fusec.base.ops import SYMBOLS, TABLE, result_type
 from fusec.base.records import replace
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Space, Struct, Type, const, scalar_type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.loops import (
-    ArrayParam,
-    Assign,
-    At,
-    Atomic,
-    AtomicOp,
-    Barrier,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    Field,
-    Function,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Moved,
-    Offset,
-    Param,
-    Program,
-    Quantity,
-    Query,
-    Return,
-    ScalarParam,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.names import NameTable
 from fusec.ir.tokens import Tokens
 
 
-def parse_program(text: str) -> Program:
+def parse_program(text: str) -> ir.Program:
     """The program of a printed text. Raises ValueError with the line if the text is not a program."""
     parser = _Parser(text)
     while parser.accept("struct"):
         parser.struct()
-    functions: dict[str, Function] = {}
+    functions: dict[str, ir.Function] = {}
     while parser.accept("function"):
         function = parser.function(functions)
         functions[function.name] = function
@@ -109,7 +75,7 @@ class _Parser(Tokens):
             return Pointer(BY_NAME[name], space, constant)
         return BY_NAME[name]
 
-    def function(self, functions: Mapping[str, Function]) -> Function:
+    def function(self, functions: Mapping[str, ir.Function]) -> ir.Function:
         """The rest of a function."""
         name = self.name()
         self.expect("(")
@@ -124,9 +90,9 @@ class _Parser(Tokens):
         self.expect("\n")
         body = self.block()
         self.expect("\n")
-        return Function(name, tuple(params), result, body)
+        return ir.Function(name, tuple(params), result, body)
 
-    def kernel(self, functions: Mapping[str, Function]) -> Program:
+    def kernel(self, functions: Mapping[str, ir.Function]) -> ir.Program:
         """A kernel, which ends the text; of a block program ``block(16, 16)`` stands after the parameters."""
         self.expect("kernel")
         name = self.name()
@@ -142,9 +108,9 @@ class _Parser(Tokens):
         body = self.block()
         self.expect("\n")
         self.take("end")
-        return Program(name, params, body, tuple(functions.values()), block=block)
+        return ir.Program(name, params, body, tuple(functions.values()), block=block)
 
-    def param(self) -> Param:
+    def param(self) -> ir.Param:
         """A kernel parameter: ``a: float32``, ``x: float32 array read``, ``h: int32 raw[1] read written``."""
         name = self.name()
         self.expect(":")
@@ -156,9 +122,9 @@ class _Parser(Tokens):
             ndim = int(self.take("number"))
             self.expect("]")
         elif not self.accept("array"):
-            return ScalarParam(name, dtype)
+            return ir.ScalarParam(name, dtype)
         read = self.accept("read")
-        return ArrayParam(name, dtype, raw, self.accept("written"), read, ndim)
+        return ir.ArrayParam(name, dtype, raw, self.accept("written"), read, ndim)
 
     # --- graphs --------------------------------------------------------------------------------------------------
 
@@ -195,9 +161,9 @@ class _Parser(Tokens):
 
     # --- statements ----------------------------------------------------------------------------------------------
 
-    def block(self) -> tuple[Stmt, ...]:
+    def block(self) -> tuple[ir.Stmt, ...]:
         """Statements up to the closing brace."""
-        body: list[Stmt] = []
+        body: list[ir.Stmt] = []
         while not self.accept("}"):
             while self.next_is("label"):
                 label = self.take("label")
@@ -209,28 +175,28 @@ class _Parser(Tokens):
             body.append(stmt)
         return tuple(body)
 
-    def statement(self) -> Stmt:
+    def statement(self) -> ir.Stmt:
         """One statement with its line."""
         if self.accept("if"):
             condition, line, then = self.head_and_block()
-            return If(condition, then, self.second_block("else"), line=line)
+            return ir.If(condition, then, self.second_block("else"), line=line)
         test_first = self.accept("while")
         if test_first or self.accept("do_while"):
             condition, line, body = self.head_and_block()
-            return While(condition, body, self.second_block("step"), test_first, line=line)
+            return ir.While(condition, body, self.second_block("step"), test_first, line=line)
         stmt = self.simple()
         return replace(stmt, line=self.line())
 
-    def head_and_block(self) -> tuple[Expr, int, tuple[Stmt, ...]]:
+    def head_and_block(self) -> tuple[Expr, int, tuple[ir.Stmt, ...]]:
         """A condition, its line and the block it governs."""
         condition = self.expression()
         self.expect("{")
         line = self.line()
         return condition, line, self.block()
 
-    def second_block(self, keyword: str) -> tuple[Stmt, ...]:
+    def second_block(self, keyword: str) -> tuple[ir.Stmt, ...]:
         """The block after a keyword, or none."""
-        body: tuple[Stmt, ...] = ()
+        body: tuple[ir.Stmt, ...] = ()
         if self.accept(keyword):
             self.expect("{")
             self.expect("\n")
@@ -238,12 +204,12 @@ class _Parser(Tokens):
         self.expect("\n")
         return body
 
-    def simple(self) -> Stmt:
+    def simple(self) -> ir.Stmt:
         """A statement without blocks, up to its line mark."""
         if self.accept("let"):
             name = self.name()
             self.expect(":")
-            return Declare(name, self.type(), self.expression() if self.accept("=") else None)
+            return ir.Declare(name, self.type(), self.expression() if self.accept("=") else None)
         if self.accept("array"):
             return self.declare_array("local")
         if self.accept("shared"):
@@ -251,35 +217,35 @@ class _Parser(Tokens):
         if self.accept("store"):
             pointer = self.expression()
             self.expect("=")
-            return Store(pointer, self.expression())
+            return ir.Store(pointer, self.expression())
         if self.accept("shuffle"):
             name = self.name()
             self.expect("=")
             value = self.expression()
             self.expect("from")
-            return Shuffle(name, value, int(self.take("number")))
+            return ir.Shuffle(name, value, int(self.take("number")))
         if self.accept("atomic"):
             return self.atomic()
         if self.accept("do"):
             call = self.expression()
-            assert isinstance(call, Call), "do takes a call"
-            return CallStatement(call, self.name() if self.accept("->") else "")
+            assert isinstance(call, ir.Call), "do takes a call"
+            return ir.CallStatement(call, self.name() if self.accept("->") else "")
         if self.accept("barrier"):
-            return Barrier()
+            return ir.Barrier()
         if self.accept("break"):
-            return Break()
+            return ir.Break()
         if self.accept("continue"):
-            return Continue()
+            return ir.Continue()
         if self.accept("return"):
             ends = self.next_is("newline") or self.next_is("line")
-            return Return(None if ends else self.expression())
+            return ir.Return(None if ends else self.expression())
         name = self.name()
         part = self.name() if self.accept(".") else None
         self.expect("=")
         value = self.expression()
-        return Assign(name, value) if part is None else SetField(name, part, value)
+        return ir.Assign(name, value) if part is None else ir.SetField(name, part, value)
 
-    def declare_array(self, space: Space) -> Stmt:
+    def declare_array(self, space: Space) -> ir.Stmt:
         """The rest of a local or shared array."""
         name = self.name()
         self.expect(":")
@@ -291,16 +257,16 @@ class _Parser(Tokens):
         if self.accept("="):
             self.expect("{")
             values = tuple(self.expression() for _ in self.list("}"))
-        return DeclareArray(name, element, length, values, space)
+        return ir.DeclareArray(name, element, length, values, space)
 
-    def atomic(self) -> Stmt:
+    def atomic(self) -> ir.Stmt:
         """The rest of an atomic update."""
         op = self.take("name")
-        if op not in get_args(AtomicOp):
+        if op not in get_args(ir.AtomicOp):
             raise self.error("an atomic op")
         self.expect("(")
         pointer, *values = [self.expression() for _ in self.list(")")]
-        return Atomic(cast("AtomicOp", op), pointer, tuple(values), self.name() if self.accept("->") else "")
+        return ir.Atomic(cast("ir.AtomicOp", op), pointer, tuple(values), self.name() if self.accept("->") else "")
 
     # --- expressions ---------------------------------------------------------------------------------------------
 
@@ -319,11 +285,11 @@ class _Parser(Tokens):
             self.expect("(")
             pointer = self.expression()
             self.expect(")")
-            return Load(pointer, cast("Pointer", type_of(pointer)).element)
+            return ir.Load(pointer, cast("Pointer", type_of(pointer)).element)
         if self.accept("offset"):
             self.expect("(")
             pointer, distance = [self.expression() for _ in self.list(")")]
-            return Offset(pointer, distance, cast("Pointer", type_of(pointer)))
+            return ir.Offset(pointer, distance, cast("Pointer", type_of(pointer)))
         if self.accept("reduce"):
             op = self.name()
             self.expect("(")
@@ -362,7 +328,9 @@ class _Parser(Tokens):
         kind, text = self.tokens[self.at]
         if kind in ("name", "string") and self.tokens[self.at + 1] == ("mark", ":"):
             name = self.name()
-            return Local(name, self.names.locals.get(name, BOOL)) if text not in ("true", "false") else Const(0, BOOL)
+            return (
+                ir.Local(name, self.names.locals.get(name, BOOL)) if text not in ("true", "false") else Const(0, BOOL)
+            )
         return self.expression()
 
     def applied(self, op: str, args: tuple[Expr, ...], target: DType | None) -> Expr:
@@ -379,10 +347,10 @@ class _Parser(Tokens):
         param = self.names.params.get(name)
         kind = Pointer(BOOL if param is None else param.dtype, "global")
         if self.accept("["):
-            return At(name, tuple(self.expression() for _ in self.list("]")), kind)
+            return ir.At(name, tuple(self.expression() for _ in self.list("]")), kind)
         if name in self.names.arrays and not is_param:
-            return LocalArray(name, self.names.arrays[name])
-        return Element(name, kind)
+            return ir.LocalArray(name, self.names.arrays[name])
+        return ir.Element(name, kind)
 
     def moved(self) -> Expr:
         """The rest of an element's address at another position."""
@@ -394,7 +362,7 @@ class _Parser(Tokens):
             self.expect(":")
             distances.append(self.expression())
         self.expect(")")
-        return Moved(name, tuple(axes), tuple(distances), Pointer(self.names.params[name].dtype, "global"))
+        return ir.Moved(name, tuple(axes), tuple(distances), Pointer(self.names.params[name].dtype, "global"))
 
     def call(self) -> Expr:
         """The rest of a call."""
@@ -402,7 +370,7 @@ class _Parser(Tokens):
         self.expect("(")
         args = tuple(self.expression() for _ in self.list(")"))
         function = self.names.functions.get(name)
-        return Call(name, args, BOOL if function is None or function.result is None else function.result)
+        return ir.Call(name, args, BOOL if function is None or function.result is None else function.result)
 
     def lookup(self) -> Expr:
         """The rest of an entry of a constant table."""
@@ -414,7 +382,7 @@ class _Parser(Tokens):
         """The rest of a struct value."""
         kind = self.structs[self.name()]
         self.expect("(")
-        return Make(tuple(self.expression() for _ in self.list(")")), kind)
+        return ir.Make(tuple(self.expression() for _ in self.list(")")), kind)
 
     def field(self) -> Expr:
         """The rest of a field of a struct value."""
@@ -424,7 +392,7 @@ class _Parser(Tokens):
         name = self.name()
         self.expect(")")
         kind = type_of(value)
-        return Field(value, name, dict(kind.fields).get(name, BOOL) if isinstance(kind, Struct) else BOOL)
+        return ir.Field(value, name, dict(kind.fields).get(name, BOOL) if isinstance(kind, Struct) else BOOL)
 
     def named(self, name: str, quoted: bool) -> Expr:
         """What starts with a name: a query, an op, a constant, an input or a local."""
@@ -446,7 +414,7 @@ class _Parser(Tokens):
             return self.names.inputs[name]
         if name not in self.names.locals:
             raise self.error(f"a declared name, not {name}")
-        return Local(name, self.names.locals[name])
+        return ir.Local(name, self.names.locals[name])
 
     def constant(self, dtype: DType) -> Expr:
         """The number in ``float32(0.1)``, after the parenthesis."""
@@ -459,10 +427,10 @@ class _Parser(Tokens):
     def query(self, param: str) -> Expr:
         """What follows the dot."""
         what = self.name()
-        if what not in get_args(Quantity):
+        if what not in get_args(ir.Quantity):
             raise self.error("a quantity")
         axis = None
         if self.accept("["):
             axis = self.expression()
             self.expect("]")
-        return Query(param, cast("Quantity", what), axis, INT64)
+        return ir.Query(param, cast("ir.Quantity", what), axis, INT64)

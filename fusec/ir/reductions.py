@@ -23,26 +23,8 @@ from typing import Literal
 from fusec.base.dtypes import INT64, DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, type_of
-from fusec.ir.loops import (
-    GROUP,
-    ArrayParam,
-    At,
-    Call,
-    Declare,
-    Element,
-    Field,
-    Function,
-    Local,
-    Make,
-    Moved,
-    Param,
-    Program,
-    Query,
-    ScalarParam,
-    Stmt,
-    Store,
-)
 from fusec.ir.walk import expressions, roots_of
 
 ROUNDS = 64  # elements that a lane takes one after the other
@@ -80,9 +62,9 @@ class Stage:
     stores elements. then: what follows once, after the walk; locals that it declares are seen by later stages.
     """
 
-    body: tuple[Stmt, ...]
+    body: tuple[ir.Stmt, ...]
     accumulator: Accumulator | None
-    then: tuple[Stmt, ...] = ()
+    then: tuple[ir.Stmt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,17 +78,17 @@ class ReductionIR:
     """
 
     name: str
-    params: tuple[Param, ...]
+    params: tuple[ir.Param, ...]
     stages: tuple[Stage, ...]
     total: Accumulator | None
-    finish: tuple[Stmt, ...]
-    functions: tuple[Function, ...] = ()
+    finish: tuple[ir.Stmt, ...]
+    functions: tuple[ir.Function, ...] = ()
     source: SourceFile | None = field(default=None, compare=False)
 
     @property
-    def arrays(self) -> tuple[ArrayParam, ...]:
+    def arrays(self) -> tuple[ir.ArrayParam, ...]:
         """The array parameters in order."""
-        return tuple(param for param in self.params if isinstance(param, ArrayParam))
+        return tuple(param for param in self.params if isinstance(param, ir.ArrayParam))
 
     @property
     def accumulators(self) -> tuple[Accumulator, ...]:
@@ -118,7 +100,7 @@ class ReductionIR:
     def lanes(self) -> int:
         """Accumulators of a chunk along the last axis, by the widest part of any: a power of two from 32 to 512."""
         widths = [dtype.nbytes for each in self.accumulators for _, dtype in each.parts]
-        return GROUP * max(1, LANE_BYTES // max(widths, default=4))
+        return ir.GROUP * max(1, LANE_BYTES // max(widths, default=4))
 
 
 def chunk_of(lanes: int, is_last: bool) -> int:
@@ -155,36 +137,36 @@ Role = Literal["whole", "first", "next", "last"]
 KEPT = "_kept"
 
 
-def stage_program(reduction: ReductionIR, number: int) -> Program:
+def stage_program(reduction: ReductionIR, number: int) -> ir.Program:
     """The work of a stage for one element; it stores the parts of the accumulated value."""
     stage = reduction.stages[number]
     values = () if stage.accumulator is None else parts_of(stage.accumulator.value)
     return _keeping(reduction, (*reduction.params, *_scalars(visible(reduction, number))), stage.body, values)
 
 
-def then_program(reduction: ReductionIR, number: int) -> Program:
+def then_program(reduction: ReductionIR, number: int) -> ir.Program:
     """The work after a stage; it stores the declared locals, and after the last stage the parts of the total."""
     stage = reduction.stages[number]
     seen = [*visible(reduction, number), *results_of(stage), (COVERED, INT64)]
-    values: tuple[Expr, ...] = tuple(Local(name, dtype) for name, dtype in declared(stage.then))
+    values: tuple[Expr, ...] = tuple(ir.Local(name, dtype) for name, dtype in declared(stage.then))
     if number == len(reduction.stages) - 1 and reduction.total is not None:
         values += parts_of(reduction.total.value)
-    scalars = tuple(param for param in reduction.params if isinstance(param, ScalarParam))
+    scalars = tuple(param for param in reduction.params if isinstance(param, ir.ScalarParam))
     return _keeping(reduction, (*scalars, *_scalars(seen)), stage.then, values)
 
 
-def combine_program(reduction: ReductionIR, accumulator: Accumulator) -> Program:
+def combine_program(reduction: ReductionIR, accumulator: Accumulator) -> ir.Program:
     """The combination of two accumulators: of scalars ``a_x`` and ``b_x`` for every part x."""
     sides = []
     for side in "ab":
-        locals_ = tuple(Local(f"{side}_{name}", dtype) for name, dtype in accumulator.parts)
+        locals_ = tuple(ir.Local(f"{side}_{name}", dtype) for name, dtype in accumulator.parts)
         sides.append(whole_of(locals_, accumulator.type))
     scalars = [(f"{side}_{name}", dtype) for side in "ab" for name, dtype in accumulator.parts]
-    called = Call(accumulator.combine, tuple(sides), accumulator.type)
+    called = ir.Call(accumulator.combine, tuple(sides), accumulator.type)
     return _keeping(reduction, _scalars(scalars), (), parts_of(called))
 
 
-def finish_program(reduction: ReductionIR) -> Program:
+def finish_program(reduction: ReductionIR) -> ir.Program:
     """The work on a total; without a total, the work on the results of the stages."""
     total = visible(reduction, len(reduction.stages)) if reduction.total is None else reduction.total.parts
     return _keeping(reduction, (*reduction.params, *_scalars(total)), reduction.finish, ())
@@ -203,9 +185,9 @@ def results_of(stage: Stage) -> tuple[tuple[str, DType], ...]:
     return () if stage.accumulator is None else stage.accumulator.parts
 
 
-def declared(body: tuple[Stmt, ...]) -> list[tuple[str, DType]]:
+def declared(body: tuple[ir.Stmt, ...]) -> list[tuple[str, DType]]:
     """The scalar locals that statements declare at their top level."""
-    pairs = [(stmt.name, stmt.type) for stmt in body if isinstance(stmt, Declare)]
+    pairs = [(stmt.name, stmt.type) for stmt in body if isinstance(stmt, ir.Declare)]
     return [(name, kind) for name, kind in pairs if isinstance(kind, DType)]
 
 
@@ -214,47 +196,47 @@ def parts_of(value: Expr) -> tuple[Expr, ...]:
     kind = type_of(value)
     if not isinstance(kind, Struct):
         return (value,)
-    if isinstance(value, Make):
+    if isinstance(value, ir.Make):
         return value.fields
-    return tuple(Field(value, name, dtype) for name, dtype in kind.fields)
+    return tuple(ir.Field(value, name, dtype) for name, dtype in kind.fields)
 
 
 def whole_of(parts: tuple[Expr, ...], kind: Type) -> Expr:
     """The value with these scalars: the inverse of `parts_of`."""
-    return Make(parts, kind) if isinstance(kind, Struct) else parts[0]
+    return ir.Make(parts, kind) if isinstance(kind, Struct) else parts[0]
 
 
-def split_kept(program: Program) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+def split_kept(program: ir.Program) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
     """The statements of such a program without the stores of its results, and these results in order."""
     body, values = [], []
     for stmt in program.body:
-        if isinstance(stmt, Store) and isinstance(stmt.pointer, Element) and stmt.pointer.param.startswith(KEPT):
+        if isinstance(stmt, ir.Store) and isinstance(stmt.pointer, ir.Element) and stmt.pointer.param.startswith(KEPT):
             values.append(stmt.value)
         else:
             body.append(stmt)
     return tuple(body), tuple(values)
 
 
-def _scalars(pairs: Iterable[tuple[str, DType]]) -> tuple[Param, ...]:
-    return tuple(ScalarParam(name, dtype) for name, dtype in pairs)
+def _scalars(pairs: Iterable[tuple[str, DType]]) -> tuple[ir.Param, ...]:
+    return tuple(ir.ScalarParam(name, dtype) for name, dtype in pairs)
 
 
 def _keeping(
-    reduction: ReductionIR, params: tuple[Param, ...], body: tuple[Stmt, ...], values: tuple[Expr, ...]
-) -> Program:
+    reduction: ReductionIR, params: tuple[ir.Param, ...], body: tuple[ir.Stmt, ...], values: tuple[Expr, ...]
+) -> ir.Program:
     outputs, stores = [], []
     for number, value in enumerate(values):
         dtype = type_of(value)
         assert isinstance(dtype, DType), "a part is a scalar"
-        outputs.append(ArrayParam(f"{KEPT}{number}", dtype, written=True, read=False))
-        stores.append(Store(Element(f"{KEPT}{number}", Pointer(dtype, "global")), value))
+        outputs.append(ir.ArrayParam(f"{KEPT}{number}", dtype, written=True, read=False))
+        stores.append(ir.Store(ir.Element(f"{KEPT}{number}", Pointer(dtype, "global")), value))
     used = addressed(body, values)
-    inside = tuple(param for param in params if isinstance(param, ScalarParam) or param.name in used)
+    inside = tuple(param for param in params if isinstance(param, ir.ScalarParam) or param.name in used)
     functions, source = reduction.functions, reduction.source
-    return Program(reduction.name, (*inside, *outputs), (*body, *stores), functions, source)
+    return ir.Program(reduction.name, (*inside, *outputs), (*body, *stores), functions, source)
 
 
-def addressed(body: tuple[Stmt, ...], values: Iterable[Expr] = ()) -> set[str]:
+def addressed(body: tuple[ir.Stmt, ...], values: Iterable[Expr] = ()) -> set[str]:
     """The names of the arrays that statements and values address or query."""
     roots = [*values, *roots_of(body)]
-    return {expr.param for expr in expressions(roots) if isinstance(expr, Element | Moved | At | Query)}
+    return {expr.param for expr in expressions(roots) if isinstance(expr, ir.Element | ir.Moved | ir.At | ir.Query)}

@@ -27,26 +27,8 @@ from typing import Literal
 
 from fusec.base.dtypes import BOOL, INT64
 from fusec.base.records import dataclass, replace
+from fusec.ir import loops as ir
 from fusec.ir.expr import Pointer, Struct, Type, apply
-from fusec.ir.loops import (
-    GROUP,
-    ArrayParam,
-    Call,
-    Declare,
-    Element,
-    Field,
-    Function,
-    If,
-    Load,
-    Local,
-    Make,
-    Param,
-    Program,
-    Return,
-    ScalarParam,
-    Stmt,
-    Store,
-)
 from fusec.ir.reductions import GIVEN, PARTIAL, Accumulator, ReductionIR, Stage, addressed, parts_of, whole_of
 from fusec.ir.walk import renamed
 
@@ -76,7 +58,7 @@ class Scan:
 
     reduction: ReductionIR
     exclusive: bool = False
-    first: tuple[Stmt, ...] = ()
+    first: tuple[ir.Stmt, ...] = ()
 
     @property
     def name(self) -> str:
@@ -102,14 +84,14 @@ class Scan:
         return self.stage.accumulator
 
     @property
-    def arrays(self) -> tuple[ArrayParam, ...]:
+    def arrays(self) -> tuple[ir.ArrayParam, ...]:
         """The array parameters in order."""
         return self.reduction.arrays
 
 
 def chunk_of(is_last: bool) -> int:
     """The number of elements of a chunk along the last axis of the walk, or along another axis."""
-    return GROUP * GROUPS if is_last else ROWS
+    return ir.GROUP * GROUPS if is_last else ROWS
 
 
 def levels_of(extent: int, is_last: bool) -> int:
@@ -121,42 +103,43 @@ def levels_of(extent: int, is_last: bool) -> int:
     return levels
 
 
-def first_program(scan: Scan) -> Program:
+def first_program(scan: Scan) -> ir.Program:
     """The value of the first element of an exclusive scan."""
     reduction = scan.reduction
     outputs = tuple(param for param in reduction.arrays if param.written)
-    return Program(reduction.name, outputs, scan.first, reduction.functions, reduction.source)
+    return ir.Program(reduction.name, outputs, scan.first, reduction.functions, reduction.source)
 
 
 def between(scan: Scan) -> Scan:
     """The scan of the totals of chunks, from arrays `GIVEN` to arrays `PARTIAL`."""
     total, reduction = scan.total, scan.reduction
-    inputs = tuple(ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
+    inputs = tuple(ir.ArrayParam(f"{GIVEN}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
     loads = tuple(
-        Declare(f"{param.name}_here", param.dtype, Load(_place(param, const=True), param.dtype)) for param in inputs
+        ir.Declare(f"{param.name}_here", param.dtype, ir.Load(_place(param, const=True), param.dtype))
+        for param in inputs
     )
-    values = whole_of(tuple(Local(load.name, load.type) for load in loads), total.type)
+    values = whole_of(tuple(ir.Local(load.name, load.type) for load in loads), total.type)
     running = replace(scan.running, value=values)
     outputs, stores = partials(total)
     changed = replace(reduction, params=(*inputs, *outputs), stages=(Stage(loads, running),), finish=stores)
     return Scan(changed)
 
 
-def partials(total: Accumulator) -> tuple[tuple[ArrayParam, ...], tuple[Stmt, ...]]:
+def partials(total: Accumulator) -> tuple[tuple[ir.ArrayParam, ...], tuple[ir.Stmt, ...]]:
     """Arrays `PARTIAL`, and the stores of a total in them."""
     outputs = tuple(
-        ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False) for at, (_, dtype) in enumerate(total.parts)
+        ir.ArrayParam(f"{PARTIAL}{at}", dtype, written=True, read=False) for at, (_, dtype) in enumerate(total.parts)
     )
     pairs = zip(outputs, total.parts, strict=True)
-    return outputs, tuple(Store(_place(param), Local(name, dtype)) for param, (name, dtype) in pairs)
+    return outputs, tuple(ir.Store(_place(param), ir.Local(name, dtype)) for param, (name, dtype) in pairs)
 
 
-def prefixes(total: Accumulator) -> tuple[ArrayParam, ...]:
+def prefixes(total: Accumulator) -> tuple[ir.ArrayParam, ...]:
     """Arrays `PREFIX`."""
-    return tuple(ArrayParam(f"{PREFIX}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
+    return tuple(ir.ArrayParam(f"{PREFIX}{at}", dtype) for at, (_, dtype) in enumerate(total.parts))
 
 
-def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[Param, ...]:
+def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[ir.Param, ...]:
     """The parameters of a kernel in that role. levels: how many times totals of chunks are scanned in the kernel."""
     params = scan.reduction.params
     match role:
@@ -166,14 +149,14 @@ def params_of(scan: Scan, role: Role, levels: int = 0) -> tuple[Param, ...]:
             return (*params, *prefixes(scan.total))
         case "advance":
             held = (param for _, arrays in states(scan.total, levels) for param in arrays)
-            return (*params, *held, ScalarParam(NUMBER, INT64), ScalarParam(COUNT, INT64))
+            return (*params, *held, ir.ScalarParam(NUMBER, INT64), ir.ScalarParam(COUNT, INT64))
         case "totals":
             used = addressed(scan.stage.body, (scan.running.value,))
-            inputs = tuple(param for param in params if isinstance(param, ScalarParam) or param.name in used)
+            inputs = tuple(param for param in params if isinstance(param, ir.ScalarParam) or param.name in used)
             return (*inputs, *partials(scan.total)[0])
 
 
-def states(total: Accumulator, levels: int) -> tuple[tuple[str, tuple[ArrayParam, ...]], ...]:
+def states(total: Accumulator, levels: int) -> tuple[tuple[str, tuple[ir.ArrayParam, ...]], ...]:
     """The variables that a group passes to the next, and the arrays for their parts, one element for each member.
 
     They are the carry of the chunk and, for each level of totals, what `fusec.passes.scan_rows` holds between groups.
@@ -186,15 +169,16 @@ def states(total: Accumulator, levels: int) -> tuple[tuple[str, tuple[ArrayParam
         (
             name,
             tuple(
-                ArrayParam(f"{STATE}{at * len(parts) + part}", dtype, written=True) for part, dtype in enumerate(parts)
+                ir.ArrayParam(f"{STATE}{at * len(parts) + part}", dtype, written=True)
+                for part, dtype in enumerate(parts)
             ),
         )
         for at, name in enumerate(names)
     )
 
 
-def _place(param: ArrayParam, const: bool = False) -> Element:
-    return Element(param.name, Pointer(param.dtype, "global", const=const))
+def _place(param: ir.ArrayParam, const: bool = False) -> ir.Element:
+    return ir.Element(param.name, Pointer(param.dtype, "global", const=const))
 
 
 # --- segments ----------------------------------------------------------------------------------------------------
@@ -213,21 +197,21 @@ def in_segments(scan: Scan, flag: str) -> Scan:
     assert not isinstance(inner, Struct) or STARTS not in dict(fields), f"a field is called {STARTS}"
     kind = Struct(f"Segment_{scan.name}", ((STARTS, BOOL), *fields))
     combine = _segment_combine(scan, kind, inner)
-    starts = Load(Element(flag, Pointer(BOOL, "global", const=True)), BOOL)
-    declared = Declare("_starts", BOOL, starts)
-    value = Make((Local("_starts", BOOL), *parts_of(scan.running.value)), kind)
+    starts = ir.Load(ir.Element(flag, Pointer(BOOL, "global", const=True)), BOOL)
+    declared = ir.Declare("_starts", BOOL, starts)
+    value = ir.Make((ir.Local("_starts", BOOL), *parts_of(scan.running.value)), kind)
     running = Accumulator(scan.running.name, kind, value, combine.name)
-    parts = tuple(Local(name, dtype) for name, dtype in running.parts)
-    total = Accumulator(scan.total.name, kind, Make(parts, kind), combine.name)
-    names = tuple(Local(name, dtype) for name, dtype in total.parts[1:])
+    parts = tuple(ir.Local(name, dtype) for name, dtype in running.parts)
+    total = Accumulator(scan.total.name, kind, ir.Make(parts, kind), combine.name)
+    names = tuple(ir.Local(name, dtype) for name, dtype in total.parts[1:])
     again = tuple(
-        Declare(name, dtype, local)
+        ir.Declare(name, dtype, local)
         for (name, dtype), local in zip(scan.total.parts, names, strict=True)
         if name != local.name
     )
-    finish: tuple[Stmt, ...] = (*again, *scan.reduction.finish)
+    finish: tuple[ir.Stmt, ...] = (*again, *scan.reduction.finish)
     if scan.exclusive:
-        finish = (If(starts, _apart(scan.first), finish),)
+        finish = (ir.If(starts, _apart(scan.first), finish),)
     reduction = replace(
         scan.reduction,
         stages=(Stage((*scan.stage.body, declared), running),),
@@ -238,25 +222,25 @@ def in_segments(scan: Scan, flag: str) -> Scan:
     return replace(scan, reduction=reduction)
 
 
-def _segment_combine(scan: Scan, kind: Struct, inner: Type) -> Function:
+def _segment_combine(scan: Scan, kind: Struct, inner: Type) -> ir.Function:
     """(f, x) and (g, y): (f or g, y if g else combine(x, y))."""
-    a, b = Local("a", kind), Local("b", kind)
+    a, b = ir.Local("a", kind), ir.Local("b", kind)
     left, right = (
-        whole_of(tuple(Field(side, name, dtype) for name, dtype in kind.fields[1:]), inner) for side in (a, b)
+        whole_of(tuple(ir.Field(side, name, dtype) for name, dtype in kind.fields[1:]), inner) for side in (a, b)
     )
-    starts = Field(b, STARTS, BOOL)
-    either = apply("logical_or", Field(a, STARTS, BOOL), starts)
-    joined = Local("joined", inner)
+    starts = ir.Field(b, STARTS, BOOL)
+    either = apply("logical_or", ir.Field(a, STARTS, BOOL), starts)
+    joined = ir.Local("joined", inner)
     chosen = tuple(
         apply("where", starts, theirs, both) for theirs, both in zip(parts_of(right), parts_of(joined), strict=True)
     )
     body = (
-        Declare("joined", inner, Call(scan.running.combine, (left, right), inner)),
-        Return(Make((either, *chosen), kind)),
+        ir.Declare("joined", inner, ir.Call(scan.running.combine, (left, right), inner)),
+        ir.Return(ir.Make((either, *chosen), kind)),
     )
-    return Function(f"{scan.running.combine}_segments", (("a", kind), ("b", kind)), kind, body)
+    return ir.Function(f"{scan.running.combine}_segments", (("a", kind), ("b", kind)), kind, body)
 
 
-def _apart(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def _apart(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """The statements with names of their own."""
     return renamed(body, "_first")[0]

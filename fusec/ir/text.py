@@ -17,40 +17,9 @@ import numpy as np
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.ops import SYMBOLS
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.loops import (
-    Assign,
-    At,
-    Atomic,
-    Barrier,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    Field,
-    Function,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Moved,
-    Offset,
-    Param,
-    Program,
-    Query,
-    Return,
-    ScalarParam,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.names import KEYWORDS, NameTable, default_type
 from fusec.ir.parse import parse_graph, parse_program
 from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
@@ -61,10 +30,10 @@ SYMBOL = {op: symbol for symbol, op in SYMBOLS.items()}
 PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def print_program(program: Program) -> str:
+def print_program(program: ir.Program) -> str:
     """The program's text; it ends with a newline."""
     lines = [f"struct {name(kind.name)} {{ {_fields(kind)} }}" for kind in _structs(program)]
-    functions: dict[str, Function] = {}
+    functions: dict[str, ir.Function] = {}
     for function in program.functions:
         names = NameTable(functions=functions, locals=dict(function.params))
         head = ", ".join(f"{name(param)}: {type_text(kind)}" for param, kind in function.params)
@@ -132,15 +101,15 @@ def _fields(kind: Struct) -> str:
     return ", ".join(f"{name(field)}: {dtype.name}" for field, dtype in kind.fields)
 
 
-def _param(param: Param) -> str:
-    if isinstance(param, ScalarParam):
+def _param(param: ir.Param) -> str:
+    if isinstance(param, ir.ScalarParam):
         return f"{name(param.name)}: {param.dtype.name}"
     marks = [f"raw[{param.ndim}]" if param.raw else "array"]
     marks += ["read"] * param.read + ["written"] * param.written
     return f"{name(param.name)}: {param.dtype.name} {' '.join(marks)}"
 
 
-def _structs(program: Program) -> list[Struct]:
+def _structs(program: ir.Program) -> list[Struct]:
     """Every struct type of the program, in order of appearance."""
     kinds: list[Type] = []
     for function in program.functions:
@@ -148,7 +117,7 @@ def _structs(program: Program) -> list[Struct]:
         kinds += [function.result] if function.result is not None else []
     for body in (*(function.body for function in program.functions), program.body):
         for stmt in statements(body):
-            kinds += [stmt.type] if isinstance(stmt, Declare) else []
+            kinds += [stmt.type] if isinstance(stmt, ir.Declare) else []
             kinds += [type_of(expr) for expr in expressions(operands(stmt))]
     return list(dict.fromkeys(kind for kind in kinds if isinstance(kind, Struct)))
 
@@ -160,7 +129,7 @@ def _at(line: int) -> str:
 # --- statements --------------------------------------------------------------------------------------------------
 
 
-def _block(body: Iterable[Stmt], depth: int, names: NameTable) -> list[str]:
+def _block(body: Iterable[ir.Stmt], depth: int, names: NameTable) -> list[str]:
     """Lines of statements; names declared in a block stay known, as they are unique in a function."""
     lines: list[str] = []
     for stmt in body:
@@ -170,15 +139,15 @@ def _block(body: Iterable[Stmt], depth: int, names: NameTable) -> list[str]:
     return lines
 
 
-def _statement(stmt: Stmt, depth: int, names: NameTable, printer: _Expressions) -> list[str]:
+def _statement(stmt: ir.Stmt, depth: int, names: NameTable, printer: _Expressions) -> list[str]:
     pad, line = "    " * depth, _at(stmt.line)
     match stmt:
-        case If(condition, then, orelse):
+        case ir.If(condition, then, orelse):
             lines = [f"{pad}if {printer.text(condition)} {{{line}", *_block(then, depth + 1, names)]
             if orelse:
                 lines += [f"{pad}}} else {{", *_block(orelse, depth + 1, names)]
             return [*lines, f"{pad}}}"]
-        case While(condition, body, step, test_first):
+        case ir.While(condition, body, step, test_first):
             kind = "while" if test_first else "do_while"
             lines = [f"{pad}{kind} {printer.text(condition)} {{{line}", *_block(body, depth + 1, names)]
             if step:
@@ -190,35 +159,35 @@ def _statement(stmt: Stmt, depth: int, names: NameTable, printer: _Expressions) 
             return [f"{pad}{text}{line}"]
 
 
-def _simple(stmt: Stmt, printer: _Expressions) -> str:
+def _simple(stmt: ir.Stmt, printer: _Expressions) -> str:
     """A statement without blocks."""
     match stmt:
-        case Declare(variable, kind, value):
+        case ir.Declare(variable, kind, value):
             initial = "" if value is None else f" = {printer.text(value)}"
             return f"let {name(variable)}: {type_text(kind)}{initial}"
-        case DeclareArray(variable, element, length, values):
+        case ir.DeclareArray(variable, element, length, values):
             initial = f" = {{{printer.texts(values)}}}" if values else ""
             word = "shared" if stmt.space == "shared" else "array"
             return f"{word} {name(variable)}: {element.name}[{length}]{initial}"
-        case Assign(variable, value):
+        case ir.Assign(variable, value):
             return f"{name(variable)} = {printer.text(value)}"
-        case SetField(variable, field, value):
+        case ir.SetField(variable, field, value):
             return f"{name(variable)}.{name(field)} = {printer.text(value)}"
-        case Store(pointer, value):
+        case ir.Store(pointer, value):
             return f"store {printer.text(pointer)} = {printer.text(value)}"
-        case Atomic(op, pointer, values, result):
+        case ir.Atomic(op, pointer, values, result):
             return f"atomic {op}({printer.texts((pointer, *values))}){_result(result)}"
-        case Shuffle(variable, value, distance):
+        case ir.Shuffle(variable, value, distance):
             return f"shuffle {name(variable)} = {printer.text(value)} from {distance}"
-        case CallStatement(call, result):
+        case ir.CallStatement(call, result):
             return f"do {printer.text(call)}{_result(result)}"
-        case Barrier():
+        case ir.Barrier():
             return "barrier"
-        case Break():
+        case ir.Break():
             return "break"
-        case Continue():
+        case ir.Continue():
             return "continue"
-        case Return(returned):
+        case ir.Return(returned):
             return "return" if returned is None else f"return {printer.text(returned)}"
         case _:
             raise AssertionError(f"unknown statement {stmt}")
@@ -244,8 +213,8 @@ class _Expressions:
         lines = []
         if max(uses.values(), default=0) > 1:
             for expr in inner_first(roots):
-                leaf = isinstance(expr, Const | Local | Element | LocalArray)
-                if uses[expr] > 1 and not leaf and not (isinstance(expr, Call) and expr in roots):
+                leaf = isinstance(expr, Const | ir.Local | ir.Element | ir.LocalArray)
+                if uses[expr] > 1 and not leaf and not (isinstance(expr, ir.Call) and expr in roots):
                     lines.append(f"%{len(self.labels) + 1} := {self.text(expr)}")
                     self.labels[expr] = f"%{len(self.labels) + 1}"
         return lines
@@ -273,35 +242,35 @@ class _Expressions:
                     return f"({self.text(args[0])} {SYMBOL[op]} {self.text(args[1])})"
                 target = f"<{expr.type.name}>" if op in ("convert", "bitcast") else ""
                 return f"{op}{target}({self.texts(args)})"
-            case Input(variable) | Local(variable):
+            case Input(variable) | ir.Local(variable):
                 return name(variable)
-            case Element(variable) if variable in self.names.arrays:
+            case ir.Element(variable) if variable in self.names.arrays:
                 return f"&element {name(variable)}"
-            case Element(variable) | LocalArray(variable):
+            case ir.Element(variable) | ir.LocalArray(variable):
                 return f"&{name(variable)}"
-            case At(variable, index):
+            case ir.At(variable, index):
                 return f"&{name(variable)}[{self.texts(index)}]"
             case Reduce(op, value):
                 return f"reduce {op}({self.text(value)})"
             case Count():
                 return "count()"
-            case Moved(variable, axes, distances):
+            case ir.Moved(variable, axes, distances):
                 moves = ", ".join(f"{axis}: {self.text(d)}" for axis, d in zip(axes, distances, strict=True))
                 return f"moved({name(variable)}, {moves})"
-            case Offset(pointer, distance):
+            case ir.Offset(pointer, distance):
                 return f"offset({self.text(pointer)}, {self.text(distance)})"
-            case Load(pointer):
+            case ir.Load(pointer):
                 return f"load({self.text(pointer)})"
             case Lookup(values, index):
                 return f"lookup({self.text(index)}, {self.texts(values)})"
-            case Query(param, what, axis):
+            case ir.Query(param, what, axis):
                 place = name(param) if param else "_"
                 return f"{place}.{what}" if axis is None else f"{place}.{what}[{self.text(axis)}]"
-            case Call(function, args):
+            case ir.Call(function, args):
                 return f"call {name(function)}({self.texts(args)})"
-            case Field(value, field):
+            case ir.Field(value, field):
                 return f"field({self.text(value)}, {name(field)})"
-            case Make(fields, kind):
+            case ir.Make(fields, kind):
                 return f"make {name(kind.name)}({self.texts(fields)})"
             case _:
                 raise AssertionError(f"unknown expression {expr}")

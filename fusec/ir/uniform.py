@@ -8,26 +8,8 @@ where the threads go the same way.
 from __future__ import annotations
 
 from fusec.base.records import dataclass, field
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Barrier,
-    Break,
-    CallStatement,
-    Continue,
-    Declare,
-    If,
-    Load,
-    Local,
-    Program,
-    Query,
-    Return,
-    SetField,
-    Shuffle,
-    Stmt,
-    While,
-)
 from fusec.ir.walk import Body, expressions, operands
 
 
@@ -54,7 +36,7 @@ class Uniformity:
         return is_varying(value, self.varying)
 
 
-def uniformity(program: Program) -> Uniformity:
+def uniformity(program: ir.Program) -> Uniformity:
     """Analyse the kernel's own body; functions that it calls have no barriers and read no arrays."""
     varying: set[str] = set()
     partings: dict[int, Parting] = {}  # by barrier, as found first: later rounds know what follows from it
@@ -71,9 +53,9 @@ def uniformity(program: Program) -> Uniformity:
 def is_varying(value: Expr, varying: set[str] | frozenset[str]) -> bool:
     """Whether an expression's value may differ between threads, given the locals whose values differ."""
     return any(
-        isinstance(expr, Load)
-        or (isinstance(expr, Query) and expr.what == "thread")
-        or (isinstance(expr, Local) and expr.name in varying)
+        isinstance(expr, ir.Load)
+        or (isinstance(expr, ir.Query) and expr.what == "thread")
+        or (isinstance(expr, ir.Local) and expr.name in varying)
         for expr in expressions((value,))
     )
 
@@ -125,28 +107,28 @@ class _Round:
             exits.add(self._statement(stmt, _first(parted, exits.any)))
         return exits
 
-    def _statement(self, stmt: Stmt, parted: Line) -> _Exits:
+    def _statement(self, stmt: ir.Stmt, parted: Line) -> _Exits:
         match stmt:
-            case If(condition, then, orelse):
+            case ir.If(condition, then, orelse):
                 inside = stmt.line if parted is None and self._differs(condition) else parted
                 exits = self.block(then, inside)
                 exits.add(self.block(orelse, inside))
                 return exits
-            case While():
+            case ir.While():
                 return self._loop(stmt, parted)
-            case Return():
+            case ir.Return():
                 return _Exits(returned=parted)
-            case Break():
+            case ir.Break():
                 return _Exits(broken=parted)
-            case Continue():
+            case ir.Continue():
                 return _Exits(continued=parted)
-            case Barrier() if parted is not None:
+            case ir.Barrier() if parted is not None:
                 self.partings.append(Parting(stmt.line, parted))
             case _:
                 self._assignment(stmt, parted)
         return _Exits()
 
-    def _loop(self, stmt: While, parted: Line) -> _Exits:
+    def _loop(self, stmt: ir.While, parted: Line) -> _Exits:
         """Threads that leave a loop in different rounds meet again behind it; those that return do not."""
         inside = stmt.line if parted is None and self._differs(stmt.condition) else parted
         exits = self.block(stmt.body, inside)
@@ -158,13 +140,13 @@ class _Round:
             self.loops.add(id(stmt))
         return _Exits(returned=exits.returned)
 
-    def _assignment(self, stmt: Stmt, parted: Line) -> None:
+    def _assignment(self, stmt: ir.Stmt, parted: Line) -> None:
         differs = parted is not None or any(map(self._differs, operands(stmt)))
         match stmt:
-            case Declare(name) | Assign(name) | SetField(name) | CallStatement(result=name):
+            case ir.Declare(name) | ir.Assign(name) | ir.SetField(name) | ir.CallStatement(result=name):
                 if differs and name:
                     self.varying.add(name)
-            case Atomic(result=name) | Shuffle(name) if name:
+            case ir.Atomic(result=name) | ir.Shuffle(name) if name:
                 self.varying.add(name)
 
     def _differs(self, value: Expr) -> bool:

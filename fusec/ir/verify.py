@@ -7,44 +7,9 @@ from collections.abc import Mapping, Sequence
 from fusec.base.dtypes import BOOL, COMPUTE_FLOATS, INT64, STORAGE_FLOATS, DType
 from fusec.base.ops import TABLE, result_type
 from fusec.base.records import dataclass, field
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.loops import (
-    FIRST,
-    LAST,
-    THREADS,
-    ArrayParam,
-    Assign,
-    At,
-    Atomic,
-    Barrier,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    Field,
-    Function,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Moved,
-    Offset,
-    Param,
-    Program,
-    Query,
-    Return,
-    ScalarParam,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.walk import operands
 
 EXPRESSION_DEPTH = 200
@@ -54,7 +19,7 @@ STORAGE_OPS = frozenset({"convert", "bitcast", "where"})  # all that narrow floa
 NEIGHBOURS = frozenset({"nextafter", "spacing"})  # but for these, until they are expanded: they ask for neighbours
 
 
-def verify(program: Program, primitive: bool = False) -> None:
+def verify(program: ir.Program, primitive: bool = False) -> None:
     """Raise AssertionError naming the first statement that breaks a rule of the IR.
 
     primitive: also refuse ops that `fusec.math` defines and complex arithmetic, which no code generator knows.
@@ -63,16 +28,18 @@ def verify(program: Program, primitive: bool = False) -> None:
     _require(len(set(names)) == len(names), f"two parameters of {program.name} share a name")
     _check_params(program.params)
     arrays = {param.name: param for param in program.arrays}
-    functions: dict[str, Function] = {}
+    functions: dict[str, ir.Function] = {}
     for function in program.functions:
         _require(function.name not in functions, f"two functions are called {function.name}")
         scope = _Scope(function.name, {}, functions, dict(function.params), function.result, primitive=primitive)
         _require(len(scope.locals) == len(function.params), f"two parameters of {function.name} share a name")
         scope.block(function.body, 0, False)
         functions[function.name] = function
-    scalars: dict[str, Type] = {param.name: param.dtype for param in program.params if isinstance(param, ScalarParam)}
+    scalars: dict[str, Type] = {
+        param.name: param.dtype for param in program.params if isinstance(param, ir.ScalarParam)
+    }
     kernel = _Scope(program.name, arrays, functions, scalars, None, primitive=primitive, extents=program.block)
-    _require(min(program.block, default=1) > 0 and program.threads <= THREADS, f"a block of {program.block}")
+    _require(min(program.block, default=1) > 0 and program.threads <= ir.THREADS, f"a block of {program.block}")
     kernel.block(program.body, 0, False)
 
 
@@ -114,10 +81,10 @@ def _check_graph_value(value: Expr, inputs: frozenset[Input], depths: dict[Expr,
             raise AssertionError(f"{type(value).__name__} is no node of a graph")
 
 
-def _check_params(params: Sequence[Param]) -> None:
+def _check_params(params: Sequence[ir.Param]) -> None:
     """The marks of a parameter must not contradict each other."""
     for param in params:
-        if isinstance(param, ArrayParam):
+        if isinstance(param, ir.ArrayParam):
             _require(param.raw or param.ndim == 0, f"{param.name} is not raw, so its axes belong to the space")
             _require(param.read or param.written, f"{param.name} is neither read nor written")
 
@@ -195,8 +162,8 @@ class _Scope:
     """
 
     owner: str
-    params: Mapping[str, ArrayParam]
-    functions: Mapping[str, Function]
+    params: Mapping[str, ir.ArrayParam]
+    functions: Mapping[str, ir.Function]
     locals: dict[str, Type]
     result: Type | None
     primitive: bool
@@ -210,7 +177,7 @@ class _Scope:
 
     # --- statements ----------------------------------------------------------------------------------------------
 
-    def block(self, body: Sequence[Stmt], depth: int, in_loop: bool) -> None:
+    def block(self, body: Sequence[ir.Stmt], depth: int, in_loop: bool) -> None:
         """Check statements in order; names declared inside end with the block."""
         outer_locals, outer_arrays = dict(self.locals), dict(self.arrays)
         for number, stmt in enumerate(body):
@@ -221,57 +188,58 @@ class _Scope:
                 place = f"{self.owner}, statement {number} at depth {depth} ({type(stmt).__name__}, line {stmt.line})"
                 raise AssertionError(f"{place}: {error}") from None
             match stmt:
-                case If(_, then, orelse):
+                case ir.If(_, then, orelse):
                     self.block(then, depth + 1, in_loop)
                     self.block(orelse, depth + 1, in_loop)
-                case While(_, inner, step):
+                case ir.While(_, inner, step):
                     self.block(inner, depth + 1, True)
                     self.block(step, depth + 1, False)
         self.locals, self.arrays = outer_locals, outer_arrays
         self.depths = {}  # an expression checked in this block may name what is out of scope now
 
-    def _own(self, stmt: Stmt, in_loop: bool) -> None:
+    def _own(self, stmt: ir.Stmt, in_loop: bool) -> None:
         """Check a statement without those nested in it, and enter what it declares."""
         for operand in operands(stmt):
             self.expression(operand)
         match stmt:
-            case Declare(name, kind, value):
+            case ir.Declare(name, kind, value):
                 self._enter(name)
                 self.locals[name] = kind
                 _require(value is None or _fits(type_of(value), kind), f"{name} is {kind}, its value is not")
-            case DeclareArray(name, element, length, values):
+            case ir.DeclareArray(name, element, length, values):
                 self._enter(name)
                 self.arrays[name] = Pointer(element, stmt.space)
                 _require(stmt.space != "global", f"{name} is in global memory")
                 _require(stmt.space == "local" or not values, f"the shared array {name} has values")
                 _require(length >= max(len(values), 1), f"{len(values)} values for {length} elements of {name}")
                 _require(all(type_of(part) == element for part in values), f"a value of {name} is not {element}")
-            case Assign(name, value):
+            case ir.Assign(name, value):
                 self._receive(name, type_of(value))
-            case SetField(name, part, value):
+            case ir.SetField(name, part, value):
                 struct = self.locals.get(name)
                 known = isinstance(struct, Struct) and dict(struct.fields).get(part) == type_of(value)
                 _require(known, f"{name} is {struct}, which has no {type_of(value)} {part}")
-            case Store(pointer, value):
+            case ir.Store(pointer, value):
                 _require(self._target(pointer) == type_of(value), f"a {type_of(value)} stored to {type_of(pointer)}")
-            case Shuffle(result, value, distance):
+            case ir.Shuffle(result, value, distance):
                 self._receive(result, type_of(value))
                 _require(isinstance(type_of(value), DType), "a shuffle takes a scalar")
                 _require(
-                    abs(distance) in (FIRST, 1, 2, 4, 8, 16) or distance == LAST, f"a shuffle over {distance} positions"
+                    abs(distance) in (ir.FIRST, 1, 2, 4, 8, 16) or distance == ir.LAST,
+                    f"a shuffle over {distance} positions",
                 )
-            case Atomic():
+            case ir.Atomic():
                 self._atomic(stmt)
-            case CallStatement(call, result):
+            case ir.CallStatement(call, result):
                 if result:
                     self._receive(result, call.type)
-            case If(condition) | While(condition):
+            case ir.If(condition) | ir.While(condition):
                 _require(type_of(condition) == BOOL, f"the condition is {type_of(condition)}")
-            case Barrier():
+            case ir.Barrier():
                 _require(bool(self.extents), "no block program")
-            case Break() | Continue():
+            case ir.Break() | ir.Continue():
                 _require(in_loop, "outside a loop")
-            case Return(returned):
+            case ir.Return(returned):
                 found = None if returned is None else type_of(returned)
                 _require(found == self.result, f"returns {found}, declared {self.result}")
             case _:
@@ -292,11 +260,11 @@ class _Scope:
         _require(isinstance(kind, Pointer), f"{kind} is no pointer")
         assert isinstance(kind, Pointer)
         _require(not kind.const, f"{kind} is constant")
-        if isinstance(pointer, Element | At | Moved):
+        if isinstance(pointer, ir.Element | ir.At | ir.Moved):
             _require(self.params[pointer.param].written, f"{pointer.param} is no output")
         return kind.element
 
-    def _atomic(self, stmt: Atomic) -> None:
+    def _atomic(self, stmt: ir.Atomic) -> None:
         element = self._target(stmt.pointer)
         wanted = 2 if stmt.op == "compare_exchange" else 1
         _require(len(stmt.values) == wanted, f"{stmt.op} takes {wanted} operands")
@@ -327,34 +295,34 @@ class _Scope:
                 _check_apply(value, self.primitive)
             case Lookup():
                 _check_lookup(value)
-            case Local(name, kind):
+            case ir.Local(name, kind):
                 _require(self.locals.get(name) == kind, f"{name} read as {kind}, declared {self.locals.get(name)}")
-            case Element(param, kind) | At(param, _, kind):
-                self._address(param, kind, isinstance(value, At))
-                if isinstance(value, At):
+            case ir.Element(param, kind) | ir.At(param, _, kind):
+                self._address(param, kind, isinstance(value, ir.At))
+                if isinstance(value, ir.At):
                     _require(all(type_of(part) == INT64 for part in value.index), f"an index of {param} is not int64")
                     _require(len(value.index) in (1, self.params[param].ndim), f"{param} has other axes")
-            case Moved(param, axes, distances, kind):
+            case ir.Moved(param, axes, distances, kind):
                 self._address(param, kind, False)
                 _require(len(set(axes)) == len(axes) == len(distances), f"{param} moved along {axes}")
                 _require(min(axes, default=0) >= 0, f"{param} moved along {axes}")
                 _require(all(type_of(each) == INT64 for each in distances), f"a distance of {param} is not int64")
-            case LocalArray(name, kind):
+            case ir.LocalArray(name, kind):
                 _require(self.arrays.get(name) == kind, f"{name} is no such array")
-            case Offset(pointer, distance, kind):
+            case ir.Offset(pointer, distance, kind):
                 _require(type_of(distance) == INT64, "a distance is not int64")
                 _require(type_of(pointer) == kind, f"{type_of(pointer)} moved becomes {kind}")
-            case Load(pointer, dtype):
+            case ir.Load(pointer, dtype):
                 kind = type_of(pointer)
                 _require(isinstance(kind, Pointer) and kind.element == dtype, f"a {dtype} loaded from {kind}")
-            case Query():
+            case ir.Query():
                 self._query(value)
-            case Call():
+            case ir.Call():
                 self._call(value)
-            case Field(struct, name, dtype):
+            case ir.Field(struct, name, dtype):
                 kind = type_of(struct)
                 _require(isinstance(kind, Struct) and dict(kind.fields).get(name) == dtype, f"{kind} has no {name}")
-            case Make(parts, kind):
+            case ir.Make(parts, kind):
                 _require([type_of(part) for part in parts] == [d for _, d in kind.fields], f"wrong values for {kind}")
             case _:
                 raise AssertionError(f"{type(value).__name__} is no node of a program")
@@ -365,7 +333,7 @@ class _Scope:
         _require(found.raw == raw, f"{param} is {'' if found.raw else 'not '}raw")
         _require(kind.element == found.dtype and kind.space == "global", f"{param} addressed as {kind}")
 
-    def _query(self, value: Query) -> None:
+    def _query(self, value: ir.Query) -> None:
         _require(value.type == INT64, "a query is int64")
         _require((value.axis is None) == (value.what in ("size", "ndim", "index")), f"axis of {value.what}")
         _require(value.axis is None or type_of(value.axis) == INT64, "an axis is not int64")
@@ -380,7 +348,7 @@ class _Scope:
         else:
             _require(value.what != "stride", "the iteration space has no strides")
 
-    def _call(self, value: Call) -> None:
+    def _call(self, value: ir.Call) -> None:
         """Only functions before this one are known, so none can recurse."""
         function = self.functions.get(value.function)
         if function is None:

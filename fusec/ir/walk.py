@@ -6,98 +6,74 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from operator import is_
 
 from fusec.base.records import replace
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Barrier,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Function,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Program,
-    Query,
-    Return,
-    ScalarParam,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 
-Body = tuple[Stmt, ...]
+Body = tuple[ir.Stmt, ...]
 
 ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})  # ops that evaluate all but the first operand if wanted
 
 
-def operands(stmt: Stmt) -> tuple[Expr, ...]:
+def operands(stmt: ir.Stmt) -> tuple[Expr, ...]:
     """The expressions that a statement itself evaluates, in order, without those of nested statements."""
     match stmt:
-        case Declare(_, _, value) | Return(value):
+        case ir.Declare(_, _, value) | ir.Return(value):
             return () if value is None else (value,)
-        case DeclareArray(_, _, _, values):
+        case ir.DeclareArray(_, _, _, values):
             return values
-        case Assign(_, value) | SetField(_, _, value) | Shuffle(_, value):
+        case ir.Assign(_, value) | ir.SetField(_, _, value) | ir.Shuffle(_, value):
             return (value,)
-        case Store(pointer, value):
+        case ir.Store(pointer, value):
             return (pointer, value)
-        case Atomic(_, pointer, values):
+        case ir.Atomic(_, pointer, values):
             return (pointer, *values)
-        case CallStatement(call):
+        case ir.CallStatement(call):
             return (call,)
-        case If(condition) | While(condition):
+        case ir.If(condition) | ir.While(condition):
             return (condition,)
         case _:
             return ()
 
 
-def blocks(stmt: Stmt) -> tuple[Body, ...]:
+def blocks(stmt: ir.Stmt) -> tuple[Body, ...]:
     """The statement lists nested directly in a statement."""
     match stmt:
-        case If(_, then, orelse):
+        case ir.If(_, then, orelse):
             return (then, orelse)
-        case While(_, body, step):
+        case ir.While(_, body, step):
             return (body, step)
         case _:
             return ()
 
 
-def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> Stmt:
+def rebuild(stmt: ir.Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> ir.Stmt:
     """The same statement with other operands and nested lists, in the order of `operands` and `blocks`."""
     line = stmt.line
     match stmt:
-        case Declare(name, kind):
-            return Declare(name, kind, exprs[0] if exprs else None, line=line)
-        case DeclareArray(name, element, length):
-            return DeclareArray(name, element, length, exprs, stmt.space, line=line)
-        case Assign(name):
-            return Assign(name, exprs[0], line=line)
-        case SetField(name, part):
-            return SetField(name, part, exprs[0], line=line)
-        case Store():
-            return Store(exprs[0], exprs[1], line=line)
-        case Atomic(op, _, _, result):
-            return Atomic(op, exprs[0], exprs[1:], result, line=line)
-        case Shuffle(result, _, distance):
-            return Shuffle(result, exprs[0], distance, line=line)
-        case CallStatement(_, result):
-            assert isinstance(exprs[0], Call), "a call statement needs a call"
-            return CallStatement(exprs[0], result, line=line)
-        case If():
-            return If(exprs[0], nested[0], nested[1], line=line)
-        case While():
-            return While(exprs[0], nested[0], nested[1], stmt.test_first, line=line)
-        case Return():
-            return Return(exprs[0] if exprs else None, line=line)
-        case Break() | Continue() | Barrier():
+        case ir.Declare(name, kind):
+            return ir.Declare(name, kind, exprs[0] if exprs else None, line=line)
+        case ir.DeclareArray(name, element, length):
+            return ir.DeclareArray(name, element, length, exprs, stmt.space, line=line)
+        case ir.Assign(name):
+            return ir.Assign(name, exprs[0], line=line)
+        case ir.SetField(name, part):
+            return ir.SetField(name, part, exprs[0], line=line)
+        case ir.Store():
+            return ir.Store(exprs[0], exprs[1], line=line)
+        case ir.Atomic(op, _, _, result):
+            return ir.Atomic(op, exprs[0], exprs[1:], result, line=line)
+        case ir.Shuffle(result, _, distance):
+            return ir.Shuffle(result, exprs[0], distance, line=line)
+        case ir.CallStatement(_, result):
+            assert isinstance(exprs[0], ir.Call), "a call statement needs a call"
+            return ir.CallStatement(exprs[0], result, line=line)
+        case ir.If():
+            return ir.If(exprs[0], nested[0], nested[1], line=line)
+        case ir.While():
+            return ir.While(exprs[0], nested[0], nested[1], stmt.test_first, line=line)
+        case ir.Return():
+            return ir.Return(exprs[0] if exprs else None, line=line)
+        case ir.Break() | ir.Continue() | ir.Barrier():
             return stmt
         case _:
             raise AssertionError(f"unknown statement {stmt}")
@@ -105,7 +81,7 @@ def rebuild(stmt: Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> St
 
 def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
     """The statements with every operand replaced by `change` of it; the same object if nothing changed."""
-    result: list[Stmt] = []
+    result: list[ir.Stmt] = []
     changed = False
     for stmt in body:
         old = operands(stmt)
@@ -118,15 +94,15 @@ def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
     return tuple(result) if changed else body
 
 
-def map_statements(body: Body, change: Callable[[Stmt], Iterable[Stmt]]) -> Body:
+def map_statements(body: Body, change: Callable[[ir.Stmt], Iterable[ir.Stmt]]) -> Body:
     """The statements with each replaced by what `change` makes of it, nested ones first; the same object if none is."""
-    result: list[Stmt] = []
+    result: list[ir.Stmt] = []
     for stmt in body:
         result.extend(change(map_blocks(stmt, lambda block: map_statements(block, change))))
     return body if same(result, body) else tuple(result)
 
 
-def map_blocks(stmt: Stmt, change: Callable[[Body], Body]) -> Stmt:
+def map_blocks(stmt: ir.Stmt, change: Callable[[Body], Body]) -> ir.Stmt:
     """The statement with every nested list replaced by `change` of it; the same object if none is."""
     old = blocks(stmt)
     if not old:
@@ -140,7 +116,7 @@ def same(new: Sequence[object], old: Sequence[object]) -> bool:
     return len(new) == len(old) and all(map(is_, new, old))
 
 
-def with_bodies(program: Program, change: Callable[[Body], Body]) -> Program:
+def with_bodies(program: ir.Program, change: Callable[[Body], Body]) -> ir.Program:
     """The program with the body of the kernel and of every function replaced by `change` of it."""
     functions = tuple(with_body(function, change(function.body)) for function in program.functions)
     body = change(program.body)
@@ -150,16 +126,16 @@ def with_bodies(program: Program, change: Callable[[Body], Body]) -> Program:
 
 
 def with_scopes(
-    program: Program,
+    program: ir.Program,
     change: Callable[[Body, frozenset[str], frozenset[str]], Body],
-    but: Callable[[Function], bool] | None = None,
-) -> Program:
+    but: Callable[[ir.Function], bool] | None = None,
+) -> ir.Program:
     """As `with_bodies`, for changes that need names; functions of which `but` holds stay.
 
     change: from a body, what it knows as numbers by name, and the names that mean something outside it.
     """
     outside = frozenset([each.name for each in (*program.params, *program.functions)])
-    scalars = frozenset(param.name for param in program.params if isinstance(param, ScalarParam))
+    scalars = frozenset(param.name for param in program.params if isinstance(param, ir.ScalarParam))
     functions = []
     for function in program.functions:
         names = frozenset([name for name, _ in function.params])
@@ -171,19 +147,19 @@ def with_scopes(
     return replace(program, body=body, functions=tuple(functions))
 
 
-def with_body(function: Function, body: Body) -> Function:
+def with_body(function: ir.Function, body: Body) -> ir.Function:
     """The function with another body; the same object if it is the same body."""
     if body is function.body:
         return function
-    return Function(function.name, function.params, function.result, body, function.text)
+    return ir.Function(function.name, function.params, function.result, body, function.text)
 
 
-def is_elementary(function: Function) -> bool:
+def is_elementary(function: ir.Function) -> bool:
     """Whether fusec.math wrote the function: its arithmetic is exact as written, whatever a kernel allows."""
     return function.name.startswith("fusec_")
 
 
-def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+def statements(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
     """Every statement, nested ones included, in textual order."""
     for stmt in body:
         yield stmt
@@ -191,12 +167,12 @@ def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
             yield from statements(block)
 
 
-def roots_of(*bodies: Iterable[Stmt]) -> list[Expr]:
+def roots_of(*bodies: Iterable[ir.Stmt]) -> list[Expr]:
     """The expressions that statements evaluate themselves, nested ones included, in textual order."""
     return [root for body in bodies for stmt in statements(body) for root in operands(stmt)]
 
 
-def bodies_of(program: Program) -> tuple[Body, ...]:
+def bodies_of(program: ir.Program) -> tuple[Body, ...]:
     """The statements of the kernel and of every function."""
     return (program.body, *(function.body for function in program.functions))
 
@@ -257,31 +233,39 @@ def is_harmless(expr: Expr, known: dict[Expr, bool]) -> bool:
     """No load, call or query in it: it may be evaluated where it was not before. known: what was found before."""
     found = known.get(expr)
     if found is None:
-        found = not isinstance(expr, Load | Call | Query) and all(is_harmless(each, known) for each in expr.children)
+        found = not isinstance(expr, ir.Load | ir.Call | ir.Query) and all(
+            is_harmless(each, known) for each in expr.children
+        )
         known[expr] = found
     return found
 
 
 def locals_of(roots: Iterable[Expr]) -> set[str]:
     """The locals that expressions read."""
-    return {expr.name for expr in expressions(roots) if isinstance(expr, Local)}
+    return {expr.name for expr in expressions(roots) if isinstance(expr, ir.Local)}
 
 
 def declared_names(body: Body) -> set[str]:
     """The names of all locals and local arrays of a function."""
-    return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)}
+    return {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Declare | ir.DeclareArray)}
 
 
-def changed_by(stmt: Stmt) -> str:
+def changed_by(stmt: ir.Stmt) -> str:
     """The local that a statement gives another value than the one of its declaration, or ""."""
     match stmt:
-        case Assign(name) | SetField(name) | Shuffle(name) | Atomic(result=name) | CallStatement(result=name):
+        case (
+            ir.Assign(name)
+            | ir.SetField(name)
+            | ir.Shuffle(name)
+            | ir.Atomic(result=name)
+            | ir.CallStatement(result=name)
+        ):
             return name
         case _:
             return ""
 
 
-def changed_names(body: Iterable[Stmt]) -> set[str]:
+def changed_names(body: Iterable[ir.Stmt]) -> set[str]:
     """Locals that get another value after their declaration."""
     return set(map(changed_by, statements(body))) - {""}
 
@@ -321,18 +305,18 @@ def renamed(body: Body, suffix: str) -> tuple[Body, Callable[[Expr], Expr]]:
 
     def change(expr: Expr) -> Expr:
         match expr:
-            case Local(name, kind) if name in declared:
-                return Local(name + suffix, kind)
-            case LocalArray(name, place) if name in declared:
-                return LocalArray(name + suffix, place)
+            case ir.Local(name, kind) if name in declared:
+                return ir.Local(name + suffix, kind)
+            case ir.LocalArray(name, place) if name in declared:
+                return ir.LocalArray(name + suffix, place)
             case _:
                 return expr
 
-    def named(stmt: Stmt) -> tuple[Stmt]:
+    def named(stmt: ir.Stmt) -> tuple[ir.Stmt]:
         match stmt:
-            case Declare(name) | DeclareArray(name) | Assign(name) | SetField(name) if name in declared:
+            case ir.Declare(name) | ir.DeclareArray(name) | ir.Assign(name) | ir.SetField(name) if name in declared:
                 return (replace(stmt, name=name + suffix),)
-            case Atomic(result=name) | CallStatement(result=name) | Shuffle(name) if name in declared:
+            case ir.Atomic(result=name) | ir.CallStatement(result=name) | ir.Shuffle(name) if name in declared:
                 return (replace(stmt, result=name + suffix),)
             case _:
                 return (stmt,)

@@ -10,23 +10,8 @@ from fusec.arguments.signature import Parameter, Signature
 from fusec.base.dtypes import BOOL, INT64, DType, compute_type
 from fusec.base.records import dataclass
 from fusec.compiler.lowering import lower_reduction
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply
-from fusec.ir.loops import (
-    ArrayParam,
-    Declare,
-    Element,
-    Field,
-    Function,
-    Load,
-    Local,
-    Make,
-    Param,
-    Program,
-    Return,
-    ScalarParam,
-    Stmt,
-    Store,
-)
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage
 from fusec.math.value import Value, unary, where
 
@@ -36,7 +21,7 @@ if TYPE_CHECKING:
 Outputs = Callable[[Mapping[str, Value]], Sequence[Value]]
 """From the totals of parts to the outputs."""
 
-Lowered = tuple[ReductionIR, Program]
+Lowered = tuple[ReductionIR, ir.Program]
 """A reduction, and the program for totals of no elements."""
 
 
@@ -83,18 +68,18 @@ class Formula:
 
     def number(self, name: str) -> Value:
         """An input passed by value."""
-        return Value(Local(name, dict(self.numbers)[name]))
+        return Value(ir.Local(name, dict(self.numbers)[name]))
 
     # --- elements ------------------------------------------------------------------------------------------------
 
     def element(self, at: int = 0) -> Value:
         """An element of an input, in the type of the computation."""
-        return Value(Local("xy"[at], self.given[at])).to(compute_type(self.given[at]))
+        return Value(ir.Local("xy"[at], self.given[at])).to(compute_type(self.given[at]))
 
     @property
     def condition(self) -> Value | None:
         """Whether an element takes part; None if all do."""
-        found = Value(Local("where", BOOL)) if self.masked else None
+        found = Value(ir.Local("where", BOOL)) if self.masked else None
         if self.skips_nan and self.given[0].kind in ("float", "complex"):
             is_number = ~unary("isnan", self.element())
             found = is_number if found is None else found & is_number
@@ -106,43 +91,43 @@ class Formula:
         return value if takes is None else where(takes, value, neutral)
 
     @property
-    def loads(self) -> tuple[Stmt, ...]:
+    def loads(self) -> tuple[ir.Stmt, ...]:
         """The elements of all inputs as locals."""
         pairs = [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
         return tuple(
-            Declare(name, dtype, Load(Element(name, Pointer(dtype, "global", const=True)), dtype))
+            ir.Declare(name, dtype, ir.Load(ir.Element(name, Pointer(dtype, "global", const=True)), dtype))
             for name, dtype in pairs
         )
 
     # --- what a reduction consists of -----------------------------------------------------------------------------
 
     @property
-    def scalars(self) -> tuple[Param, ...]:
+    def scalars(self) -> tuple[ir.Param, ...]:
         """The numbers, and the number of elements of a total."""
-        return (*(ScalarParam(name, dtype) for name, dtype in self.numbers), ScalarParam(REDUCED, INT64))
+        return (*(ir.ScalarParam(name, dtype) for name, dtype in self.numbers), ir.ScalarParam(REDUCED, INT64))
 
     @property
-    def params(self) -> tuple[Param, ...]:
+    def params(self) -> tuple[ir.Param, ...]:
         """All parameters."""
         arrays = [*zip("xy", self.given, strict=False), *([("where", BOOL)] if self.masked else [])]
-        return (*(ArrayParam(name, dtype) for name, dtype in arrays), *self.scalars, *self.stored)
+        return (*(ir.ArrayParam(name, dtype) for name, dtype in arrays), *self.scalars, *self.stored)
 
     @property
-    def stored(self) -> tuple[ArrayParam, ...]:
+    def stored(self) -> tuple[ir.ArrayParam, ...]:
         """The outputs as parameters."""
-        return tuple(ArrayParam(name, dtype, written=True, read=False) for name, dtype in self.outputs)
+        return tuple(ir.ArrayParam(name, dtype, written=True, read=False) for name, dtype in self.outputs)
 
-    def stores(self, values: Sequence[Value]) -> tuple[Stmt, ...]:
+    def stores(self, values: Sequence[Value]) -> tuple[ir.Stmt, ...]:
         """The outputs of one total."""
         return tuple(
-            Store(Element(name, Pointer(dtype, "global")), value.to(dtype).expr)
+            ir.Store(ir.Element(name, Pointer(dtype, "global")), value.to(dtype).expr)
             for (name, dtype), value in zip(self.outputs, values, strict=True)
         )
 
-    def empty(self, neutral: Mapping[str, Value], finish: Outputs, *, has_value: bool) -> Program:
+    def empty(self, neutral: Mapping[str, Value], finish: Outputs, *, has_value: bool) -> ir.Program:
         """The program for totals of no elements."""
         body = self.stores(finish(neutral)) if has_value else ()
-        return Program(self.name, (*self.scalars, *self.stored), body)
+        return ir.Program(self.name, (*self.scalars, *self.stored), body)
 
 
 @lower_reduction.register(Formula)
@@ -163,7 +148,7 @@ class FormulaPart:
     neutral: Value
 
 
-REST = Value(Local(REDUCED, INT64))  # elements of a total, over all axes
+REST = Value(ir.Local(REDUCED, INT64))  # elements of a total, over all axes
 
 
 def one_walk(
@@ -202,19 +187,19 @@ def combining(
     name: str,
     fields: Sequence[tuple[str, DType]],
     combine: Callable[[Mapping[str, Value], Mapping[str, Value]], Sequence[Value]],
-) -> Function:
+) -> ir.Function:
     """A function of two accumulators with these fields, or of two scalars if there is one field."""
     if len(fields) == 1:
         ((only, dtype),) = fields
-        a, b = ({only: Value(Local(side, dtype))} for side in "ab")
+        a, b = ({only: Value(ir.Local(side, dtype))} for side in "ab")
         (result,) = combine(a, b)
-        return Function(f"{name}_combine", (("a", dtype), ("b", dtype)), dtype, (Return(result.expr),))
+        return ir.Function(f"{name}_combine", (("a", dtype), ("b", dtype)), dtype, (ir.Return(result.expr),))
     kind = Struct(f"{name}_parts", tuple(fields))
-    a, b = ({n: Value(Field(Local(side, kind), n, dtype)) for n, dtype in fields} for side in "ab")
-    return Function(f"{name}_combine", (("a", kind), ("b", kind)), kind, (Return(made(combine(a, b), kind)),))
+    a, b = ({n: Value(ir.Field(ir.Local(side, kind), n, dtype)) for n, dtype in fields} for side in "ab")
+    return ir.Function(f"{name}_combine", (("a", kind), ("b", kind)), kind, (ir.Return(made(combine(a, b), kind)),))
 
 
-def kind_of(function: Function) -> Type:
+def kind_of(function: ir.Function) -> Type:
     """The operand type of a combining function."""
     assert function.result is not None, "a combination is a value"
     return function.result
@@ -222,15 +207,15 @@ def kind_of(function: Function) -> Type:
 
 def made(values: Sequence[Value], kind: Type) -> Expr:
     """The accumulator of some parts."""
-    return Make(tuple(value.expr for value in values), kind) if isinstance(kind, Struct) else values[0].expr
+    return ir.Make(tuple(value.expr for value in values), kind) if isinstance(kind, Struct) else values[0].expr
 
 
 def parts_named(name: str, fields: Sequence[tuple[str, DType]]) -> dict[str, Value]:
     """The locals that hold the parts of an accumulator."""
     if len(fields) == 1:
         ((only, dtype),) = fields
-        return {only: Value(Local(name, dtype))}
-    return {field: Value(Local(f"{name}_{field}", dtype)) for field, dtype in fields}
+        return {only: Value(ir.Local(name, dtype))}
+    return {field: Value(ir.Local(f"{name}_{field}", dtype)) for field, dtype in fields}
 
 
 @lru_cache(maxsize=1024)

@@ -13,24 +13,8 @@ from collections.abc import Callable, Sequence
 from fusec.base.dtypes import BOOL
 from fusec.base.records import dataclass, replace
 from fusec.errors.blocks import BlockTooLarge
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Type, const
-from fusec.ir.loops import (
-    Barrier,
-    Break,
-    Continue,
-    Declare,
-    DeclareArray,
-    If,
-    Local,
-    LocalArray,
-    Program,
-    Query,
-    Return,
-    Stmt,
-    Store,
-    While,
-    is_shared,
-)
 from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, rewriter, statements
 from fusec.passes.serialise_threads import DONE, Region, Threads, Writer, array_of, has, parts_of
 from fusec.passes.uniform_statements import Together, set_by
@@ -39,7 +23,7 @@ MOST_BYTES = 256 << 10  # of a block's arrays on the stack, of which threads hav
 AGAIN = 12  # operations that are computed again rather than kept
 
 
-def in_turn(program: Program) -> Program:
+def in_turn(program: ir.Program) -> ir.Program:
     """The program whose elements are blocks that one thread runs.
 
     Requires: a block program whose barriers all threads come to, with primitive ops. Ensures: the same results; no
@@ -52,17 +36,17 @@ def in_turn(program: Program) -> Program:
 class _Control:
     """A branch or loop of the whole block. nested: what its lists of statements became."""
 
-    stmt: If | While
+    stmt: ir.If | ir.While
     nested: tuple[list[_Part], ...]
 
 
-_Part = Region | _Control | Stmt
+_Part = Region | _Control | ir.Stmt
 
 
 class _Turns:
     """One block program on its way."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ir.Program) -> None:
         self.source = program
         self.together = Together(program)
         self.regions: list[Region] = []
@@ -71,35 +55,37 @@ class _Turns:
         if self.regions:
             self.regions[-1].is_last = not self.looped[-1]
         every = list(statements(program.body))
-        self.types = {stmt.name: stmt.type for stmt in every if isinstance(stmt, Declare)}
-        self.arrays = {stmt.name: stmt for stmt in every if isinstance(stmt, DeclareArray)}
+        self.types = {stmt.name: stmt.type for stmt in every if isinstance(stmt, ir.Declare)}
+        self.arrays = {stmt.name: stmt for stmt in every if isinstance(stmt, ir.DeclareArray)}
         self.homes = {
-            stmt.name: each.number for each in self.regions for stmt in each.body if isinstance(stmt, Declare)
+            stmt.name: each.number for each in self.regions for stmt in each.body if isinstance(stmt, ir.Declare)
         }
         self.again = self._computed_again()
         uses = Counter(name for region in self.regions for name in self._used(region))
         own = self.types.keys() - self.together.names
         self.kept: dict[str, Type] = {name: kind for name, kind in self.types.items() if name in own and uses[name] > 1}
         self.kept_arrays = [name for name, stmt in self.arrays.items() if stmt.space == "local" and uses[name] > 1]
-        if any(has(region.body, Return) and not region.is_last for region in self.regions):
+        if any(has(region.body, ir.Return) and not region.is_last for region in self.regions):
             self.kept[DONE] = BOOL
 
-    def program(self) -> Program:
+    def program(self) -> ir.Program:
         """The whole program."""
         arrays = [stmt for stmt in self.arrays.values() if stmt.space == "shared"]
         for name, kind in self.kept.items():
             for part, dtype in parts_of(name, kind):
-                arrays.append(DeclareArray(array_of(part), dtype, self.source.threads, space="shared"))
+                arrays.append(ir.DeclareArray(array_of(part), dtype, self.source.threads, space="shared"))
         for name in self.kept_arrays:
             stmt = self.arrays[name]
-            arrays.append(DeclareArray(array_of(name), stmt.element, self.source.threads * stmt.length, space="shared"))
+            arrays.append(
+                ir.DeclareArray(array_of(name), stmt.element, self.source.threads * stmt.length, space="shared")
+            )
         nbytes = sum(each.length * each.element.nbytes for each in arrays)
         if nbytes > MOST_BYTES:
             raise BlockTooLarge(self.source.name, nbytes, MOST_BYTES).at()
         start: Body = ()
         if DONE in self.kept:
             thread = Threads(self.source.block, len(self.regions))
-            start = thread.loop((Store(thread.place(DONE, BOOL), const(False, BOOL)),))
+            start = thread.loop((ir.Store(thread.place(DONE, BOOL), const(False, BOOL)),))
         return replace(self.source, body=(*arrays, *start, *self._written(self.tree)), block=())
 
     # --- regions -------------------------------------------------------------------------------------------------
@@ -109,16 +95,16 @@ class _Turns:
         found: list[_Part] = []
         region: Region | None = None
         for stmt in body:
-            is_one = self.together.is_one(stmt) or isinstance(stmt, Break | Continue | Return)
-            is_first = is_one and isinstance(stmt, Declare) and stmt.name in self.together.fixed
-            if is_shared(stmt):
+            is_one = self.together.is_one(stmt) or isinstance(stmt, ir.Break | ir.Continue | ir.Return)
+            is_first = is_one and isinstance(stmt, ir.Declare) and stmt.name in self.together.fixed
+            if ir.is_shared(stmt):
                 continue
             if is_one and not is_first:
                 region = None
-                if isinstance(stmt, If | While):
-                    inside = in_loop or isinstance(stmt, While)
+                if isinstance(stmt, ir.If | ir.While):
+                    inside = in_loop or isinstance(stmt, ir.While)
                     found.append(_Control(stmt, tuple(self._parted(each, inside) for each in blocks(stmt))))
-                elif not isinstance(stmt, Barrier):
+                elif not isinstance(stmt, ir.Barrier):
                     found.append(stmt)
                 continue
             if region is None:
@@ -135,14 +121,14 @@ class _Turns:
         known = self.together.params | (self.together.names & self.together.fixed)
 
         def change(expr: Expr) -> Expr:
-            return found.get(expr.name, expr) if isinstance(expr, Local) else expr
+            return found.get(expr.name, expr) if isinstance(expr, ir.Local) else expr
 
         for stmt in (stmt for region in self.regions for stmt in region.body):
-            if isinstance(stmt, Declare) and stmt.value is not None and stmt.name in self.together.fixed:
+            if isinstance(stmt, ir.Declare) and stmt.value is not None and stmt.name in self.together.fixed:
                 value = rewriter(change)(stmt.value)
                 nodes = list(expressions((value,)))
                 is_known = all(
-                    isinstance(each, Const | Apply | Query) or (isinstance(each, Local) and each.name in known)
+                    isinstance(each, Const | Apply | ir.Query) or (isinstance(each, ir.Local) and each.name in known)
                     for each in nodes
                 )
                 if is_known and sum(isinstance(each, Apply) for each in nodes) <= AGAIN:
@@ -153,7 +139,7 @@ class _Turns:
         """Expressions in a region, with what it computes again in place of locals."""
 
         def change(expr: Expr) -> Expr:
-            if isinstance(expr, Local) and self.homes.get(expr.name) != region.number:
+            if isinstance(expr, ir.Local) and self.homes.get(expr.name) != region.number:
                 return self.again.get(expr.name, expr)
             return expr
 
@@ -164,15 +150,15 @@ class _Turns:
         rewrite = self._knowing(region)
         every = list(statements(region.body))
         roots = tuple(rewrite(root) for stmt in every for root in operands(stmt))
-        named = {each.name for each in expressions(roots) if isinstance(each, Local | LocalArray)}
-        declared = {stmt.name for stmt in every if isinstance(stmt, DeclareArray)}
+        named = {each.name for each in expressions(roots) if isinstance(each, ir.Local | ir.LocalArray)}
+        declared = {stmt.name for stmt in every if isinstance(stmt, ir.DeclareArray)}
         return named | declared | {name for stmt in every for name in [set_by(stmt)] if name}
 
     # --- text ----------------------------------------------------------------------------------------------------
 
     def _written(self, parts: Sequence[_Part]) -> Body:
         """The statements of the block."""
-        found: list[Stmt] = []
+        found: list[ir.Stmt] = []
         for part in parts:
             match part:
                 case Region():

@@ -10,19 +10,8 @@ from functools import cached_property
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
+from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr, type_of
-from fusec.ir.loops import (
-    CallStatement,
-    Declare,
-    Element,
-    Field,
-    Local,
-    LocalArray,
-    Program,
-    Query,
-    Stmt,
-    While,
-)
 from fusec.ir.walk import (
     Body,
     blocks,
@@ -40,7 +29,7 @@ from fusec.ir.walk import (
 DEPTH = 64  # an expression nested deeper than this is cut by a name
 
 
-def name_shared(program: Program) -> Program:
+def name_shared(program: ir.Program) -> ir.Program:
     """Declare a local before a statement for every value that the statement uses more than once or nests too deep.
 
     Requires: a verified program.
@@ -72,7 +61,7 @@ class _Sharer:
 
     def block(self, body: Body) -> Body:
         """The statements with declarations of temporaries before those that need them; the same object if none do."""
-        result: list[Stmt] = []
+        result: list[ir.Stmt] = []
         changed = False
         for stmt in body:
             before, new = self.statement(stmt)
@@ -81,24 +70,24 @@ class _Sharer:
             result.append(new)
         return tuple(result) if changed else body
 
-    def statement(self, stmt: Stmt) -> tuple[list[Stmt], Stmt]:
+    def statement(self, stmt: ir.Stmt) -> tuple[list[ir.Stmt], ir.Stmt]:
         """Declarations, and the statement that uses them."""
         roots = operands(stmt)
         nested = tuple(map(self.block, blocks(stmt)))
-        before: list[Stmt] = []
+        before: list[ir.Stmt] = []
         new = roots
-        if not isinstance(stmt, While) and not all(map(_is_leaf, roots)):
+        if not isinstance(stmt, ir.While) and not all(map(_is_leaf, roots)):
             new = self.operands(roots, stmt, before)
         unchanged = new == roots and same(nested, blocks(stmt))
         return before, stmt if unchanged else rebuild(stmt, new, nested)
 
-    def operands(self, roots: tuple[Expr, ...], stmt: Stmt, before: list[Stmt]) -> tuple[Expr, ...]:
+    def operands(self, roots: tuple[Expr, ...], stmt: ir.Stmt, before: list[ir.Stmt]) -> tuple[Expr, ...]:
         """The operands over names; the declarations are appended to `before`, inner values first."""
         order = list(inner_first(roots))
         if len(order) < DEPTH and not _any_reused(order, roots):
             return roots
         use = _Use(roots)
-        named = self.chosen(order, use, isinstance(stmt, CallStatement))
+        named = self.chosen(order, use, isinstance(stmt, ir.CallStatement))
         deepest = DEPTH if len(order) >= DEPTH else len(order) + 1
         if not named and deepest > len(order):
             return roots
@@ -112,8 +101,8 @@ class _Sharer:
             if expr in named or (deep >= deepest and expr not in roots and self.can_be_moved(expr, use)):
                 kind = type_of(expr)
                 name = self.fresh()
-                before.append(Declare(name, kind, found, line=stmt.line))
-                found, deep = Local(name, kind), 1
+                before.append(ir.Declare(name, kind, found, line=stmt.line))
+                found, deep = ir.Local(name, kind), 1
             known[expr], depth[expr] = found, deep
         return tuple([known[root] for root in roots])
 
@@ -157,12 +146,12 @@ class _Sharer:
 def _is_leaf(expr: Expr) -> bool:
     """Nothing below it that is worth a name."""
     match expr:
-        case Const() | Local() | Element() | LocalArray():
+        case Const() | ir.Local() | ir.Element() | ir.LocalArray():
             return True
-        case Query(_, _, axis):
+        case ir.Query(_, _, axis):
             return axis is None or isinstance(axis, Const)
-        case Field(value):
-            return isinstance(value, Local)
+        case ir.Field(value):
+            return isinstance(value, ir.Local)
         case _:
             return False
 

@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from fusec.base.records import replace
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Call,
-    CallStatement,
-    Declare,
-    DeclareArray,
-    Function,
-    If,
-    Local,
-    LocalArray,
-    Offset,
-    Program,
-    SetField,
-    Stmt,
-    Store,
-)
 from fusec.ir.walk import Body, expressions, map_statements, operands, statements, with_bodies
 
 
-def prune_dead(program: Program) -> Program:
+def prune_dead(program: ir.Program) -> ir.Program:
     """Drop dead locals, local arrays only ever written, and unused functions; parameters stay.
 
     Requires: a verified program.
@@ -39,7 +23,7 @@ def prune_dead(program: Program) -> Program:
     return replace(program, functions=functions)
 
 
-def _called(program: Program) -> tuple[Function, ...]:
+def _called(program: ir.Program) -> tuple[ir.Function, ...]:
     """The functions reachable from the kernel; callees come first, so one pass from the back finds all."""
     wanted = _calls_of(program.body)
     kept = []
@@ -53,7 +37,7 @@ def _called(program: Program) -> tuple[Function, ...]:
 def _calls_of(body: Body) -> set[str]:
     seen: set[Expr] = set()
     found = (expr for stmt in statements(body) for expr in expressions(operands(stmt), seen))
-    return {expr.function for expr in found if isinstance(expr, Call)}
+    return {expr.function for expr in found if isinstance(expr, ir.Call)}
 
 
 def _prune_body(body: Body) -> Body:
@@ -81,34 +65,34 @@ def _live_names(body: Body) -> set[str]:
     return live
 
 
-def _target(stmt: Stmt) -> str:
+def _target(stmt: ir.Stmt) -> str:
     """The local that is all a statement changes, or "" if it does more."""
     match stmt:
-        case Declare(name) | DeclareArray(name) | Assign(name) | SetField(name):
+        case ir.Declare(name) | ir.DeclareArray(name) | ir.Assign(name) | ir.SetField(name):
             return name
-        case Store(pointer):
-            while isinstance(pointer, Offset):
+        case ir.Store(pointer):
+            while isinstance(pointer, ir.Offset):
                 pointer = pointer.pointer
-            return pointer.name if isinstance(pointer, LocalArray) else ""
+            return pointer.name if isinstance(pointer, ir.LocalArray) else ""
         case _:
             return ""
 
 
 def _names(roots: tuple[Expr, ...]) -> set[str]:
-    return {expr.name for expr in expressions(roots) if isinstance(expr, Local | LocalArray)}
+    return {expr.name for expr in expressions(roots) if isinstance(expr, ir.Local | ir.LocalArray)}
 
 
-def _kept(stmt: Stmt, live: set[str]) -> tuple[Stmt, ...]:
+def _kept(stmt: ir.Stmt, live: set[str]) -> tuple[ir.Stmt, ...]:
     """The statement, if it changes something live or more than a local, without a result that nobody reads."""
     target = _target(stmt)
     if target and target not in live:
         return ()
     match stmt:
-        case If(then=(), orelse=()):
+        case ir.If(then=(), orelse=()):
             return ()
-        case Atomic(op, pointer, values, result) if result and result not in live:
-            return (Atomic(op, pointer, values, line=stmt.line),)
-        case CallStatement(call, result) if result and result not in live:
-            return (CallStatement(call, line=stmt.line),)
+        case ir.Atomic(op, pointer, values, result) if result and result not in live:
+            return (ir.Atomic(op, pointer, values, line=stmt.line),)
+        case ir.CallStatement(call, result) if result and result not in live:
+            return (ir.CallStatement(call, line=stmt.line),)
         case _:
             return (stmt,)

@@ -10,25 +10,15 @@ import numpy as np
 from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import default_rounding
+from fusec.ir import loops as ir
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.expr import Apply, Const, Expr, Lookup
-from fusec.ir.loops import (
-    Break,
-    Continue,
-    Declare,
-    If,
-    Local,
-    Program,
-    Return,
-    Stmt,
-    While,
-)
 from fusec.ir.walk import Body, blocks, changed_names, map_blocks, operands, rebuild, rewriter, same, with_bodies
 
 KEEPS_BITS = frozenset({"bitcast", "where", "negative", "absolute", "complex", "real", "imag"})
 
 
-def fold_constants(program: Program) -> Program:
+def fold_constants(program: ir.Program) -> ir.Program:
     """Replace constant expressions, and locals that are constant, by constants and drop branches never taken.
 
     Requires: a verified program.
@@ -80,36 +70,36 @@ def _fold_body(body: Body) -> Body:
     fixed: dict[str, Const] = {}
 
     def change(expr: Expr) -> Expr:
-        return fixed.get(expr.name, expr) if isinstance(expr, Local) else fold_expression(expr)
+        return fixed.get(expr.name, expr) if isinstance(expr, ir.Local) else fold_expression(expr)
 
     rewrite = rewriter(change)
 
     def fold_block(block: Body) -> Body:
-        result: list[Stmt] = []
+        result: list[ir.Stmt] = []
         for stmt in block:
             old = operands(stmt)
             new = tuple([rewrite(expr) for expr in old])
             result.extend(_choose(stmt if new == old else rebuild(stmt, new, blocks(stmt)), fold_block))
-            if isinstance(stmt, Declare) and stmt.name not in assigned and isinstance(stmt.type, DType):
+            if isinstance(stmt, ir.Declare) and stmt.name not in assigned and isinstance(stmt.type, DType):
                 value = new[0] if new else Const(0, stmt.type)
                 if isinstance(value, Const):
                     fixed[stmt.name] = value
-            if result and isinstance(result[-1], Break | Continue | Return):
+            if result and isinstance(result[-1], ir.Break | ir.Continue | ir.Return):
                 break
         return block if same(result, block) else tuple(result)
 
     return fold_block(body)
 
 
-def _choose(stmt: Stmt, fold_block: Callable[[Body], Body]) -> Body:
+def _choose(stmt: ir.Stmt, fold_block: Callable[[Body], Body]) -> Body:
     """The statement over folded blocks; the branch taken instead of an If of a constant; no loop never entered."""
     match stmt:
-        case If(Const() as condition, then, orelse):
+        case ir.If(Const() as condition, then, orelse):
             return fold_block(then if condition.bits else orelse)
-        case If():
+        case ir.If():
             new = map_blocks(stmt, fold_block)
             return (new,) if any(blocks(new)) else ()
-        case While(Const(bits), _, _, True) if not bits:
+        case ir.While(Const(bits), _, _, True) if not bits:
             return ()
         case _:
             return (map_blocks(stmt, fold_block),)

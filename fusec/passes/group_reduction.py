@@ -10,29 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fusec.base.dtypes import INT64, DType
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, apply, type_of
-from fusec.ir.loops import (
-    GROUP,
-    Assign,
-    Call,
-    Declare,
-    DeclareArray,
-    Element,
-    Field,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Moved,
-    Offset,
-    Program,
-    Query,
-    ScalarParam,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.reductions import AXIS, COVERED, Accumulator, ReductionIR, Stage, chunk_of, parts_of, whole_of
 from fusec.ir.walk import Body, map_expressions, rewriter
 from fusec.passes.affine import int64, least, minus, over, plus, relocated, rest, test
@@ -41,7 +20,7 @@ CHUNK, MEMBER, START = "_chunk", "_member", "_start"
 """Locals: number of the chunk, position in the group, the chunk's first element."""
 
 
-def cooperate(reduction: ReductionIR, axis: int) -> Program:
+def cooperate(reduction: ReductionIR, axis: int) -> ir.Program:
     """The program over positions whose coordinate along `axis`, the last one, is GROUP times the chunk, and the member.
 
     Requires: primitive ops; inputs with strides of their own along the axis; one element for each chunk of what
@@ -54,11 +33,11 @@ def _times(left: Expr, right: int) -> Expr:
     return apply("multiply", left, int64(right))
 
 
-def _counted(name: str, limit: Expr, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+def _counted(name: str, limit: Expr, body: Sequence[ir.Stmt]) -> tuple[ir.Stmt, ...]:
     """A loop from 0 up to a limit."""
-    here = Local(name, INT64)
-    step = Assign(name, plus(here, 1))
-    return (Declare(name, INT64, int64(0)), While(test("less", here, limit), tuple(body), (step,)))
+    here = ir.Local(name, INT64)
+    step = ir.Assign(name, plus(here, 1))
+    return (ir.Declare(name, INT64, int64(0)), ir.While(test("less", here, limit), tuple(body), (step,)))
 
 
 class _Held:
@@ -69,32 +48,32 @@ class _Held:
         self.names = [(f"_held{number}_{at}", dtype) for at, (_, dtype) in enumerate(accumulator.parts)]
         self._fresh = 0
 
-    def declare(self) -> list[Stmt]:
+    def declare(self) -> list[ir.Stmt]:
         """The arrays."""
-        return [DeclareArray(name, dtype, self.count) for name, dtype in self.names]
+        return [ir.DeclareArray(name, dtype, self.count) for name, dtype in self.names]
 
     def read(self, lane: Expr) -> tuple[Expr, ...]:
         """The parts of a lane."""
-        return tuple(Load(self._place(name, dtype, lane), dtype) for name, dtype in self.names)
+        return tuple(ir.Load(self._place(name, dtype, lane), dtype) for name, dtype in self.names)
 
-    def write(self, lane: Expr, parts: Sequence[Expr]) -> tuple[Stmt, ...]:
+    def write(self, lane: Expr, parts: Sequence[Expr]) -> tuple[ir.Stmt, ...]:
         """Store the parts of a lane."""
         pairs = zip(self.names, parts, strict=True)
-        return tuple(Store(self._place(name, dtype, lane), part) for (name, dtype), part in pairs)
+        return tuple(ir.Store(self._place(name, dtype, lane), part) for (name, dtype), part in pairs)
 
-    def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
         """The parts of two values combined, and the statements that must come before them."""
         kind = self.accumulator.type
-        call = Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
+        call = ir.Call(self.accumulator.combine, (whole_of(tuple(left), kind), whole_of(tuple(right), kind)), kind)
         if not isinstance(kind, Struct):
             return (), (call,)
         self._fresh += 1
-        whole = Local(f"_joined{self.number}_{self._fresh}", kind)
-        return (Declare(whole.name, kind, call),), tuple(Field(whole, name, dtype) for name, dtype in kind.fields)
+        whole = ir.Local(f"_joined{self.number}_{self._fresh}", kind)
+        return (ir.Declare(whole.name, kind, call),), tuple(ir.Field(whole, name, dtype) for name, dtype in kind.fields)
 
     def _place(self, name: str, dtype: DType, lane: Expr) -> Expr:
         pointer = Pointer(dtype, "local")
-        return Offset(LocalArray(name, pointer), lane, pointer)
+        return ir.Offset(ir.LocalArray(name, pointer), lane, pointer)
 
 
 class _Cooperation:
@@ -102,116 +81,116 @@ class _Cooperation:
 
     def __init__(self, reduction: ReductionIR, axis: int) -> None:
         self.reduction, self.axis = reduction, axis
-        self.each = reduction.lanes // GROUP  # lanes of a position
-        self.here = Query("", "coordinate", int64(axis), INT64)
-        self.member, self.covered = Local(MEMBER, INT64), Local(COVERED, INT64)
+        self.each = reduction.lanes // ir.GROUP  # lanes of a position
+        self.here = ir.Query("", "coordinate", int64(axis), INT64)
+        self.member, self.covered = ir.Local(MEMBER, INT64), ir.Local(COVERED, INT64)
 
-    def program(self) -> Program:
+    def program(self) -> ir.Program:
         """The whole program."""
-        reduction, extent = self.reduction, Local(AXIS, INT64)
-        body: list[Stmt] = [
-            Declare(MEMBER, INT64, rest(self.here, GROUP)),
-            Declare(CHUNK, INT64, over(self.here, GROUP)),
+        reduction, extent = self.reduction, ir.Local(AXIS, INT64)
+        body: list[ir.Stmt] = [
+            ir.Declare(MEMBER, INT64, rest(self.here, ir.GROUP)),
+            ir.Declare(CHUNK, INT64, over(self.here, ir.GROUP)),
         ]
         if reduction.total is None:
-            body += [Declare(START, INT64, int64(0)), Declare(COVERED, INT64, extent)]
+            body += [ir.Declare(START, INT64, int64(0)), ir.Declare(COVERED, INT64, extent)]
         else:
             size = chunk_of(reduction.lanes, True)
-            body.append(Declare(START, INT64, _times(Local(CHUNK, INT64), size)))
-            body.append(Declare(COVERED, INT64, least(minus(extent, Local(START, INT64)), size)))
+            body.append(ir.Declare(START, INT64, _times(ir.Local(CHUNK, INT64), size)))
+            body.append(ir.Declare(COVERED, INT64, least(minus(extent, ir.Local(START, INT64)), size)))
         for number, stage in enumerate(reduction.stages):
             body += self._stage(stage, number)
         if reduction.total is not None:
             pairs = zip(reduction.total.parts, parts_of(reduction.total.value), strict=True)
-            body += [Declare(name, dtype, value) for (name, dtype), value in pairs]
+            body += [ir.Declare(name, dtype, value) for (name, dtype), value in pairs]
         body += self._finish()
-        params = (*reduction.params, ScalarParam(AXIS, INT64))
-        return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+        params = (*reduction.params, ir.ScalarParam(AXIS, INT64))
+        return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
-    def _finish(self) -> list[Stmt]:
+    def _finish(self) -> list[ir.Stmt]:
         """The first position of each group stores."""
-        to_chunk = minus(Local(CHUNK, INT64), self.here)
+        to_chunk = minus(ir.Local(CHUNK, INT64), self.here)
 
         def change(expr: Expr) -> Expr:
-            return Moved(expr.param, (self.axis,), (to_chunk,), expr.type) if isinstance(expr, Element) else expr
+            return ir.Moved(expr.param, (self.axis,), (to_chunk,), expr.type) if isinstance(expr, ir.Element) else expr
 
         body = map_expressions(self.reduction.finish, rewriter(change))
-        return [If(test("equal", self.member, 0), body)] if body else []
+        return [ir.If(test("equal", self.member, 0), body)] if body else []
 
     # --- stages --------------------------------------------------------------------------------------------------
 
-    def _stage(self, stage: Stage, number: int) -> list[Stmt]:
+    def _stage(self, stage: Stage, number: int) -> list[ir.Stmt]:
         if stage.accumulator is None:
-            at = Local(f"_at{number}", INT64)
+            at = ir.Local(f"_at{number}", INT64)
             body, _ = self._inside(stage.body, f"{number}", at)
-            step = Assign(at.name, plus(at, GROUP))
-            walk = While(test("less", at, self.covered), body, (step,))
-            return [Declare(at.name, INT64, self.member), walk, *stage.then]
+            step = ir.Assign(at.name, plus(at, ir.GROUP))
+            walk = ir.While(test("less", at, self.covered), body, (step,))
+            return [ir.Declare(at.name, INT64, self.member), walk, *stage.then]
         held = _Held(stage.accumulator, number, self.each)
         return [*held.declare(), *self._rounds(stage, held, number), *self._meet(held, number), *stage.then]
 
-    def _rounds(self, stage: Stage, held: _Held, number: int) -> tuple[Stmt, ...]:
+    def _rounds(self, stage: Stage, held: _Held, number: int) -> tuple[ir.Stmt, ...]:
         """The lanes take their elements, one in each round; only the last round may have less than all of them."""
-        whole, turn = Local(f"_whole{number}", INT64), Local(f"_round{number}", INT64)
-        lane, last = Local(f"_lane{number}", INT64), Local(f"_last{number}", INT64)
+        whole, turn = ir.Local(f"_whole{number}", INT64), ir.Local(f"_round{number}", INT64)
+        lane, last = ir.Local(f"_lane{number}", INT64), ir.Local(f"_last{number}", INT64)
         taken = self._taken(stage, held, f"{number}", turn, lane)
         place, *others = self._taken(stage, held, f"{number}_last", whole, last)
-        assert isinstance(place, Declare), "the place of the element comes first"
-        inside = test("less", Local(place.name, INT64), self.covered)
+        assert isinstance(place, ir.Declare), "the place of the element comes first"
+        inside = test("less", ir.Local(place.name, INT64), self.covered)
         return (
-            Declare(whole.name, INT64, over(self.covered, self.reduction.lanes)),
+            ir.Declare(whole.name, INT64, over(self.covered, self.reduction.lanes)),
             *_counted(turn.name, whole, _counted(lane.name, int64(self.each), taken)),
-            *_counted(last.name, int64(self.each), (place, If(inside, tuple(others)))),
+            *_counted(last.name, int64(self.each), (place, ir.If(inside, tuple(others)))),
         )
 
-    def _taken(self, stage: Stage, held: _Held, label: str, turn: Expr, lane: Expr) -> tuple[Stmt, ...]:
+    def _taken(self, stage: Stage, held: _Held, label: str, turn: Expr, lane: Expr) -> tuple[ir.Stmt, ...]:
         """A lane takes its element of a round; the first as it is."""
         assert stage.accumulator is not None, "a stage that accumulates"
-        place = Local(f"_place{label}", INT64)
-        start = plus(plus(_times(turn, self.reduction.lanes), _times(lane, GROUP)), self.member)
+        place = ir.Local(f"_place{label}", INT64)
+        start = plus(plus(_times(turn, self.reduction.lanes), _times(lane, ir.GROUP)), self.member)
         body, rewrite = self._inside(stage.body, label, place)
         values = parts_of(rewrite(stage.accumulator.value))
-        new = [Declare(f"_new{label}_{at}", _dtype(value), value) for at, value in enumerate(values)]
-        mine = [Local(stmt.name, stmt.type) for stmt in new]
+        new = [ir.Declare(f"_new{label}_{at}", _dtype(value), value) for at, value in enumerate(values)]
+        mine = [ir.Local(stmt.name, stmt.type) for stmt in new]
         joined, both = held.combine(held.read(lane), mine)
         first = test("equal", turn, 0)
-        taken = If(first, held.write(lane, mine), (*joined, *held.write(lane, both)))
-        return (Declare(place.name, INT64, start), *body, *new, taken)
+        taken = ir.If(first, held.write(lane, mine), (*joined, *held.write(lane, both)))
+        return (ir.Declare(place.name, INT64, start), *body, *new, taken)
 
-    def _meet(self, held: _Held, number: int) -> list[Stmt]:
+    def _meet(self, held: _Held, number: int) -> list[ir.Stmt]:
         """Halves of the lanes, first within a position, then between positions; all get the result of the first."""
-        body: list[Stmt] = []
+        body: list[ir.Stmt] = []
         half = self.each // 2
         while half:
             name = f"_low{number}_{half}"
-            lane = Local(name, INT64) if half > 1 else int64(0)
+            lane = ir.Local(name, INT64) if half > 1 else int64(0)
             far = plus(lane, half) if half > 1 else int64(1)
-            before = _times(far, GROUP) if half > 1 else int64(GROUP)
+            before = _times(far, ir.GROUP) if half > 1 else int64(ir.GROUP)
             joined, both = held.combine(held.read(lane), held.read(far))
             there = test("less", plus(before, self.member), self.covered)
-            step = If(there, (*joined, *held.write(lane, both)))
+            step = ir.If(there, (*joined, *held.write(lane, both)))
             body += _counted(name, int64(half), [step]) if half > 1 else [step]
             half //= 2
-        mine = [Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
-        theirs = [Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
+        mine = [ir.Local(f"_mine{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
+        theirs = [ir.Local(f"_theirs{number}_{at}", dtype) for at, (_, dtype) in enumerate(held.names)]
         pairs = zip(mine, held.read(int64(0)), strict=True)
-        body += [Declare(local.name, local.type, part) for local, part in pairs]
-        body += [Declare(local.name, local.type) for local in theirs]
-        distance = GROUP // 2
+        body += [ir.Declare(local.name, local.type, part) for local, part in pairs]
+        body += [ir.Declare(local.name, local.type) for local in theirs]
+        distance = ir.GROUP // 2
         while distance:
-            body += [Shuffle(there.name, here, distance) for here, there in zip(mine, theirs, strict=True)]
+            body += [ir.Shuffle(there.name, here, distance) for here, there in zip(mine, theirs, strict=True)]
             joined, both = held.combine(mine, theirs)
             reached = test("less", plus(self.member, distance), self.covered)
-            kept = tuple(Assign(local.name, part) for local, part in zip(mine, both, strict=True))
-            body.append(If(reached, (*joined, *kept)))
+            kept = tuple(ir.Assign(local.name, part) for local, part in zip(mine, both, strict=True))
+            body.append(ir.If(reached, (*joined, *kept)))
             distance //= 2
         for (name, dtype), local in zip(held.accumulator.parts, mine, strict=True):
-            body += [Declare(name, dtype), Shuffle(name, local, 0)]
+            body += [ir.Declare(name, dtype), ir.Shuffle(name, local, 0)]
         return body
 
     def _inside(self, body: Body, label: str, place: Expr) -> tuple[Body, Callable[[Expr], Expr]]:
         """The body at an element of the chunk, with names of its own, and the same change for further expressions."""
-        position = plus(Local(START, INT64), place)
+        position = plus(ir.Local(START, INT64), place)
         return relocated(body, label, self.axis, position, minus(position, self.here))
 
 

@@ -5,23 +5,9 @@ from __future__ import annotations
 from fusec.base.dtypes import INT64, DType
 from fusec.base.ops import TABLE
 from fusec.base.rounding_mode import default_rounding
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, Pointer, Struct, apply, scalar_type
 from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.loops import (
-    ArrayParam,
-    Declare,
-    Element,
-    Field,
-    Function,
-    Load,
-    Local,
-    Make,
-    Param,
-    Return,
-    ScalarParam,
-    Stmt,
-    Store,
-)
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, addressed
 from fusec.ir.walk import expressions, rewriter
 
@@ -56,10 +42,10 @@ def in_place(reduction: ReductionIR) -> frozenset[tuple[str, str]]:
     return frozenset(pairs)
 
 
-def is_stored(body: tuple[Stmt, ...], name: str) -> bool:
+def is_stored(body: tuple[ir.Stmt, ...], name: str) -> bool:
     """Whether statements store every element of an array that they walk along."""
-    places = [stmt.pointer for stmt in body if isinstance(stmt, Store)]
-    return any(isinstance(place, Element) and place.param == name for place in places)
+    places = [stmt.pointer for stmt in body if isinstance(stmt, ir.Store)]
+    return any(isinstance(place, ir.Element) and place.param == name for place in places)
 
 
 def reduces(root: Expr) -> list[Reduce]:
@@ -107,9 +93,9 @@ class _Staging:
             values = [each.value for each in level]
             body = (*self._loads(values), *self._stores(values))
             lowered = [self._lowered(value) for value in values]
-            whole = lowered[0] if len(level) == 1 else Make(tuple(lowered), _struct(accumulator))
+            whole = lowered[0] if len(level) == 1 else ir.Make(tuple(lowered), _struct(accumulator))
             for each, (name, dtype) in zip(level, accumulator.parts, strict=True):
-                self.names[each] = Local(name, dtype)
+                self.names[each] = ir.Local(name, dtype)
             for dear in values:
                 if dear in self.stored:
                     self.names[dear] = _load(self.stored[dear], scalar_type(dear))
@@ -130,39 +116,39 @@ class _Staging:
 
     # --- accumulators --------------------------------------------------------------------------------------------
 
-    def _accumulator(self, level: list[Reduce], number: int) -> tuple[Accumulator, Function]:
+    def _accumulator(self, level: list[Reduce], number: int) -> tuple[Accumulator, ir.Function]:
         """Where the reductions of a level are held together, and how two of them combine."""
         name, combine = f"_r{number}", f"{self.graph.name}_combine{number}"
         if len(level) == 1:
             (only,) = level
-            a, b = Local("a", only.type), Local("b", only.type)
-            function = Function(
-                combine, (("a", only.type), ("b", only.type)), only.type, (Return(apply(only.op, a, b)),)
+            a, b = ir.Local("a", only.type), ir.Local("b", only.type)
+            function = ir.Function(
+                combine, (("a", only.type), ("b", only.type)), only.type, (ir.Return(apply(only.op, a, b)),)
             )
             return Accumulator(name, only.type, only, combine), function
         kind = Struct(f"Totals{number}", tuple((f"v{at}", each.type) for at, each in enumerate(level)))
-        left, right = Local("a", kind), Local("b", kind)
+        left, right = ir.Local("a", kind), ir.Local("b", kind)
         fields = tuple(
-            apply(each.op, Field(left, field, each.type), Field(right, field, each.type))
+            apply(each.op, ir.Field(left, field, each.type), ir.Field(right, field, each.type))
             for each, (field, _) in zip(level, kind.fields, strict=True)
         )
-        function = Function(combine, (("a", kind), ("b", kind)), kind, (Return(Make(fields, kind)),))
+        function = ir.Function(combine, (("a", kind), ("b", kind)), kind, (ir.Return(ir.Make(fields, kind)),))
         return Accumulator(name, kind, level[0], combine), function
 
     def _total(self, part: Accumulator) -> Accumulator:
         """The total of chunks, whose parts later text reads in place of those of one chunk."""
-        results = tuple(Local(name, dtype) for name, dtype in part.parts)
-        value = results[0] if isinstance(part.type, DType) else Make(results, _struct(part))
+        results = tuple(ir.Local(name, dtype) for name, dtype in part.parts)
+        value = results[0] if isinstance(part.type, DType) else ir.Make(results, _struct(part))
         total = Accumulator("_all", part.type, value, part.combine)
         for each, (name, dtype) in zip(self.levels[0], total.parts, strict=True):
-            self.names[each] = Local(name, dtype)
+            self.names[each] = ir.Local(name, dtype)
         return total
 
     # --- values --------------------------------------------------------------------------------------------------
 
-    def _shared(self, level: int) -> tuple[Stmt, ...]:
+    def _shared(self, level: int) -> tuple[ir.Stmt, ...]:
         """Locals for what depends on reductions up to a level alone, so that no element computes it again."""
-        declared: list[Stmt] = []
+        declared: list[ir.Stmt] = []
 
         def visit(expr: Expr) -> None:
             if expr in self.names or not self.depth(expr):
@@ -171,8 +157,8 @@ class _Staging:
                 visit(expr.value)
             elif not self.varies(expr) and self.depth(expr) == level:
                 name = f"_s{level}_{len(declared)}"
-                declared.append(Declare(name, scalar_type(expr), self._lowered(expr)))
-                self.names[expr] = Local(name, scalar_type(expr))
+                declared.append(ir.Declare(name, scalar_type(expr), self._lowered(expr)))
+                self.names[expr] = ir.Local(name, scalar_type(expr))
             else:
                 for child in expr.children:
                     visit(child)
@@ -190,19 +176,19 @@ class _Staging:
         def leaf(expr: Expr) -> Expr:
             match expr:
                 case Input(name, dtype):
-                    return Local(name, dtype)
+                    return ir.Local(name, dtype)
                 case Count():
-                    return Local(REDUCED, INT64)
+                    return ir.Local(REDUCED, INT64)
                 case _:
                     return expr
 
         return rewriter(leaf, dict(self.names))(root)
 
-    def _loads(self, values: list[Expr]) -> tuple[Stmt, ...]:
+    def _loads(self, values: list[Expr]) -> tuple[ir.Stmt, ...]:
         """The elements of inputs that values read, as far as no local stands for what reads them."""
         wanted = set(expressions(values, set(self.names), _outside))
         ordered = [each for each in self.graph.inputs if each in wanted and each.name not in self.scalars]
-        return tuple(Declare(each.name, each.type, _load(each.name, each.type)) for each in ordered)
+        return tuple(ir.Declare(each.name, each.type, _load(each.name, each.type)) for each in ordered)
 
     # --- values that are stored between stages -------------------------------------------------------------------
 
@@ -217,37 +203,38 @@ class _Staging:
                     self.stored.setdefault(value, name)
                     break
 
-    def _stores(self, values: list[Expr]) -> tuple[Stmt, ...]:
+    def _stores(self, values: list[Expr]) -> tuple[ir.Stmt, ...]:
         """Stores of the dear ones of some values; from then on they are read from there."""
-        stores: list[Stmt] = []
+        stores: list[ir.Stmt] = []
         for value in dict.fromkeys(values):
             if value in self.stored and value not in self.names:
                 name, dtype = self.stored[value], scalar_type(value)
-                stores.append(Declare(f"_kept_{name}", dtype, self._lowered(value)))
-                stores.append(_store(name, Local(f"_kept_{name}", dtype)))
-                self.names[value] = Local(f"_kept_{name}", dtype)
+                stores.append(ir.Declare(f"_kept_{name}", dtype, self._lowered(value)))
+                stores.append(_store(name, ir.Local(f"_kept_{name}", dtype)))
+                self.names[value] = ir.Local(f"_kept_{name}", dtype)
         return tuple(stores)
 
-    def _kept(self) -> tuple[Stmt, ...]:
+    def _kept(self) -> tuple[ir.Stmt, ...]:
         """Locals for values that outputs hold, read before the first output gets what it is to hold in the end."""
         loads = []
         for value, name in self.stored.items():
             dtype = scalar_type(value)
-            loads.append(Declare(f"_last_{name}", dtype, _load(name, dtype)))
-            self.names[value] = Local(f"_last_{name}", dtype)
+            loads.append(ir.Declare(f"_last_{name}", dtype, _load(name, dtype)))
+            self.names[value] = ir.Local(f"_last_{name}", dtype)
         return tuple(loads)
 
-    def _params(self) -> tuple[Param, ...]:
+    def _params(self) -> tuple[ir.Param, ...]:
         held = set(self.stored.values())
-        inputs: list[Param] = []
+        inputs: list[ir.Param] = []
         for each in self.graph.inputs:
             by_value = each.name in self.scalars
-            inputs.append(ScalarParam(each.name, each.type) if by_value else ArrayParam(each.name, each.type))
+            inputs.append(ir.ScalarParam(each.name, each.type) if by_value else ir.ArrayParam(each.name, each.type))
         outputs = [
-            ArrayParam(name, scalar_type(value), written=True, read=name in held) for name, value in self.graph.outputs
+            ir.ArrayParam(name, scalar_type(value), written=True, read=name in held)
+            for name, value in self.graph.outputs
         ]
         counted = any(isinstance(part, Count) for _, value in self.graph.outputs for part in expressions([value]))
-        return (*inputs, *outputs, *((ScalarParam(REDUCED, INT64),) if counted else ()))
+        return (*inputs, *outputs, *((ir.ScalarParam(REDUCED, INT64),) if counted else ()))
 
 
 def _struct(accumulator: Accumulator) -> Struct:
@@ -255,12 +242,12 @@ def _struct(accumulator: Accumulator) -> Struct:
     return accumulator.type
 
 
-def _load(name: str, dtype: DType) -> Load:
-    return Load(Element(name, Pointer(dtype, "global")), dtype)
+def _load(name: str, dtype: DType) -> ir.Load:
+    return ir.Load(ir.Element(name, Pointer(dtype, "global")), dtype)
 
 
-def _store(name: str, value: Expr) -> Store:
-    return Store(Element(name, Pointer(scalar_type(value), "global")), value)
+def _store(name: str, value: Expr) -> ir.Store:
+    return ir.Store(ir.Element(name, Pointer(scalar_type(value), "global")), value)
 
 
 def _outside(expr: Expr) -> tuple[Expr, ...]:

@@ -9,27 +9,9 @@ from __future__ import annotations
 
 from fusec.base.dtypes import BOOL
 from fusec.base.records import dataclass
+from fusec.ir import loops as ir
 from fusec.ir.axes import position_of
 from fusec.ir.expr import Apply, Const, Expr, const
-from fusec.ir.loops import (
-    ArrayParam,
-    Assign,
-    Break,
-    Continue,
-    Declare,
-    Element,
-    If,
-    Load,
-    Local,
-    Moved,
-    Program,
-    Query,
-    Return,
-    SetField,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.walk import Body, bodies_of, expressions, fixed_names, map_expressions, operands, rewriter, statements
 from fusec.passes.eliminate_dead_code import prune_dead
 from fusec.passes.merge import merge_declarations
@@ -48,11 +30,11 @@ class Split:
 
     low: tuple[int, ...]
     high: tuple[int, ...]
-    interior: Program
-    edge: Program
+    interior: ir.Program
+    edge: ir.Program
 
 
-def split(program: Program, ndim: int) -> Split | None:
+def split(program: ir.Program, ndim: int) -> Split | None:
     """The parts of a program, or None if it has no such branch or does more than store its results.
 
     Requires: a program after all passes. ndim: of the iteration space.
@@ -61,7 +43,7 @@ def split(program: Program, ndim: int) -> Split | None:
     if not _only_stores_results(program):
         return None
     for at, stmt in enumerate(program.body):
-        if not isinstance(stmt, If):
+        if not isinstance(stmt, ir.If):
             continue
         reach = _reach(stmt.condition, ndim)
         if reach is None:
@@ -74,29 +56,38 @@ def split(program: Program, ndim: int) -> Split | None:
     return None
 
 
-def _with(program: Program, body: Body) -> Program:
-    part = Program(program.name, program.params, body, program.functions, program.source)
+def _with(program: ir.Program, body: Body) -> ir.Program:
+    part = ir.Program(program.name, program.params, body, program.functions, program.source)
     return prune_dead(merge_declarations(part))
 
 
-def _only_stores_results(program: Program) -> bool:
+def _only_stores_results(program: ir.Program) -> bool:
     """Whether running an element again changes nothing: it reads nothing that it or another one writes."""
-    outputs = {param.name for param in program.params if isinstance(param, ArrayParam) and param.written}
-    if any(isinstance(param, ArrayParam) and param.raw and param.written for param in program.params):
+    outputs = {param.name for param in program.params if isinstance(param, ir.ArrayParam) and param.written}
+    if any(isinstance(param, ir.ArrayParam) and param.raw and param.written for param in program.params):
         return False
     seen: set[Expr] = set()
     for stmt in (each for body in bodies_of(program) for each in statements(body)):
         match stmt:
-            case Store(pointer):
-                if not isinstance(pointer, Element):
+            case ir.Store(pointer):
+                if not isinstance(pointer, ir.Element):
                     return False
-            case Declare() | Assign() | SetField() | If() | While() | Break() | Continue() | Return():
+            case (
+                ir.Declare()
+                | ir.Assign()
+                | ir.SetField()
+                | ir.If()
+                | ir.While()
+                | ir.Break()
+                | ir.Continue()
+                | ir.Return()
+            ):
                 pass
             case _:
                 return False
         for expr in expressions(operands(stmt), seen):
             match expr:
-                case Load(Element(name) | Moved(name)) if name in outputs:
+                case ir.Load(ir.Element(name) | ir.Moved(name)) if name in outputs:
                     return False
     return True
 
@@ -112,13 +103,13 @@ def _reach(condition: Expr, ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]
         match pending.pop():
             case Apply("logical_and", args):
                 pending += args
-            case Apply("greater_equal", (Query("", "coordinate", Const(value=axis)), Const(value=least))):
+            case Apply("greater_equal", (ir.Query("", "coordinate", Const(value=axis)), Const(value=least))):
                 low[int(axis)] = max(low[int(axis)], int(least))
             case Apply(
                 "less",
                 (
-                    Query("", "coordinate", Const(value=axis)),
-                    Apply("subtract", (Query("", "shape", Const(value=other)), Const(value=rest))),
+                    ir.Query("", "coordinate", Const(value=axis)),
+                    Apply("subtract", (ir.Query("", "shape", Const(value=other)), Const(value=rest))),
                 ),
             ) if axis == other:
                 high[int(axis)] = max(high[int(axis)], int(rest))
@@ -140,19 +131,19 @@ def _plain(body: Body, reach: tuple[int, int], axis: int) -> Body:
 
     def change(expr: Expr) -> Expr:
         match expr:
-            case Local(name) if name in known:
+            case ir.Local(name) if name in known:
                 return known[name]
             case Apply("greater_equal", (left, Const(value=bound))):
                 at = position_of(left)
                 return TRUE if at and at[0] == axis and at[1] + reach[0] >= int(bound) else expr
-            case Apply("less", (left, Query("", "shape", Const(value=other)))) if int(other) == axis:
+            case Apply("less", (left, ir.Query("", "shape", Const(value=other)))) if int(other) == axis:
                 at = position_of(left)
                 return TRUE if at and at[0] == axis and at[1] <= reach[1] else expr
             case Apply("maximum", (left, Const(value=bound))):
                 at = position_of(left)
                 return left if at and at[0] == axis and at[1] + reach[0] >= int(bound) else expr
             case Apply(
-                "minimum", (left, Apply("subtract", (Query("", "shape", Const(value=other)), Const(value=one))))
+                "minimum", (left, Apply("subtract", (ir.Query("", "shape", Const(value=other)), Const(value=one))))
             ):
                 at = position_of(left)
                 return left if at and at[0] == axis == int(other) and at[1] + int(one) <= reach[1] + 1 else expr
@@ -163,14 +154,14 @@ def _plain(body: Body, reach: tuple[int, int], axis: int) -> Body:
         return expr
 
     def walked(block: Body) -> Body:
-        result: list[Stmt] = []
+        result: list[ir.Stmt] = []
         for stmt in block:
-            if isinstance(stmt, If):
+            if isinstance(stmt, ir.If):
                 condition = rewriter(change)(stmt.condition)
-                result.append(If(condition, walked(stmt.then), walked(stmt.orelse), line=stmt.line))
+                result.append(ir.If(condition, walked(stmt.then), walked(stmt.orelse), line=stmt.line))
                 continue
             (new,) = map_expressions((stmt,), rewriter(change))
-            if isinstance(new, Declare) and new.name in fixed and new.value is not None and position_of(new.value):
+            if isinstance(new, ir.Declare) and new.name in fixed and new.value is not None and position_of(new.value):
                 known[new.name] = new.value
                 continue
             result.append(new)

@@ -8,25 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusec.base.dtypes import INT64
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer
-from fusec.ir.loops import (
-    Assign,
-    Declare,
-    Element,
-    If,
-    Local,
-    Program,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.scans import ROWS, Scan, partials
 from fusec.passes import Loops
 from fusec.passes.affine import int64, least, minus, over, plus, rest, test, times
 from fusec.passes.scan_loops import AT, CHUNK, SIZE, START, ScanLoops
 
 
-def scan_columns(scan: Scan, loops: Loops) -> Program:
+def scan_columns(scan: Scan, loops: Loops) -> ir.Program:
     """The program over positions whose coordinate along the axis is the number of a chunk; of "whole", one position.
 
     Requires: all arrays have their own strides along the axis. Ensures: Note [Scan order]; AXIS, the axis's extent, is
@@ -40,50 +30,53 @@ class _Columns(ScanLoops):
     def elements(self) -> int:
         return ROWS
 
-    def place(self) -> list[Stmt]:
-        body: list[Stmt] = [Declare(CHUNK, INT64, int64(0) if self.role == "whole" else self.here)]
+    def place(self) -> list[ir.Stmt]:
+        body: list[ir.Stmt] = [ir.Declare(CHUNK, INT64, int64(0) if self.role == "whole" else self.here)]
         for level in range(1, self.levels + 1) if self.role == "whole" else ():
             body += [*self.run.declare(f"_carry{level}_"), *self.run.declare(f"_prefix{level}_")]
         return body
 
-    def one_chunk(self) -> list[Stmt]:
+    def one_chunk(self) -> list[ir.Stmt]:
         """The elements of a chunk, one after the other."""
         run, left = self.run, minus(self.extent, self.start)
-        body: list[Stmt] = [
-            Declare(START, INT64, times(self.chunk, ROWS)),
-            Declare(SIZE, INT64, least(left, ROWS)),
+        body: list[ir.Stmt] = [
+            ir.Declare(START, INT64, times(self.chunk, ROWS)),
+            ir.Declare(SIZE, INT64, least(left, ROWS)),
             *run.declare("_carry0_"),
             *self.prefix(int64(-1)),
             *self._elements(("p",), int64(0), is_first=True),
-            Declare(AT, INT64, int64(1)),
+            ir.Declare(AT, INT64, int64(1)),
         ]
         if self.batch > 1:
             labels = tuple(f"b{number}" for number in range(self.batch))
             more = test("less", plus(self.at, self.batch - 1), self.size)
-            step = (Assign(AT, plus(self.at, self.batch)),)
-            body.append(While(more, tuple(self._elements(labels, self.at)), step))
-        step = (Assign(AT, plus(self.at, 1)),)
-        body.append(While(test("less", self.at, self.size), tuple(self._elements(("",), self.at)), step))
+            step = (ir.Assign(AT, plus(self.at, self.batch)),)
+            body.append(ir.While(more, tuple(self._elements(labels, self.at)), step))
+        step = (ir.Assign(AT, plus(self.at, 1)),)
+        body.append(ir.While(test("less", self.at, self.size), tuple(self._elements(("",), self.at)), step))
         if self.role == "totals":
             outputs, _ = partials(self.scan.total)
             pairs = zip(outputs, run.variable("_carry0_"), strict=True)
-            return [*body, *(Store(Element(each.name, Pointer(each.dtype, "global")), value) for each, value in pairs)]
+            return [
+                *body,
+                *(ir.Store(ir.Element(each.name, Pointer(each.dtype, "global")), value) for each, value in pairs),
+            ]
         if self.levels:
             another = test("less", plus(self.start, ROWS), self.extent)
-            body.append(If(another, tuple(self._level(1, self.chunk, "_carry0_"))))
+            body.append(ir.If(another, tuple(self._level(1, self.chunk, "_carry0_"))))
         return body
 
-    def _elements(self, labels: Sequence[str], at: Expr, *, is_first: bool = False) -> list[Stmt]:
+    def _elements(self, labels: Sequence[str], at: Expr, *, is_first: bool = False) -> list[ir.Stmt]:
         """Elements one after the other, from number `at` of the chunk on, one for each label.
 
         All are asked for before any result is stored.
         """
-        code: list[Stmt] = []
+        code: list[ir.Stmt] = []
         places = []
         for number, label in enumerate(labels):
             position = plus(self.start, plus(at, number) if number else at)
-            distance = Local(f"_distance{label}", INT64)
-            code.append(Declare(distance.name, INT64, minus(position, self.here)))
+            distance = ir.Local(f"_distance{label}", INT64)
+            code.append(ir.Declare(distance.name, INT64, minus(position, self.here)))
             places.append((label, position, distance))
         for label, position, distance in places:
             body, values = self.taken(label, position, distance)
@@ -92,7 +85,7 @@ class _Columns(ScanLoops):
             code += self._element(label, position, distance, is_first=is_first)
         return code
 
-    def _element(self, label: str, position: Expr, distance: Expr, *, is_first: bool) -> list[Stmt]:
+    def _element(self, label: str, position: Expr, distance: Expr, *, is_first: bool) -> list[ir.Stmt]:
         """One element: combined with those before it in the chunk, then with the prefix, and stored."""
         run = self.run
         mine = run.variable(f"_mine{label}")
@@ -104,10 +97,10 @@ class _Columns(ScanLoops):
             result = f"_result{label}"
             code += run.declare(result, run.variable("_carry0_"))
             joined = run.join(result, run.variable("_prefix1_"), run.variable("_carry0_"))
-            code.append(If(test("greater", self.chunk, 0), tuple(joined)))
+            code.append(ir.If(test("greater", self.chunk, 0), tuple(joined)))
         return [*code, *self.finish(label, result, position, distance, is_inside=not self.scan.exclusive)]
 
-    def _level(self, level: int, number: Expr, total: str) -> list[Stmt]:
+    def _level(self, level: int, number: Expr, total: str) -> list[ir.Stmt]:
         """The total of a chunk becomes the next element of a scan, whose result is the prefix of the next chunk."""
         run = self.run
         carry, prefix, above = f"_carry{level}_", f"_prefix{level}_", f"_prefix{level + 1}_"
@@ -117,4 +110,4 @@ class _Columns(ScanLoops):
             return [*code, *run.assign(prefix, run.variable(carry))]
         code.append(run.join_if(test("greater", up, 0), prefix, run.variable(above), run.variable(carry)))
         ends = test("equal", place, ROWS - 1)
-        return [*code, If(ends, tuple(self._level(level + 1, up, carry)))]
+        return [*code, ir.If(ends, tuple(self._level(level + 1, up, carry)))]

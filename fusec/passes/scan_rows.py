@@ -9,25 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusec.base.dtypes import INT64
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer
-from fusec.ir.loops import (
-    FIRST,
-    GROUP,
-    LAST,
-    ArrayParam,
-    Assign,
-    Declare,
-    Element,
-    If,
-    Load,
-    Local,
-    Moved,
-    Program,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.reductions import parts_of
 from fusec.ir.scans import COUNT, GROUPS, NUMBER, Scan, chunk_of, params_of, partials, states
 from fusec.ir.walk import Body
@@ -40,7 +23,7 @@ MEMBER = "_member"  # a local: the position in the group
 ELEMENTS = chunk_of(True)
 
 
-def scan_rows(scan: Scan, loops: Loops) -> Program:
+def scan_rows(scan: Scan, loops: Loops) -> ir.Program:
     """The program over positions whose coordinate along the last axis is GROUP times the chunk, and the member.
 
     Of "whole", there are GROUP positions.
@@ -50,7 +33,7 @@ def scan_rows(scan: Scan, loops: Loops) -> Program:
     return _Rows(scan, loops).program()
 
 
-def advance_row(scan: Scan, loops: Loops) -> Program:
+def advance_row(scan: Scan, loops: Loops) -> ir.Program:
     """The program of one group of a scan along the last axis, of which GROUP positions are one element each.
 
     What the groups before it have left comes from arrays, and goes there again: `fusec.ir.scans.states`, which need not
@@ -62,91 +45,95 @@ def advance_row(scan: Scan, loops: Loops) -> Program:
 
 
 class _Rows(ScanLoops):
-    member = Local(MEMBER, INT64)
+    member = ir.Local(MEMBER, INT64)
 
     @property
     def elements(self) -> int:
         return ELEMENTS
 
-    def place(self) -> list[Stmt]:
+    def place(self) -> list[ir.Stmt]:
         run = self.run
-        body: list[Stmt] = [Declare(MEMBER, INT64, rest(self.here, GROUP))]
+        body: list[ir.Stmt] = [ir.Declare(MEMBER, INT64, rest(self.here, ir.GROUP))]
         if self.role != "whole":
-            number = over(self.here, GROUP)
-            return [*body, Declare(CHUNK, INT64), Shuffle(CHUNK, number, FIRST)]  # all of a group have the same
-        body.append(Declare(CHUNK, INT64, int64(0)))
+            number = over(self.here, ir.GROUP)
+            return [
+                *body,
+                ir.Declare(CHUNK, INT64),
+                ir.Shuffle(CHUNK, number, ir.FIRST),
+            ]  # all of a group have the same
+        body.append(ir.Declare(CHUNK, INT64, int64(0)))
         for level in range(1, self.levels + 1):
             body += [*run.declare(f"_held{level}_"), *run.declare(f"_carry{level}_")]
             body += run.declare(f"_prefix{level}_")
         return body
 
-    def advance(self) -> Program:
+    def advance(self) -> ir.Program:
         """The program of one group; `number` counts those of a row."""
         scan, run, carry, mine, last = self.scan, self.run, "_carry0_", "_mine", "_last"
-        number, inside = Local(NUMBER, INT64), test("less", self.member, Local(COUNT, INT64))
+        number, inside = ir.Local(NUMBER, INT64), test("less", self.member, ir.Local(COUNT, INT64))
         held = states(scan.total, self.levels)
-        body: list[Stmt] = [Declare(MEMBER, INT64, self.here), Declare(CHUNK, INT64, over(number, GROUPS))]
+        body: list[ir.Stmt] = [ir.Declare(MEMBER, INT64, self.here), ir.Declare(CHUNK, INT64, over(number, GROUPS))]
         for name, arrays in held:
-            body += run.declare(name, [Load(Element(each.name, _global(each)), each.dtype) for each in arrays])
+            body += run.declare(name, [ir.Load(ir.Element(each.name, _global(each)), each.dtype) for each in arrays])
         loads, total = scan.stage.body, parts_of(scan.running.value)
-        body += [*run.declare(mine), If(inside, (*loads, *run.assign(mine, total)))]
+        body += [*run.declare(mine), ir.If(inside, (*loads, *run.assign(mine, total)))]
         body += self._doubling(mine, "_theirs", lambda far: test("greater_equal", self.member, far))
-        body += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
+        body += [*run.declare(last), *run.shuffle(last, run.variable(mine), ir.LAST)]
         both = (
             *run.join(mine, run.variable(carry), run.variable(mine)),
             *run.join(carry, run.variable(carry), run.variable(last)),
         )
         place = rest(number, GROUPS)
-        body.append(If(test("greater", place, 0), both, tuple(run.assign(carry, run.variable(last)))))
+        body.append(ir.If(test("greater", place, 0), both, tuple(run.assign(carry, run.variable(last)))))
         if self.levels:
             joined = run.join(mine, run.variable("_prefix1_"), run.variable(mine))
-            body.append(If(test("greater", self.chunk, 0), tuple(joined)))
+            body.append(ir.If(test("greater", self.chunk, 0), tuple(joined)))
         pairs = zip(scan.total.parts, run.variable(mine), strict=True)
-        totals = tuple(Declare(name, dtype, value) for (name, dtype), value in pairs)
-        body.append(If(inside, (*totals, *scan.reduction.finish)))
+        totals = tuple(ir.Declare(name, dtype, value) for (name, dtype), value in pairs)
+        body.append(ir.If(inside, (*totals, *scan.reduction.finish)))
         if self.levels:
             ends = test("equal", place, GROUPS - 1)
-            body.append(If(ends, tuple(self._level(1, self.chunk, run.variable(carry)))))
+            body.append(ir.If(ends, tuple(self._level(1, self.chunk, run.variable(carry)))))
         for name, arrays in held:
             pairs_of = zip(arrays, run.variable(name), strict=True)
-            body += [Store(Element(each.name, _global(each)), value) for each, value in pairs_of]
+            body += [ir.Store(ir.Element(each.name, _global(each)), value) for each, value in pairs_of]
         reduction = scan.reduction
         params = params_of(scan, "advance", self.levels)
-        return Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
+        return ir.Program(reduction.name, params, tuple(body), reduction.functions, reduction.source)
 
     # --- chunks --------------------------------------------------------------------------------------------------
 
-    def one_chunk(self) -> list[Stmt]:
+    def one_chunk(self) -> list[ir.Stmt]:
         """All groups of a chunk; the last one may not be whole."""
         run, left = self.run, minus(self.extent, self.start)
         reached = minus(left, 1) if self.scan.exclusive else left  # the next group must begin inside, too
-        body: list[Stmt] = [
-            Declare(START, INT64, times(self.chunk, ELEMENTS)),
-            Declare(SIZE, INT64, least(left, ELEMENTS)),
+        body: list[ir.Stmt] = [
+            ir.Declare(START, INT64, times(self.chunk, ELEMENTS)),
+            ir.Declare(SIZE, INT64, least(left, ELEMENTS)),
             *run.declare("_carry0_"),
             *self.prefix(minus(minus(self.chunk, 1), self.here)),
-            Declare(AT, INT64, int64(0)),
-            Declare("_groups", INT64, least(over(reached, GROUP), GROUPS)),
+            ir.Declare(AT, INT64, int64(0)),
+            ir.Declare("_groups", INT64, least(over(reached, ir.GROUP), GROUPS)),
         ]
-        groups, one = Local("_groups", INT64), Assign(AT, int64(1))
+        groups, one = ir.Local("_groups", INT64), ir.Assign(AT, int64(1))
         first = (*self._group("p", is_first=True), one)
-        body.append(If(test("greater", groups, 0), first))
+        body.append(ir.If(test("greater", groups, 0), first))
         body += self._whole_groups(groups)
         if self.role == "totals":
-            return [*body, If(test("equal", self.member, 0), self._store_total())]
-        body.append(If(test("less", times(groups, GROUP), self.size), tuple(self._rest("r"))))
+            return [*body, ir.If(test("equal", self.member, 0), self._store_total())]
+        body.append(ir.If(test("less", times(groups, ir.GROUP), self.size), tuple(self._rest("r"))))
         if self.levels:
             another = test("less", plus(self.start, ELEMENTS), self.extent)
             carry = run.variable("_carry0_")
-            body.append(If(another, tuple(self._level(1, self.chunk, carry))))
+            body.append(ir.If(another, tuple(self._level(1, self.chunk, carry))))
         return body
 
-    def _whole_groups(self, groups: Expr) -> list[Stmt]:
+    def _whole_groups(self, groups: Expr) -> list[ir.Stmt]:
         """Those after the first, `BATCH` of them at a time, whose elements are all asked for before any are stored."""
         last = plus(self.at, self.batch - 1)
-        found: list[Stmt] = []
+        found: list[ir.Stmt] = []
         if self.batch > 1:
-            several: list[Stmt] = []
+            several: list[ir.Stmt] = []
             values = []
             for number in range(self.batch):
                 statements, given = self._elements(f"b{number}", plus(self.at, number))
@@ -154,47 +141,51 @@ class _Rows(ScanLoops):
                 values.append(given)
             for number, given in enumerate(values):
                 several += self._group(f"b{number}", ahead=number, given=given)
-            found.append(While(test("less", last, groups), tuple(several), (Assign(AT, plus(self.at, self.batch)),)))
-        step = (Assign(AT, plus(self.at, 1)),)
-        return [*found, While(test("less", self.at, groups), tuple(self._group("")), step)]
+            found.append(
+                ir.While(test("less", last, groups), tuple(several), (ir.Assign(AT, plus(self.at, self.batch)),))
+            )
+        step = (ir.Assign(AT, plus(self.at, 1)),)
+        return [*found, ir.While(test("less", self.at, groups), tuple(self._group("")), step)]
 
     def _store_total(self) -> Body:
         _, stores = partials(self.scan.total)
         values = self.run.variable("_carry0_")
         there = minus(self.chunk, self.here)
-        found: list[Stmt] = []
+        found: list[ir.Stmt] = []
         for stmt, value in zip(stores, values, strict=True):
-            assert isinstance(stmt, Store), "totals are stored"
-            assert isinstance(stmt.pointer, Element), "totals have elements"
-            found.append(Store(Moved(stmt.pointer.param, (self.axis,), (there,), stmt.pointer.type), value))
+            assert isinstance(stmt, ir.Store), "totals are stored"
+            assert isinstance(stmt.pointer, ir.Element), "totals have elements"
+            found.append(ir.Store(ir.Moved(stmt.pointer.param, (self.axis,), (there,), stmt.pointer.type), value))
         return tuple(found)
 
     # --- groups --------------------------------------------------------------------------------------------------
 
-    def _place(self, label: str, at: Expr) -> tuple[Stmt, Expr, Local]:
+    def _place(self, label: str, at: Expr) -> tuple[ir.Stmt, Expr, ir.Local]:
         """Where a group is: the distance of its elements from the position's own, and their place on the axis."""
-        base = plus(self.start, times(at, GROUP))
-        shift = base if self.role == "whole" else minus(base, times(self.chunk, GROUP))
-        distance = Local(f"_distance{label}", INT64)
-        return Declare(distance.name, INT64, shift), plus(base, self.member), distance
+        base = plus(self.start, times(at, ir.GROUP))
+        shift = base if self.role == "whole" else minus(base, times(self.chunk, ir.GROUP))
+        distance = ir.Local(f"_distance{label}", INT64)
+        return ir.Declare(distance.name, INT64, shift), plus(base, self.member), distance
 
-    def _elements(self, label: str, at: Expr) -> tuple[list[Stmt], tuple[Expr, ...]]:
+    def _elements(self, label: str, at: Expr) -> tuple[list[ir.Stmt], tuple[Expr, ...]]:
         """What happens for the elements of a whole group, and their values."""
         declared, position, distance = self._place(label, at)
         body, values = self.taken(label, position, distance)
         mine = f"_mine{label}"
         return [declared, *body, *self.run.declare(mine, values)], self.run.variable(mine)
 
-    def _group(self, label: str, *, ahead: int = 0, is_first: bool = False, given: tuple[Expr, ...] = ()) -> list[Stmt]:
+    def _group(
+        self, label: str, *, ahead: int = 0, is_first: bool = False, given: tuple[Expr, ...] = ()
+    ) -> list[ir.Stmt]:
         """A whole group of elements: scanned, combined with what is before it, and stored.
 
         ahead: groups after the current one. given: the values, if they are known.
         """
         run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
         at = int64(0) if is_first else plus(self.at, ahead) if ahead else self.at
-        code: list[Stmt] = [] if given else self._elements(label, at)[0]
+        code: list[ir.Stmt] = [] if given else self._elements(label, at)[0]
         code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
-        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
+        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), ir.LAST)]
         if is_first:
             code += run.assign(carry, run.variable(last))
         else:
@@ -204,46 +195,46 @@ class _Rows(ScanLoops):
         _, position, distance = self._place(label, at)
         return [*code, *self._stored(label, mine, position, distance, is_whole=True)]
 
-    def _rest(self, label: str) -> list[Stmt]:
+    def _rest(self, label: str) -> list[ir.Stmt]:
         """The same of a group that is not whole."""
         run, mine, last, carry = self.run, f"_mine{label}", f"_last{label}", "_carry0_"
         declared, position, distance = self._place(label, self.at)
         body, values = self.taken(label, position, distance)
         inside = test("less", position, self.extent)
-        code: list[Stmt] = [declared, *run.declare(mine), If(inside, (*body, *run.assign(mine, values)))]
+        code: list[ir.Stmt] = [declared, *run.declare(mine), ir.If(inside, (*body, *run.assign(mine, values)))]
         code += self._doubling(mine, f"_theirs{label}", lambda far: test("greater_equal", self.member, far))
-        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), LAST)]
+        code += [*run.declare(last), *run.shuffle(last, run.variable(mine), ir.LAST)]
         both = (
             *(() if self.role == "totals" else run.join(mine, run.variable(carry), run.variable(mine))),
             *run.join(carry, run.variable(carry), run.variable(last)),
         )
-        code.append(If(test("greater", self.at, 0), both, tuple(run.assign(carry, run.variable(last)))))
+        code.append(ir.If(test("greater", self.at, 0), both, tuple(run.assign(carry, run.variable(last)))))
         return [*code, *self._stored(label, mine, position, distance, is_whole=False)]
 
-    def _stored(self, label: str, mine: str, position: Expr, distance: Expr, *, is_whole: bool) -> list[Stmt]:
+    def _stored(self, label: str, mine: str, position: Expr, distance: Expr, *, is_whole: bool) -> list[ir.Stmt]:
         """Combined with the prefix of the chunk, and stored; of totals nothing is."""
         if self.role == "totals":
             return []
-        code: list[Stmt] = []
+        code: list[ir.Stmt] = []
         if self.role == "results" or self.levels:
             joined = self.run.join(mine, self.run.variable("_prefix1_"), self.run.variable(mine))
-            code.append(If(test("greater", self.chunk, 0), tuple(joined)))
+            code.append(ir.If(test("greater", self.chunk, 0), tuple(joined)))
         return [*code, *self.finish(label, mine, position, distance, is_inside=is_whole)]
 
-    def _doubling(self, mine: str, theirs: str, reaches: Callable[[int], Expr]) -> list[Stmt]:
+    def _doubling(self, mine: str, theirs: str, reaches: Callable[[int], Expr]) -> list[ir.Stmt]:
         """All positions of a group combined with those before, by doubling distances."""
         run, distance = self.run, 1
         code = run.declare(theirs)
-        while distance < GROUP:
+        while distance < ir.GROUP:
             code += run.shuffle(theirs, run.variable(mine), -distance)
             joined = run.join(mine, run.variable(theirs), run.variable(mine))
-            code.append(If(reaches(distance), tuple(joined)))
+            code.append(ir.If(reaches(distance), tuple(joined)))
             distance *= 2
         return code
 
     # --- totals of chunks, as they come --------------------------------------------------------------------------
 
-    def _level(self, level: int, number: Expr, total: tuple[Expr, ...]) -> list[Stmt]:
+    def _level(self, level: int, number: Expr, total: tuple[Expr, ...]) -> list[ir.Stmt]:
         """The total of a chunk becomes the next element of a scan, whose result is the prefix of the next chunk.
 
         The totals of the current group are held so that the newest is the last one; `number` counts them.
@@ -251,27 +242,27 @@ class _Rows(ScanLoops):
         run = self.run
         held, work, carry, prefix = f"_held{level}_", f"_work{level}_", f"_carry{level}_", f"_prefix{level}_"
         before, last, above = f"_before{level}_", f"_last{level}_", f"_prefix{level + 1}_"
-        place, group, up = rest(number, GROUP), rest(over(number, GROUP), GROUPS), over(number, ELEMENTS)
-        is_last = test("equal", self.member, GROUP - 1)
-        first = minus(int64(GROUP - 1), place)  # where the group's first total is
+        place, group, up = rest(number, ir.GROUP), rest(over(number, ir.GROUP), GROUPS), over(number, ELEMENTS)
+        is_last = test("equal", self.member, ir.GROUP - 1)
+        first = minus(int64(ir.GROUP - 1), place)  # where the group's first total is
         code = [*run.declare(before), *run.shuffle(before, run.variable(held), 1)]
-        code += [*run.assign(held, run.variable(before)), If(is_last, tuple(run.assign(held, total)))]
+        code += [*run.assign(held, run.variable(before)), ir.If(is_last, tuple(run.assign(held, total)))]
         code += run.declare(work, run.variable(held))
         code += self._doubling(
             work, f"_theirs{level}_", lambda far: test("greater_equal", minus(self.member, far), first)
         )
-        code += [*run.declare(last), *run.shuffle(last, run.variable(work), LAST)]
+        code += [*run.declare(last), *run.shuffle(last, run.variable(work), ir.LAST)]
         code.append(run.join_if(test("greater", group, 0), last, run.variable(carry), run.variable(last)))
         if level < self.levels:
             code.append(run.join_if(test("greater", up, 0), prefix, run.variable(above), run.variable(last)))
         else:
             code += run.assign(prefix, run.variable(last))
-        full: list[Stmt] = run.assign(carry, run.variable(last))
+        full: list[ir.Stmt] = run.assign(carry, run.variable(last))
         if level < self.levels:
             ends = test("equal", group, GROUPS - 1)
-            full.append(If(ends, tuple(self._level(level + 1, up, run.variable(last)))))
-        return [*code, If(test("equal", place, GROUP - 1), tuple(full))]
+            full.append(ir.If(ends, tuple(self._level(level + 1, up, run.variable(last)))))
+        return [*code, ir.If(test("equal", place, ir.GROUP - 1), tuple(full))]
 
 
-def _global(param: ArrayParam) -> Pointer:
+def _global(param: ir.ArrayParam) -> Pointer:
     return Pointer(param.dtype, "global")

@@ -6,29 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.records import dataclass, field, replace
+from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, type_of
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Break,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Field,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Offset,
-    Query,
-    Return,
-    SetField,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.update import updated
 from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements
 from fusec.passes.affine import int64, plus, test
@@ -44,8 +23,8 @@ class Region:
     """
 
     number: int
-    first: list[Stmt] = field(default_factory=list)
-    body: list[Stmt] = field(default_factory=list)
+    first: list[ir.Stmt] = field(default_factory=list)
+    body: list[ir.Stmt] = field(default_factory=list)
     is_last: bool = False
 
 
@@ -54,7 +33,7 @@ class Threads:
 
     def __init__(self, block: tuple[int, ...], number: int) -> None:
         self.block = block
-        self.axes = [Local(f"thread{axis}.{number}", INT64) for axis in range(len(block))]
+        self.axes = [ir.Local(f"thread{axis}.{number}", INT64) for axis in range(len(block))]
 
     @property
     def index(self) -> Expr:
@@ -68,13 +47,13 @@ class Threads:
         """The thread's own element, or the first of several, in the array of a name."""
         pointer = Pointer(dtype, "shared")
         at = self.index if length == 1 else apply("multiply", self.index, int64(length))
-        return Offset(LocalArray(array_of(name), pointer), at, pointer)
+        return ir.Offset(ir.LocalArray(array_of(name), pointer), at, pointer)
 
     def loop(self, body: Body) -> Body:
         """Statements for every thread."""
         for axis, extent in reversed(list(zip(self.axes, self.block, strict=True))):
-            step = Assign(axis.name, plus(axis, 1))
-            body = (Declare(axis.name, INT64, int64(0)), While(test("less", axis, extent), body, (step,)))
+            step = ir.Assign(axis.name, plus(axis, 1))
+            body = (ir.Declare(axis.name, INT64, int64(0)), ir.While(test("less", axis, extent), body, (step,)))
         return body
 
 
@@ -91,36 +70,36 @@ class Writer:
         region: Region,
         again: Callable[[Expr], Expr],
         kept: Mapping[str, Type],
-        arrays: Mapping[str, DeclareArray],
+        arrays: Mapping[str, ir.DeclareArray],
         ends: bool,
     ) -> None:
         self.region, self.again, self.kept, self.arrays, self.ends = region, again, kept, arrays, ends
         self.threads = Threads(block, region.number)
         self.change = rewriter(self._changed)
-        self.gone = Local(f"gone.{region.number}", BOOL)
+        self.gone = ir.Local(f"gone.{region.number}", BOOL)
         self.fresh = 0
 
     def statements(self) -> Body:
         """The loop over the threads."""
         region = self.region
-        declared = {stmt.name for stmt in region.body if isinstance(stmt, Declare)}
+        declared = {stmt.name for stmt in region.body if isinstance(stmt, ir.Declare)}
         names = sorted(self.kept.keys() - {DONE})
         before = [
-            Declare(self._own(name), kind, None if name in declared else self._read(name, kind))
+            ir.Declare(self._own(name), kind, None if name in declared else self._read(name, kind))
             for name in names
             for kind in [self.kept[name]]
         ]
         body = self._block(region.body)
-        if any(has(loop.body, Return) for loop in statements(region.body) if isinstance(loop, While)):
-            body = (Declare(self.gone.name, BOOL), *body)
+        if any(has(loop.body, ir.Return) for loop in statements(region.body) if isinstance(loop, ir.While)):
+            body = (ir.Declare(self.gone.name, BOOL), *body)
         if _leaves(region.body):
-            body = (While(const(False, BOOL), body, test_first=False),)
+            body = (ir.While(const(False, BOOL), body, test_first=False),)
         changed = {set_by(stmt) for stmt in statements(region.body)}
         after = [each for name in names if name in changed for each in self._write(name, self.kept[name])]
         whole: Body = (*before, *body, *after)
         if self.ends and region.number:
-            goes_on = apply("logical_not", Load(self.threads.place(DONE, BOOL), BOOL))
-            whole = (If(goes_on, whole),)
+            goes_on = apply("logical_not", ir.Load(self.threads.place(DONE, BOOL), BOOL))
+            whole = (ir.If(goes_on, whole),)
         return self.threads.loop(whole)
 
     def _own(self, name: str) -> str:
@@ -128,74 +107,74 @@ class Writer:
         return f"{name}.in{self.region.number}"
 
     def _read(self, name: str, kind: Type) -> Expr:
-        loads = [Load(self.threads.place(part, dtype), dtype) for part, dtype in parts_of(name, kind)]
-        return Make(tuple(loads), kind) if isinstance(kind, Struct) else loads[0]
+        loads = [ir.Load(self.threads.place(part, dtype), dtype) for part, dtype in parts_of(name, kind)]
+        return ir.Make(tuple(loads), kind) if isinstance(kind, Struct) else loads[0]
 
-    def _write(self, name: str, kind: Type) -> list[Stmt]:
-        own = Local(self._own(name), kind)
-        values = [Field(own, each, dtype) for each, dtype in kind.fields] if isinstance(kind, Struct) else [own]
+    def _write(self, name: str, kind: Type) -> list[ir.Stmt]:
+        own = ir.Local(self._own(name), kind)
+        values = [ir.Field(own, each, dtype) for each, dtype in kind.fields] if isinstance(kind, Struct) else [own]
         pairs = zip(parts_of(name, kind), values, strict=True)
-        return [Store(self.threads.place(part, dtype), value) for (part, dtype), value in pairs]
+        return [ir.Store(self.threads.place(part, dtype), value) for (part, dtype), value in pairs]
 
     # --- statements ----------------------------------------------------------------------------------------------
 
-    def _block(self, body: Sequence[Stmt]) -> Body:
+    def _block(self, body: Sequence[ir.Stmt]) -> Body:
         return tuple(each for stmt in body for each in self.statement(stmt))
 
-    def statement(self, stmt: Stmt) -> Body:
+    def statement(self, stmt: ir.Stmt) -> Body:
         """The translation of a statement outside of the thread's own loops."""
         values = tuple(self.change(self.again(root)) for root in operands(stmt))
         match stmt:
-            case Return() | Continue():
+            case ir.Return() | ir.Continue():
                 return self.leave(stmt)
-            case While():
+            case ir.While():
                 inside = _Inside(self)
                 loop = rebuild(stmt, values, (inside.block(stmt.body), inside.block(stmt.step)))
-                return (loop, If(self.gone, (Break(line=stmt.line),))) if has(stmt.body, Return) else (loop,)
-            case If():
+                return (loop, ir.If(self.gone, (ir.Break(line=stmt.line),))) if has(stmt.body, ir.Return) else (loop,)
+            case ir.If():
                 return (rebuild(stmt, values, tuple(self._block(each) for each in blocks(stmt))),)
-            case Declare(name, kind) if name in self.kept:
-                return (Assign(self._own(name), values[0] if values else _zero(kind), line=stmt.line),)
-            case DeclareArray(name) if name in self.arrays:
+            case ir.Declare(name, kind) if name in self.kept:
+                return (ir.Assign(self._own(name), values[0] if values else _zero(kind), line=stmt.line),)
+            case ir.DeclareArray(name) if name in self.arrays:
                 return self._cleared(stmt)
-            case Atomic(op, _, _, result) if _space(values[0]) != "global":
+            case ir.Atomic(op, _, _, result) if _space(values[0]) != "global":
                 return self._update(op, values, self._named(result), stmt.line)
         return (self._renamed(rebuild(stmt, values, ())),)
 
-    def leave(self, stmt: Stmt) -> Body:
+    def leave(self, stmt: ir.Stmt) -> Body:
         """The thread's turn ends; after a return it has no further turns."""
         gone: Body = ()
-        if isinstance(stmt, Return) and self.ends:
-            gone = (Store(self.threads.place(DONE, BOOL), const(True, BOOL), line=stmt.line),)
-        return (*gone, Break(line=stmt.line))
+        if isinstance(stmt, ir.Return) and self.ends:
+            gone = (ir.Store(self.threads.place(DONE, BOOL), const(True, BOOL), line=stmt.line),)
+        return (*gone, ir.Break(line=stmt.line))
 
-    def _cleared(self, stmt: DeclareArray) -> Body:
+    def _cleared(self, stmt: ir.DeclareArray) -> Body:
         """A local array that lives on starts as zeros, whenever control gets to it."""
         assert not stmt.values, "a kernel's local array has no values"
         self.fresh += 1
-        at = Local(f"at.{self.region.number}.{self.fresh}", INT64)
+        at = ir.Local(f"at.{self.region.number}.{self.fresh}", INT64)
         place = self.threads.place(stmt.name, stmt.element, stmt.length)
-        assert isinstance(place, Offset), "an element of an array"
-        element = Offset(place.pointer, plus(place.offset, at), place.type)
-        store = Store(element, const(0, stmt.element))
+        assert isinstance(place, ir.Offset), "an element of an array"
+        element = ir.Offset(place.pointer, plus(place.offset, at), place.type)
+        store = ir.Store(element, const(0, stmt.element))
         more = test("less", at, stmt.length)
-        return (Declare(at.name, INT64, int64(0)), While(more, (store,), (Assign(at.name, plus(at, 1)),)))
+        return (ir.Declare(at.name, INT64, int64(0)), ir.While(more, (store,), (ir.Assign(at.name, plus(at, 1)),)))
 
     def _update(self, op: str, values: tuple[Expr, ...], result: str, line: int) -> Body:
         """No other thread runs meanwhile."""
         self.fresh += 1
         place, kind = values[0], type_of(values[1])
         assert isinstance(kind, DType), "atomics work on scalars"
-        old = Local(f"old.{self.region.number}.{self.fresh}", kind)
-        found: list[Stmt] = [Declare(old.name, kind, Load(place, kind), line=line)]
-        found.append(Store(place, updated(op, old, values[1:]), line=line))
-        return (*found, *((Assign(result, old, line=line),) if result else ()))
+        old = ir.Local(f"old.{self.region.number}.{self.fresh}", kind)
+        found: list[ir.Stmt] = [ir.Declare(old.name, kind, ir.Load(place, kind), line=line)]
+        found.append(ir.Store(place, updated(op, old, values[1:]), line=line))
+        return (*found, *((ir.Assign(result, old, line=line),) if result else ()))
 
-    def _renamed(self, stmt: Stmt) -> Stmt:
+    def _renamed(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
-            case Assign(name) | SetField(name) if name in self.kept:
+            case ir.Assign(name) | ir.SetField(name) if name in self.kept:
                 return replace(stmt, name=self._own(name))
-            case Atomic(result=name) | CallStatement(result=name) if name in self.kept:
+            case ir.Atomic(result=name) | ir.CallStatement(result=name) if name in self.kept:
                 return replace(stmt, result=self._own(name))
         return stmt
 
@@ -206,14 +185,14 @@ class Writer:
 
     def _changed(self, expr: Expr) -> Expr:
         match expr:
-            case Query("", "thread", Const(value=axis)):
+            case ir.Query("", "thread", Const(value=axis)):
                 return self.threads.axes[int(axis)]
-            case Local(name, kind) if name in self.kept:
-                return Local(self._own(name), kind)
-            case LocalArray(name, Pointer(element)) if name in self.arrays:
+            case ir.Local(name, kind) if name in self.kept:
+                return ir.Local(self._own(name), kind)
+            case ir.LocalArray(name, Pointer(element)) if name in self.arrays:
                 return self.threads.place(name, element, self.arrays[name].length)
-            case Offset(Offset(LocalArray() as start, first), second):
-                return Offset(start, plus(first, second), start.type)
+            case ir.Offset(ir.Offset(ir.LocalArray() as start, first), second):
+                return ir.Offset(start, plus(first, second), start.type)
         return expr
 
 
@@ -225,14 +204,14 @@ class _Inside:
 
     def block(self, body: Body) -> Body:
         """The statements in order."""
-        found: list[Stmt] = []
+        found: list[ir.Stmt] = []
         for stmt in body:
             match stmt:
-                case Break() | Continue():
+                case ir.Break() | ir.Continue():
                     found.append(stmt)
-                case Return():
-                    found += [Assign(self.writer.gone.name, const(True, BOOL)), *self.writer.leave(stmt)]
-                case If():
+                case ir.Return():
+                    found += [ir.Assign(self.writer.gone.name, const(True, BOOL)), *self.writer.leave(stmt)]
+                case ir.If():
                     (changed,) = self.writer.statement(replace(stmt, then=(), orelse=()))
                     found.append(rebuild(changed, operands(changed), tuple(map(self.block, blocks(stmt)))))
                 case _:
@@ -243,20 +222,20 @@ class _Inside:
 # --- facts -------------------------------------------------------------------------------------------------------
 
 
-def has(body: Sequence[Stmt], kind: type[Stmt]) -> bool:
+def has(body: Sequence[ir.Stmt], kind: type[ir.Stmt]) -> bool:
     """Whether a statement of some kind stands in others."""
     return any(isinstance(stmt, kind) for stmt in statements(body))
 
 
-def _leaves(body: Sequence[Stmt]) -> bool:
+def _leaves(body: Sequence[ir.Stmt]) -> bool:
     """Whether a thread's turn may end before the end of a region."""
     for stmt in body:
         match stmt:
-            case Return() | Continue():
+            case ir.Return() | ir.Continue():
                 return True
-            case If(_, then, orelse) if _leaves(then) or _leaves(orelse):
+            case ir.If(_, then, orelse) if _leaves(then) or _leaves(orelse):
                 return True
-            case While() if has(stmt.body, Return):
+            case ir.While() if has(stmt.body, ir.Return):
                 return True
     return False
 
@@ -282,6 +261,6 @@ def _space(pointer: Expr) -> str:
 
 def _zero(kind: Type) -> Expr:
     if isinstance(kind, Struct):
-        return Make(tuple(const(0, dtype) for _, dtype in kind.fields), kind)
+        return ir.Make(tuple(const(0, dtype) for _, dtype in kind.fields), kind)
     assert isinstance(kind, DType), "a kernel of Python has no pointers"
     return const(0, kind)

@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from fusec.base.dtypes import DType
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, type_of
-from fusec.ir.loops import (
-    Call,
-    CallStatement,
-    Declare,
-    Field,
-    Local,
-    Make,
-    Program,
-    Query,
-    Stmt,
-    While,
-)
 from fusec.ir.walk import (
     Body,
     blocks,
@@ -34,7 +23,7 @@ WEIGHTS = {"divide": 4, "sqrt": 4, "quotient": 8, "modulo": 8, "convert": 0, "bi
 CALL = 10
 
 
-def reuse_values(program: Program) -> Program:
+def reuse_values(program: ir.Program) -> ir.Program:
     """Name a value at its first certain computation if a later statement computes it again, and read the name there.
 
     Only values that depend on nothing but constants, the position and locals that never change.
@@ -59,7 +48,7 @@ class _Reuser:
         self.first: dict[Expr, int] = {}
         self.again: set[Expr] = set()
         self.costs: dict[Expr, int] = {}
-        self.names: dict[Expr, Local] = {}
+        self.names: dict[Expr, ir.Local] = {}
         self.number = 0
 
     def rewritten(self) -> Body:
@@ -77,7 +66,7 @@ class _Reuser:
         for stmt in body:
             for root in values_of(stmt):
                 self.match(root, known, number)
-            if not isinstance(stmt, While):  # its condition runs every round, so nothing can stand before it for all
+            if not isinstance(stmt, ir.While):  # its condition runs every round, so nothing can stand before it for all
                 for root in values_of(stmt):
                     self.register(root, known, number)
             number += 1
@@ -115,15 +104,15 @@ class _Reuser:
     def weight(self, expr: Expr) -> int:
         """What one node adds."""
         match expr:
-            case Const() | Field() | Make() | Query():
+            case Const() | ir.Field() | ir.Make() | ir.Query():
                 return 0
-            case Local(name):
+            case ir.Local(name):
                 return 0 if name in self.fixed else -(1 << 40)
             case Apply(op):
                 return WEIGHTS.get(op, 1)
             case Lookup():
                 return 1
-            case Call(_, args) if all(isinstance(type_of(arg), DType) for arg in args):
+            case ir.Call(_, args) if all(isinstance(type_of(arg), DType) for arg in args):
                 return CALL
             case _:
                 return -(1 << 40)
@@ -132,15 +121,15 @@ class _Reuser:
 
     def block(self, body: Body, number: int) -> tuple[Body, int]:
         """The statements over names, and the number of the statement after them."""
-        result: list[Stmt] = []
+        result: list[ir.Stmt] = []
         for stmt in body:
-            before: list[Stmt] = []
+            before: list[ir.Stmt] = []
             own = self.own_name(stmt, number)
             new = tuple(self.value(root, number, before, stmt.line, root is own) for root in values_of(stmt))
-            if isinstance(stmt, CallStatement):
+            if isinstance(stmt, ir.CallStatement):
                 new = (stmt.call if new == stmt.call.children else stmt.call.rebuild(new),)
-            if own is not None and isinstance(stmt, Declare):
-                self.names[own] = Local(stmt.name, stmt.type)
+            if own is not None and isinstance(stmt, ir.Declare):
+                self.names[own] = ir.Local(stmt.name, stmt.type)
             number += 1
             nested = []
             for part in blocks(stmt):
@@ -151,15 +140,15 @@ class _Reuser:
             result += [*before, rebuild(stmt, new, tuple(nested))]
         return tuple(result), number
 
-    def own_name(self, stmt: Stmt, number: int) -> Expr | None:
+    def own_name(self, stmt: ir.Stmt, number: int) -> Expr | None:
         """The value that a declaration of a fixed local names by itself."""
         match stmt:
-            case Declare(name, _, Expr() as value) if name in self.fixed and value in self.again:
+            case ir.Declare(name, _, Expr() as value) if name in self.fixed and value in self.again:
                 return value if self.first[value] == number and value not in self.names else None
             case _:
                 return None
 
-    def value(self, expr: Expr, number: int, before: list[Stmt], line: int, keep: bool = False) -> Expr:
+    def value(self, expr: Expr, number: int, before: list[ir.Stmt], line: int, keep: bool = False) -> Expr:
         """The expression over names; those that are due here are declared in `before`."""
         if expr in self.names:
             return self.names[expr]
@@ -167,8 +156,8 @@ class _Reuser:
         new = expr if children == expr.children else expr.rebuild(children)
         if keep or expr not in self.again or self.first[expr] != number:
             return new
-        local = Local(self.fresh(), type_of(expr))
-        before.append(Declare(local.name, local.type, new, line=line))
+        local = ir.Local(self.fresh(), type_of(expr))
+        before.append(ir.Declare(local.name, local.type, new, line=line))
         self.names[expr] = local
         return local
 
@@ -182,6 +171,6 @@ class _Reuser:
                 return name
 
 
-def values_of(stmt: Stmt) -> tuple[Expr, ...]:
+def values_of(stmt: ir.Stmt) -> tuple[Expr, ...]:
     """The expressions whose values names can stand for: of a call for its effect, the arguments alone."""
-    return stmt.call.children if isinstance(stmt, CallStatement) else operands(stmt)
+    return stmt.call.children if isinstance(stmt, ir.CallStatement) else operands(stmt)

@@ -5,124 +5,104 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from fusec.base.dtypes import DType
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, type_of
-from fusec.ir.loops import (
-    Atomic,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    Function,
-    If,
-    Load,
-    Local,
-    Moved,
-    Program,
-    Query,
-    Return,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.walk import blocks, certain, changed_names, expressions, inner_first, operands, statements, uses_of
 
 
-def nodes(body: Iterable[Stmt]) -> Iterator[Expr]:
+def nodes(body: Iterable[ir.Stmt]) -> Iterator[Expr]:
     """Every expression node of the statements; nodes of different statements may repeat."""
     for stmt in statements(body):
         yield from inner_first(operands(stmt))
 
 
-def declared(body: Iterable[Stmt]) -> list[str]:
+def declared(body: Iterable[ir.Stmt]) -> list[str]:
     """Names declared in a body, in order."""
-    return [stmt.name for stmt in statements(body) if isinstance(stmt, Declare | DeclareArray)]
+    return [stmt.name for stmt in statements(body) if isinstance(stmt, ir.Declare | ir.DeclareArray)]
 
 
-def mentions(body: Iterable[Stmt], name: str) -> bool:
+def mentions(body: Iterable[ir.Stmt], name: str) -> bool:
     """Whether the statements read or set a local."""
     body = tuple(body)
     if name in changed_names(body):
         return True
-    return any(isinstance(node, Local) and node.name == name for node in nodes(body))
+    return any(isinstance(node, ir.Local) and node.name == name for node in nodes(body))
 
 
-def leaves_from_loop(body: Iterable[Stmt]) -> bool:
+def leaves_from_loop(body: Iterable[ir.Stmt]) -> bool:
     """Whether a Return is inside a While."""
-    loops = (stmt for stmt in statements(body) if isinstance(stmt, While))
-    return any(isinstance(stmt, Return) for loop in loops for stmt in statements(loop.body + loop.step))
+    loops = (stmt for stmt in statements(body) if isinstance(stmt, ir.While))
+    return any(isinstance(stmt, ir.Return) for loop in loops for stmt in statements(loop.body + loop.step))
 
 
-def continues(body: Sequence[Stmt]) -> bool:
+def continues(body: Sequence[ir.Stmt]) -> bool:
     """Whether a Continue of this very loop is in its body."""
     for stmt in body:
         match stmt:
-            case Continue():
+            case ir.Continue():
                 return True
-            case If(_, then, orelse) if continues(then) or continues(orelse):
+            case ir.If(_, then, orelse) if continues(then) or continues(orelse):
                 return True
             case _:
                 pass
     return False
 
 
-def always_returns(body: Sequence[Stmt]) -> bool:
+def always_returns(body: Sequence[ir.Stmt]) -> bool:
     """Whether the end of the body is certainly not reached."""
     match body[-1] if body else None:
-        case Return():
+        case ir.Return():
             return True
-        case If(_, then, orelse):
+        case ir.If(_, then, orelse):
             return always_returns(then) and always_returns(orelse)
         case _:
             return False
 
 
-def always_stores(body: Sequence[Stmt], param: str) -> bool:
+def always_stores(body: Sequence[ir.Stmt], param: str) -> bool:
     """Whether the current element of `param` is stored on every path through the body."""
     done, finished = _stores(body, param)
     return finished and done
 
 
-def _stores(body: Sequence[Stmt], param: str) -> tuple[bool, bool]:
+def _stores(body: Sequence[ir.Stmt], param: str) -> tuple[bool, bool]:
     """(stored where the end is reached, stored at every Return)."""
     stored, returns = False, True
     for stmt in body:
         match stmt:
-            case Store(Element(name)) if name == param:
+            case ir.Store(ir.Element(name)) if name == param:
                 stored = True
-            case Return():
+            case ir.Return():
                 return True, returns and stored
-            case If(_, then, orelse):
+            case ir.If(_, then, orelse):
                 first, first_returns = _stores(then, param)
                 second, second_returns = _stores(orelse, param)
                 returns = returns and (stored or (first_returns and second_returns))
                 stored = stored or (first and second)
-            case While(_, inner, step):
+            case ir.While(_, inner, step):
                 returns = returns and (stored or _stores(inner + step, param)[1])
             case _:
                 pass
     return stored, returns
 
 
-def updates_beyond_elements(body: Iterable[Stmt]) -> bool:
+def updates_beyond_elements(body: Iterable[ir.Stmt]) -> bool:
     """Whether the body writes to memory other than the current elements, or calls a function that might."""
     for stmt in statements(body):
         match stmt:
-            case Atomic() | CallStatement():
+            case ir.Atomic() | ir.CallStatement():
                 return True
-            case Store(pointer) if not isinstance(pointer, Element) and _is_global(type_of(pointer)):
+            case ir.Store(pointer) if not isinstance(pointer, ir.Element) and _is_global(type_of(pointer)):
                 return True
             case _:
                 pass
     return False
 
 
-def asks_where_it_is(body: Iterable[Stmt]) -> bool:
+def asks_where_it_is(body: Iterable[ir.Stmt]) -> bool:
     """Whether the body uses the position of the element, or elements at other positions."""
     return any(
-        isinstance(node, Moved) or (isinstance(node, Query) and node.what in ("index", "coordinate"))
+        isinstance(node, ir.Moved) or (isinstance(node, ir.Query) and node.what in ("index", "coordinate"))
         for node in nodes(body)
     )
 
@@ -131,17 +111,17 @@ def _is_global(found: Type) -> bool:
     return isinstance(found, Pointer) and found.space == "global"
 
 
-def has_element_pointers(body: Iterable[Stmt]) -> bool:
+def has_element_pointers(body: Iterable[ir.Stmt]) -> bool:
     """Whether the address of a current element is used other than to load or store that element."""
     inside = set()
     for stmt in statements(body):
         for node in inner_first(operands(stmt)):
-            inside |= {child for child in node.children if not isinstance(node, Load)}
-        inside |= {root for root in operands(stmt) if not (isinstance(stmt, Store) and root is stmt.pointer)}
-    return any(isinstance(node, Element) for node in inside)
+            inside |= {child for child in node.children if not isinstance(node, ir.Load)}
+        inside |= {root for root in operands(stmt) if not (isinstance(stmt, ir.Store) and root is stmt.pointer)}
+    return any(isinstance(node, ir.Element) for node in inside)
 
 
-def cost(program: Program) -> int:
+def cost(program: ir.Program) -> int:
     """The estimated scalar operations for one element; a loop counts as eight iterations."""
     functions: dict[str, int] = {}
     for function in program.functions:
@@ -149,28 +129,28 @@ def cost(program: Program) -> int:
     return max(1, _cost(program.body, functions))
 
 
-def _cost(body: Iterable[Stmt], functions: dict[str, int]) -> int:
+def _cost(body: Iterable[ir.Stmt], functions: dict[str, int]) -> int:
     total = 0
     for stmt in body:
         for node in inner_first(operands(stmt)):
             match node:
-                case Call(name):
+                case ir.Call(name):
                     total += functions[name]
-                case Apply() | Load() | Lookup():
+                case Apply() | ir.Load() | Lookup():
                     total += 1
                 case _:
                     pass
         inner = sum(_cost(block, functions) for block in blocks(stmt))
-        total += 8 * inner if isinstance(stmt, While) else inner
+        total += 8 * inner if isinstance(stmt, ir.While) else inner
     return total
 
 
-def walks(body: Iterable[Stmt]) -> bool:
+def walks(body: Iterable[ir.Stmt]) -> bool:
     """Whether a loop loads elements at other positions of the iteration space."""
-    return any(isinstance(stmt, While) and _loaded_by_walks(stmt.body) > 0 for stmt in statements(body))
+    return any(isinstance(stmt, ir.While) and _loaded_by_walks(stmt.body) > 0 for stmt in statements(body))
 
 
-def rounds_at_once(loop: While, nbytes: int, most: int) -> int:
+def rounds_at_once(loop: ir.While, nbytes: int, most: int) -> int:
     """Iterations of a loop to unroll, so that a thread waits for many loads together; 1 for loops that walk no axis.
 
     nbytes: loads that should be under way. most: rounds, and scalar operations are at most 64 for each of them.
@@ -184,7 +164,7 @@ def rounds_at_once(loop: While, nbytes: int, most: int) -> int:
     return max(1, min(most, nbytes // loaded, 64 * most // max(1, operations)))
 
 
-def _loaded_by_walks(body: Iterable[Stmt]) -> int:
+def _loaded_by_walks(body: Iterable[ir.Stmt]) -> int:
     """Bytes that statements load from other positions of the iteration space; loops of a known number of rounds count
     as often.
     """
@@ -192,7 +172,7 @@ def _loaded_by_walks(body: Iterable[Stmt]) -> int:
     for stmt in body:
         for node in inner_first(operands(stmt)):
             match node:
-                case Load(Moved(), dtype):
+                case ir.Load(ir.Moved(), dtype):
                     total += dtype.nbytes
                 case _:
                     pass
@@ -201,27 +181,27 @@ def _loaded_by_walks(body: Iterable[Stmt]) -> int:
     return total
 
 
-def fixed_rounds(stmt: Stmt) -> int | None:
+def fixed_rounds(stmt: ir.Stmt) -> int | None:
     """The number of iterations of a loop that counts to a constant, if it counts from 0 by 1."""
     match stmt:
-        case While(Apply("less", (Local(), Const() as limit))):
+        case ir.While(Apply("less", (ir.Local(), Const() as limit))):
             return int(limit.value)
         case _:
             return None
 
 
-def has_shuffles(body: Iterable[Stmt]) -> bool:
+def has_shuffles(body: Iterable[ir.Stmt]) -> bool:
     """Whether threads read each other's values."""
-    return any(isinstance(stmt, Shuffle) for stmt in statements(body))
+    return any(isinstance(stmt, ir.Shuffle) for stmt in statements(body))
 
 
-def has_loops(program: Program) -> bool:
+def has_loops(program: ir.Program) -> bool:
     """Whether a While is in the body or in a function."""
     bodies = [program.body, *(function.body for function in program.functions)]
-    return any(isinstance(stmt, While) for body in bodies for stmt in statements(body))
+    return any(isinstance(stmt, ir.While) for body in bodies for stmt in statements(body))
 
 
-def divides_wide(program: Program) -> bool:
+def divides_wide(program: ir.Program) -> bool:
     """Whether the body or a function divides 64-bit integers by a value that is not a constant."""
     bodies = [program.body, *(function.body for function in called_functions(program))]
     return any(_is_wide_division(node) for body in bodies for node in nodes(body))
@@ -235,7 +215,7 @@ def _is_wide_division(node: Expr) -> bool:
             return False
 
 
-def types_of(program: Program) -> list[tuple[Type, str, int]]:
+def types_of(program: ir.Program) -> list[tuple[Type, str, int]]:
     """Every type in use with its place: the name of a parameter or function, and the line (0 if unknown)."""
     used: list[tuple[Type, str, int]] = [(param.dtype, f"parameter '{param.name}'", 0) for param in program.params]
     used += _types_in(program.body, "")
@@ -247,13 +227,13 @@ def types_of(program: Program) -> list[tuple[Type, str, int]]:
     return used
 
 
-def _types_in(body: Iterable[Stmt], where: str) -> list[tuple[Type, str, int]]:
+def _types_in(body: Iterable[ir.Stmt], where: str) -> list[tuple[Type, str, int]]:
     used: list[tuple[Type, str, int]] = []
     for stmt in statements(body):
         match stmt:
-            case Declare(_, dtype):
+            case ir.Declare(_, dtype):
                 used.append((dtype, where, stmt.line))
-            case DeclareArray(_, element):
+            case ir.DeclareArray(_, element):
                 used.append((element, where, stmt.line))
             case _:
                 pass
@@ -272,14 +252,14 @@ def parts(of: Type) -> tuple[DType, ...]:
             return (of.element,)
 
 
-def called_functions(program: Program) -> list[Function]:
+def called_functions(program: ir.Program) -> list[ir.Function]:
     """The functions that the body needs, directly or indirectly, callees first."""
     by_name = {function.name: function for function in program.functions}
     wanted: set[str] = set()
-    pending: list[Sequence[Stmt]] = [program.body]
+    pending: list[Sequence[ir.Stmt]] = [program.body]
     while pending:
         for node in nodes(pending.pop()):
-            if isinstance(node, Call) and node.function not in wanted:
+            if isinstance(node, ir.Call) and node.function not in wanted:
                 wanted.add(node.function)
                 pending.append(by_name[node.function].body)
     return [function for function in program.functions if function.name in wanted]
@@ -297,7 +277,7 @@ def shared(found: Sequence[Expr]) -> list[Expr]:
     every = list(inner_first(found))
     guarded: set[Expr] = set()
     for node in every:
-        if isinstance(node, Load | Call) or any(child in guarded for child in node.children):
+        if isinstance(node, ir.Load | ir.Call) or any(child in guarded for child in node.children):
             guarded.add(node)
     return [
         node for node in every if uses[node] > 1 and _is_worth_naming(node) and (node in always or node not in guarded)
@@ -308,7 +288,7 @@ def _is_worth_naming(node: Expr) -> bool:
     match node:
         case Apply("convert", (source,)):
             return bool(source.children)
-        case Apply() | Load() | Call() | Lookup():
+        case Apply() | ir.Load() | ir.Call() | Lookup():
             return not all(isinstance(child, Const) for child in node.children)
         case _:
             return False

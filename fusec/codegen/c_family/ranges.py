@@ -13,21 +13,8 @@ from typing import NamedTuple
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.codegen.c_family.bounds import Bounds, BoundsOf, dtype_bounds, is_whole
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Expr, scalar_type, type_of
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Break,
-    CallStatement,
-    Continue,
-    Declare,
-    If,
-    Local,
-    Return,
-    Shuffle,
-    Stmt,
-    While,
-)
 from fusec.ir.walk import changed_names, inner_first, locals_of, statements
 
 State = dict[str, Bounds]
@@ -54,12 +41,12 @@ class LoopBounds(NamedTuple):
     after: State
 
 
-def pass_by(bounds: BoundsOf, stmt: Stmt) -> None:
+def pass_by(bounds: BoundsOf, stmt: ir.Stmt) -> None:
     """Update the known ranges to those after a statement."""
     _BoundsWalk(bounds).statement(stmt)
 
 
-def analyse(bounds: BoundsOf, loop: While) -> LoopBounds:
+def analyse(bounds: BoundsOf, loop: ir.While) -> LoopBounds:
     """The ranges in a loop that is about to be entered; `bounds` is not changed."""
     before = dict(bounds.locals)
     found, _ = _BoundsWalk(bounds).loop(loop)
@@ -99,7 +86,7 @@ def _narrow(bounds: BoundsOf, value: Expr, op: str, other: Bounds) -> None:
     """`value op other` holds; `value` may be a local behind conversions that keep its value."""
     while isinstance(value, Apply) and value.op == "convert" and _keeps(value.args[0], value.type):
         value = value.args[0]
-    if not isinstance(value, Local):
+    if not isinstance(value, ir.Local):
         return
     low, high = bounds(value)
     match op:
@@ -153,40 +140,40 @@ class _BoundsWalk:
         self.breaks: list[State] = []
         self.continues: list[State] = []
 
-    def block(self, body: Sequence[Stmt]) -> bool:
+    def block(self, body: Sequence[ir.Stmt]) -> bool:
         """Run statements in order; False if their end is not reached."""
         return all(self.statement(stmt) for stmt in body)
 
-    def statement(self, stmt: Stmt) -> bool:
+    def statement(self, stmt: ir.Stmt) -> bool:
         """Run one statement; False if its end is not reached."""
         match stmt:
-            case Declare(name, dtype, value):
+            case ir.Declare(name, dtype, value):
                 if is_whole(dtype):
                     self.bounds.learn(name, (0, 0) if value is None else _bounds(self.bounds, value))
-            case Assign(name, value):
+            case ir.Assign(name, value):
                 if is_whole(type_of(value)):
                     self.bounds.learn(name, _bounds(self.bounds, value))
-            case Atomic(result=name) | CallStatement(result=name) | Shuffle(name):
+            case ir.Atomic(result=name) | ir.CallStatement(result=name) | ir.Shuffle(name):
                 self.bounds.forget(name)
-            case If():
+            case ir.If():
                 return self.branches(stmt)
-            case While():
+            case ir.While():
                 found, ends = self.loop(stmt)
                 self.bounds.restore(found.after)
                 return ends
-            case Break():
+            case ir.Break():
                 self.breaks.append(dict(self.bounds.locals))
                 return False
-            case Continue():
+            case ir.Continue():
                 self.continues.append(dict(self.bounds.locals))
                 return False
-            case Return():
+            case ir.Return():
                 return False
             case _:
                 pass
         return True
 
-    def branches(self, stmt: If) -> bool:
+    def branches(self, stmt: ir.If) -> bool:
         """Run both branches, each where its side of the condition holds."""
         before, ends = dict(self.bounds.locals), []
         for holds, body in ((True, stmt.then), (False, stmt.orelse)):
@@ -197,7 +184,7 @@ class _BoundsWalk:
         self.bounds.restore(_joined(ends) or {})
         return bool(ends)
 
-    def loop(self, loop: While) -> tuple[LoopBounds, bool]:
+    def loop(self, loop: ir.While) -> tuple[LoopBounds, bool]:
         """What holds where in a loop, and whether its end is reached."""
         changed = changed_names((loop,))
         head = dict(self.bounds.locals)
@@ -210,7 +197,7 @@ class _BoundsWalk:
         found, _, ends = self.round(loop, {name: known for name, known in head.items() if name not in changed})
         return found, ends
 
-    def round(self, loop: While, head: State) -> tuple[LoopBounds, State | None, bool]:
+    def round(self, loop: ir.While, head: State) -> tuple[LoopBounds, State | None, bool]:
         """One round from `head`: what holds where, what holds at the head again, and whether the loop ends."""
         inner = _BoundsWalk(self.bounds, self.depth + 1)
         test = head if loop.test_first else {}
@@ -235,7 +222,7 @@ class _BoundsWalk:
         after = _joined([*exits, *inner.breaks])
         return LoopBounds(test, body, step or {}, after or {}), back, after is not None
 
-    def left(self, loop: While) -> State:
+    def left(self, loop: ir.While) -> State:
         """What holds where the condition has just failed; `bounds` is left as it is."""
         before = dict(self.bounds.locals)
         assume(self.bounds, loop.condition, False)
@@ -243,10 +230,10 @@ class _BoundsWalk:
         self.bounds.restore(before)
         return after
 
-    def widened(self, loop: While, old: State, new: State) -> State:
+    def widened(self, loop: ir.While, old: State, new: State) -> State:
         """Bounds beyond those that moved: the next number the condition compares with, else the end of the dtype."""
         limits = self.limits(loop)
-        dtypes = {each.name: each.value for each in statements((loop,)) if isinstance(each, Assign)}
+        dtypes = {each.name: each.value for each in statements((loop,)) if isinstance(each, ir.Assign)}
         result: State = {}
         for name, (low, high) in new.items():
             full = dtype_bounds(scalar_type(dtypes[name])) if name in dtypes else None
@@ -259,7 +246,7 @@ class _BoundsWalk:
             result[name] = low, high
         return result
 
-    def limits(self, loop: While) -> set[int]:
+    def limits(self, loop: ir.While) -> set[int]:
         """The numbers around all bounds of what the condition compares the changing locals with."""
         changed = changed_names((loop,))
         compared = (node for node in inner_first([loop.condition]) if isinstance(node, Apply) and node.op in NEGATED)

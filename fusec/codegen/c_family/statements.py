@@ -11,27 +11,8 @@ from fusec.codegen.c_family.expressions import ExprPrinter
 from fusec.codegen.c_family.names import ScopeNames
 from fusec.codegen.c_family.pieces import OPERATORS, POSTFIX
 from fusec.errors.targets import AtomicUnsupported
+from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Barrier,
-    Break,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Field,
-    If,
-    Load,
-    Local,
-    Return,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.update import updated
 from fusec.ir.walk import operands
 
@@ -65,7 +46,7 @@ class StmtPrinter:
         self._constant = constant
         self._types: dict[str, Type] = dict(types or {})
         self._shown = {0}  # lines of the user's text
-        self._loops: list[tuple[Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
+        self._loops: list[tuple[ir.Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
 
     # --- layout ----------------------------------------------------------------------------------------------
 
@@ -73,7 +54,7 @@ class StmtPrinter:
         """One line of text."""
         self.lines.append("    " * depth + text)
 
-    def block(self, body: Sequence[Stmt], depth: int) -> None:
+    def block(self, body: Sequence[ir.Stmt], depth: int) -> None:
         """A list of statements; a declaration followed by the loop that counts with it becomes a `for`."""
         at = 0
         while at < len(body):
@@ -81,7 +62,7 @@ class StmtPrinter:
             self._comment(first, depth)
             loop = _counted_loop(first, rest)
             if loop is not None:
-                assert isinstance(first, Declare), "only a declaration starts a counted loop"
+                assert isinstance(first, ir.Declare), "only a declaration starts a counted loop"
                 self._name(first)
                 start = f"{self._type(first.type)}{self._initialised(first)}"
                 ranges.pass_by(self.expressions.bounds, first)
@@ -104,12 +85,12 @@ class StmtPrinter:
         """What holds of locals where the next text stands."""
         self.expressions.bounds.restore(known)
 
-    def _pass(self, stmt: Stmt, before: ranges.State) -> None:
+    def _pass(self, stmt: ir.Stmt, before: ranges.State) -> None:
         """Know what holds after a statement before which `before` did."""
         self._know(before)
         ranges.pass_by(self.expressions.bounds, stmt)
 
-    def _comment(self, stmt: Stmt, depth: int) -> None:
+    def _comment(self, stmt: ir.Stmt, depth: int) -> None:
         """The user's line, before the first of its statements."""
         if self.source is None or stmt.line in self._shown:
             return
@@ -120,43 +101,43 @@ class StmtPrinter:
 
     # --- statements ------------------------------------------------------------------------------------------
 
-    def _statement(self, stmt: Stmt, depth: int) -> None:
-        if not isinstance(stmt, While | DeclareArray):
+    def _statement(self, stmt: ir.Stmt, depth: int) -> None:
+        if not isinstance(stmt, ir.While | ir.DeclareArray):
             self._name_shared(stmt, depth)
         match stmt:
-            case Declare():
+            case ir.Declare():
                 self._declare(stmt, depth)
-            case DeclareArray(name, space="shared"):
+            case ir.DeclareArray(name, space="shared"):
                 self._fresh(name)  # the frame declares it for the whole block
-            case Barrier():
+            case ir.Barrier():
                 self.write(self.expressions.spelling.barrier, depth)
-            case DeclareArray(name, element, length, values):
+            case ir.DeclareArray(name, element, length, values):
                 items = ", ".join(self.expressions.text(value) for value in values)
                 c_type = self.expressions.spelling.type(element)
                 self.write(f"{c_type} {self._fresh(name)}[{length}] = {{{items}}};", depth)
-            case Assign():
+            case ir.Assign():
                 self.write(f"{self._assignment(stmt)};", depth)
-            case SetField():
+            case ir.SetField():
                 self.write(f"{self._set_field(stmt)};", depth)
-            case Store(pointer, value):
+            case ir.Store(pointer, value):
                 self.write(f"{self._store(pointer, value)};", depth)
-            case Atomic():
+            case ir.Atomic():
                 self._atomic(stmt, depth)
-            case Shuffle(result, value, distance):
+            case ir.Shuffle(result, value, distance):
                 self.write(f"{self.expressions.names[result]} = {self._shuffled(value, distance)};", depth)
-            case CallStatement(call, result):
+            case ir.CallStatement(call, result):
                 target = f"{self.expressions.names[result]} = " if result else ""
                 self.write(f"{target}{self.expressions.piece(call).text};", depth)
-            case If():
+            case ir.If():
                 self._if(stmt, depth, "if")
-            case While():
+            case ir.While():
                 self._while(stmt, depth)
-            case Break():
+            case ir.Break():
                 self.write("break;", depth)
-            case Continue():
+            case ir.Continue():
                 self.block(self._loops[-1], depth)
                 self.write("continue;", depth)
-            case Return(value):
+            case ir.Return(value):
                 self._return(value, depth)
             case _:
                 raise AssertionError(f"cannot print {type(stmt).__name__}")
@@ -173,7 +154,7 @@ class StmtPrinter:
         parts = ", ".join(template.format(f"{text}.{name}") for name in ("re", "im"))
         return f"{spelling.type(dtype)}{{{parts}}}"
 
-    def _name_shared(self, stmt: Stmt, depth: int) -> None:
+    def _name_shared(self, stmt: ir.Stmt, depth: int) -> None:
         """Give a name to every value the statement would otherwise spell twice."""
         for value in facts.shared(operands(stmt)):
             self.expressions.prepare([value])
@@ -194,12 +175,12 @@ class StmtPrinter:
             self.expressions.names[name] = self.scope.fresh(name)
         return self.expressions.names[name]
 
-    def _name(self, stmt: Declare) -> None:
+    def _name(self, stmt: ir.Declare) -> None:
         """Name a new local."""
         self._fresh(stmt.name)
         self._types[stmt.name] = stmt.type
 
-    def _initialised(self, stmt: Declare) -> str:
+    def _initialised(self, stmt: ir.Declare) -> str:
         """``name = value``."""
         value = self._zero(stmt.type) if stmt.value is None else self.expressions.text(stmt.value)
         return f"{self.expressions.names[stmt.name]} = {value}"
@@ -213,31 +194,31 @@ class StmtPrinter:
             case Pointer():
                 return "nullptr"
 
-    def _declare(self, stmt: Declare, depth: int) -> None:
+    def _declare(self, stmt: ir.Declare, depth: int) -> None:
         text = "" if stmt.value is None else self.expressions.text(stmt.value)
         self._name(stmt)
         const = "const " if stmt.name in self._constant and not isinstance(stmt.type, Pointer) else ""
         name = self.expressions.names[stmt.name]
         self.write(f"{const}{self._type(stmt.type)}{name} = {text or self._zero(stmt.type)};", depth)
 
-    def _assignment(self, stmt: Assign) -> str:
+    def _assignment(self, stmt: ir.Assign) -> str:
         """``x = value``, ``x += value`` or ``++x``."""
         name = self.expressions.names[stmt.name]
-        return self._update(name, stmt.value, lambda value: isinstance(value, Local) and value.name == stmt.name)
+        return self._update(name, stmt.value, lambda value: isinstance(value, ir.Local) and value.name == stmt.name)
 
-    def _set_field(self, stmt: SetField) -> str:
+    def _set_field(self, stmt: ir.SetField) -> str:
         """``x.field = value``."""
-        variable = Local(stmt.name, self._types[stmt.name])
+        variable = ir.Local(stmt.name, self._types[stmt.name])
         place = f"{self.expressions.names[stmt.name]}.{self.expressions.field(variable, stmt.field)}"
 
         def is_old(value: Expr) -> bool:
-            return isinstance(value, Field) and value.value is variable and value.name == stmt.field
+            return isinstance(value, ir.Field) and value.value is variable and value.name == stmt.field
 
         return self._update(place, stmt.value, is_old)
 
     def _store(self, pointer: Expr, value: Expr) -> str:
         place = self.expressions.place(pointer).value.text
-        return self._update(place, value, lambda value: isinstance(value, Load) and value.pointer is pointer)
+        return self._update(place, value, lambda value: isinstance(value, ir.Load) and value.pointer is pointer)
 
     def _update(self, place: str, value: Expr, is_place: Callable[[Expr], bool]) -> str:
         """A compound assignment where the plain operator means what fusec means and the old value stands first."""
@@ -261,7 +242,7 @@ class StmtPrinter:
 
     # --- structure -------------------------------------------------------------------------------------------
 
-    def _if(self, stmt: If, depth: int, keyword: str) -> None:
+    def _if(self, stmt: ir.If, depth: int, keyword: str) -> None:
         condition, then, orelse = stmt.condition, stmt.then, stmt.orelse
         if not then and orelse:
             condition, then, orelse = apply("logical_not", condition), orelse, ()
@@ -275,14 +256,14 @@ class StmtPrinter:
         match orelse:
             case ():
                 self.write("}", depth)
-            case (If() as inner,) if not facts.shared(operands(inner)):
+            case (ir.If() as inner,) if not facts.shared(operands(inner)):
                 self._if(inner, depth, "} else if")
             case _:
                 self.write("} else {", depth)
                 self.block(orelse, depth + 1)
                 self.write("}", depth)
 
-    def _while(self, stmt: While, depth: int) -> None:
+    def _while(self, stmt: ir.While, depth: int) -> None:
         if stmt.test_first:
             self._loop(stmt, depth, "")
         else:
@@ -294,7 +275,7 @@ class StmtPrinter:
             self.expressions.prepare([stmt.condition])
             self.write(f"}} while ({self.expressions.text(stmt.condition)});", depth)
 
-    def _loop(self, stmt: While, depth: int, start: str) -> None:
+    def _loop(self, stmt: ir.While, depth: int, start: str) -> None:
         """A loop that tests first; `start` declares its counter."""
         known = ranges.analyse(self.expressions.bounds, stmt)
         self._know(known.test)
@@ -302,7 +283,7 @@ class StmtPrinter:
         condition = self.expressions.text(stmt.condition)
         self.expressions.forget()
         match stmt.step:
-            case (Assign() as step,) if len(facts.shared([step.value])) == 0:
+            case (ir.Assign() as step,) if len(facts.shared([step.value])) == 0:
                 rounds = facts.rounds_at_once(stmt, LOADED_AHEAD, ROUNDS_AT_ONCE)
                 if rounds > 1:
                     fixed = facts.fixed_rounds(stmt)
@@ -320,7 +301,7 @@ class StmtPrinter:
                 self._inside(stmt.body, stmt.step, depth)
         self.write("}", depth)
 
-    def _inside(self, body: Sequence[Stmt], step: tuple[Stmt, ...], depth: int) -> None:
+    def _inside(self, body: Sequence[ir.Stmt], step: tuple[ir.Stmt, ...], depth: int) -> None:
         self._loops.append(step)
         self.block(body, depth + 1)
         self.block(step, depth + 1)
@@ -328,7 +309,7 @@ class StmtPrinter:
 
     # --- atomics ---------------------------------------------------------------------------------------------
 
-    def _atomic(self, stmt: Atomic, depth: int) -> None:
+    def _atomic(self, stmt: ir.Atomic, depth: int) -> None:
         pointer = type_of(stmt.pointer)
         assert isinstance(pointer, Pointer), "an atomic needs an address"
         if pointer.space == "local":
@@ -343,7 +324,7 @@ class StmtPrinter:
         call = template.format(*(self.expressions.text(value) for value in stmt.values), p=address)
         self.write(f"{self.expressions.names[stmt.result]} = {call};" if stmt.result else f"{call};", depth)
 
-    def _private_update(self, stmt: Atomic, depth: int) -> None:
+    def _private_update(self, stmt: ir.Atomic, depth: int) -> None:
         """A local array belongs to one thread: a plain read, then a plain write."""
         element = type_of(stmt.pointer)
         assert isinstance(element, Pointer), "an atomic needs an address"
@@ -352,7 +333,7 @@ class StmtPrinter:
         old = self.scope.fresh("old")
         self.write(f"const {c_type}{old} = {place};", depth)
         self.expressions.names[old] = old
-        value = updated(stmt.op, Local(old, element.element), stmt.values)
+        value = updated(stmt.op, ir.Local(old, element.element), stmt.values)
         self.write(f"{place} = {self.expressions.text(value)};", depth)
         if stmt.result:
             self.write(f"{self.expressions.names[stmt.result]} = {old};", depth)
@@ -367,10 +348,10 @@ def _is_one(value: Expr) -> bool:
     return isinstance(value, Const) and value.bits == 1
 
 
-def _counted_loop(first: Stmt, rest: Sequence[Stmt]) -> While | None:
+def _counted_loop(first: ir.Stmt, rest: Sequence[ir.Stmt]) -> ir.While | None:
     """The loop after a declaration, if its step is one assignment to that variable and nothing else uses it."""
     match first, rest[0] if rest else None:
-        case Declare(counter), While(step=(Assign(name),), test_first=True) as loop if name == counter:
+        case ir.Declare(counter), ir.While(step=(ir.Assign(name),), test_first=True) as loop if name == counter:
             return None if isinstance(first.type, Struct) or facts.mentions(rest[1:], name) else loop
         case _:
             return None

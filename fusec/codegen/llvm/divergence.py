@@ -15,34 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 
 from fusec.base.records import dataclass, field
+from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr
-from fusec.ir.loops import (
-    FIRST,
-    LAST,
-    Assign,
-    Atomic,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    Function,
-    If,
-    Load,
-    Local,
-    LocalArray,
-    Moved,
-    Offset,
-    Query,
-    Return,
-    SetField,
-    Shuffle,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.walk import expressions, inner_first, operands
 
 MOST_ELEMENTS_APART = 64  # longer local arrays stay in memory even if every index is a constant
@@ -103,7 +77,7 @@ class FlowNode:
     the next statement. skips: some lanes continue a While early. blended: a write that other lanes must not see.
     """
 
-    stmt: Stmt
+    stmt: ir.Stmt
     first: list[FlowNode] = field(default_factory=list)
     second: list[FlowNode] = field(default_factory=list)
     varying: bool = False
@@ -161,33 +135,33 @@ def _common(a: LaneRegion, b: LaneRegion) -> LaneRegion:
 def local_access(pointer: Expr) -> tuple[str, Expr | None] | None:
     """Array and index (None for 0) of an address that is plainly an element of a local array."""
     match pointer:
-        case LocalArray(name=name):
+        case ir.LocalArray(name=name):
             return name, None
-        case Offset(pointer=LocalArray(name=name), offset=index):
+        case ir.Offset(pointer=ir.LocalArray(name=name), offset=index):
             return name, index
     return None
 
 
-def _written(stmt: Stmt) -> str:
+def _written(stmt: ir.Stmt) -> str:
     """The name of the variable a statement writes after its declaration, or nothing."""
     match stmt:
-        case Assign(name=name) | SetField(name=name):
+        case ir.Assign(name=name) | ir.SetField(name=name):
             return name
-        case Atomic(result=name) | CallStatement(result=name) | Shuffle(result=name):
+        case ir.Atomic(result=name) | ir.CallStatement(result=name) | ir.Shuffle(result=name):
             return name
-        case Store(pointer=pointer):
+        case ir.Store(pointer=pointer):
             access = local_access(pointer)
             return access[0] if access else ""
     return ""
 
 
-def _tree(body: Iterable[Stmt]) -> list[FlowNode]:
+def _tree(body: Iterable[ir.Stmt]) -> list[FlowNode]:
     nodes = []
     for stmt in body:
         match stmt:
-            case If():
+            case ir.If():
                 nodes.append(FlowNode(stmt, _tree(stmt.then), _tree(stmt.orelse)))
-            case While():
+            case ir.While():
                 nodes.append(FlowNode(stmt, _tree(stmt.body), _tree(stmt.step)))
             case _:
                 nodes.append(FlowNode(stmt))
@@ -200,14 +174,14 @@ class Analysis:
     source_varies: whether an Element or a Query varies; nothing does with one lane.
     """
 
-    def __init__(self, functions: Iterable[Function], source_varies: Callable[[Expr], bool], lanes: int) -> None:
+    def __init__(self, functions: Iterable[ir.Function], source_varies: Callable[[Expr], bool], lanes: int) -> None:
         self.functions = {function.name: function for function in functions}
         self.source_varies = source_varies
         self.lanes = lanes
         self._plans: dict[tuple[str, tuple[bool, ...]], FlowPlan] = {}
 
     def body(
-        self, body: Iterable[Stmt], params: Iterable[str], varying: Container[str] = (), values: Sequence[Expr] = ()
+        self, body: Iterable[ir.Stmt], params: Iterable[str], varying: Container[str] = (), values: Sequence[Expr] = ()
     ) -> FlowPlan:
         """The plan of a kernel body; its scalar parameters are uniform, all but those named. values: read after it."""
         return _FunctionAnalysis(self, body, {name: name in varying for name in params}, values).run()
@@ -224,7 +198,7 @@ class Analysis:
 
 class _FunctionAnalysis:
     def __init__(
-        self, program: Analysis, body: Iterable[Stmt], params: dict[str, bool], values: Sequence[Expr] = ()
+        self, program: Analysis, body: Iterable[ir.Stmt], params: dict[str, bool], values: Sequence[Expr] = ()
     ) -> None:
         self.program = program
         self.values = values
@@ -268,11 +242,11 @@ class _FunctionAnalysis:
         mine = count[0] - 1
         for node in nodes:
             for expr in operands(node.stmt):
-                self._survey_expression(expr, isinstance(node.stmt, Store) and expr is node.stmt.pointer, lengths)
+                self._survey_expression(expr, isinstance(node.stmt, ir.Store) and expr is node.stmt.pointer, lengths)
             match node.stmt:
-                case Declare(name=name):
+                case ir.Declare(name=name):
                     owners[name] = mine
-                case DeclareArray(name=name, length=length):
+                case ir.DeclareArray(name=name, length=length):
                     lengths[name] = length
                     self.indexed.setdefault(name, True)
             written = _written(node.stmt)
@@ -295,9 +269,9 @@ class _FunctionAnalysis:
                 pending += [] if index is None else [(index, False)]
             elif (expr, place) not in seen:
                 seen.add((expr, place))
-                if isinstance(expr, LocalArray):
+                if isinstance(expr, ir.LocalArray):
                     self.escaped.add(expr.name)
-                pending += [(child, isinstance(expr, Load)) for child in expr.children]
+                pending += [(child, isinstance(expr, ir.Load)) for child in expr.children]
 
     # --- one pass ------------------------------------------------------------------------------------------------
 
@@ -313,7 +287,7 @@ class _FunctionAnalysis:
         for name, entry in self.names.items():
             home = entry.home()
             for node, region in entry.writes:
-                is_declaration = isinstance(node.stmt, Declare | DeclareArray)
+                is_declaration = isinstance(node.stmt, ir.Declare | ir.DeclareArray)
                 around = _common(region, home)
                 hidden = (is_declaration and around is region) or (around is home and region.is_all_of(home))
                 node.blended = not hidden
@@ -348,28 +322,28 @@ class _FunctionAnalysis:
 
     def _visit(self, node: FlowNode, region: LaneRegion) -> set[Exit]:
         match node.stmt:
-            case Declare(name=name, value=value):
+            case ir.Declare(name=name, value=value):
                 self._declare(node, name, region, value is not None and self.varies(value))
-            case DeclareArray(name=name, values=values):
+            case ir.DeclareArray(name=name, values=values):
                 self._declare(node, name, region, any(map(self.varies, values)))
-            case Assign(name=name, value=value) | SetField(name=name, value=value):
+            case ir.Assign(name=name, value=value) | ir.SetField(name=name, value=value):
                 self._write(node, name, region, self.varies(value))
-            case Shuffle(result=name, value=value, distance=distance):
-                self._write(node, name, region, distance not in (FIRST, LAST) and self.varies(value))
-            case Atomic(result=name) if name:
+            case ir.Shuffle(result=name, value=value, distance=distance):
+                self._write(node, name, region, distance not in (ir.FIRST, ir.LAST) and self.varies(value))
+            case ir.Atomic(result=name) if name:
                 self._write(node, name, region, varies=True)
-            case CallStatement(call=call, result=name):
+            case ir.CallStatement(call=call, result=name):
                 if name:
                     self._write(node, name, region, self.varies(call))
-            case Store(pointer=pointer, value=value):
+            case ir.Store(pointer=pointer, value=value):
                 self._store(node, pointer, value, region)
-            case If(condition=condition):
+            case ir.If(condition=condition):
                 return self._branch(node, condition, region)
-            case While(condition=condition):
+            case ir.While(condition=condition):
                 return self._repeat(node, condition, region)
-            case Break() | Continue():
+            case ir.Break() | ir.Continue():
                 return self._leave(node, region, self.loops[-1][1])
-            case Return(value=value):
+            case ir.Return(value=value):
                 if value is not None and self.varies(value) and not self.plan.result_varies:
                     self.plan.result_varies = self.changed = True
                 return self._leave(node, region, self.root)
@@ -431,7 +405,7 @@ class _FunctionAnalysis:
 
     def _read(self, root: Expr, region: LaneRegion) -> None:
         for expr in expressions((root,)):
-            if isinstance(expr, Local | LocalArray):
+            if isinstance(expr, ir.Local | ir.LocalArray):
                 self.names[expr.name].use(region)
 
     def varies(self, root: Expr) -> bool:
@@ -442,13 +416,13 @@ class _FunctionAnalysis:
 
     def _varies(self, expr: Expr) -> bool:
         match expr:
-            case Local(name=name):
+            case ir.Local(name=name):
                 return name in self.plan.varying
-            case LocalArray(name=name):
+            case ir.LocalArray(name=name):
                 return name in self.plan.varying
-            case Call(function=name, args=args):
+            case ir.Call(function=name, args=args):
                 return self.program.function(name, tuple(self.known[arg] for arg in args)).result_varies
-            case Element() | Moved() | Query():
+            case ir.Element() | ir.Moved() | ir.Query():
                 if self.program.source_varies(expr):
                     return True
         return any(self.known[child] for child in expr.children)

@@ -32,21 +32,9 @@ from fusec.codegen.llvm.values import (
     parts_of,
     zero_of,
 )
+from fusec.ir import loops as ir
 from fusec.ir.axes import distances_of
 from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, scalar_type, type_of
-from fusec.ir.loops import (
-    At,
-    Call,
-    Element,
-    Field,
-    Load,
-    Local,
-    LocalArray,
-    Make,
-    Moved,
-    Offset,
-    Query,
-)
 
 WORTH_SKIPPING = 24  # operations on demand that no lane may want: above this a branch costs less
 _CHEAPER_THAN_BRANCH = 4  # operations, for one lane: below this a select costs less than a branch
@@ -67,7 +55,7 @@ class ElementSpace(Protocol):
     def hint(self, param: str, moved: bool) -> Hint:
         """How to store the current element, or one moved by constants."""
 
-    def keeps(self, pointer: Element | Moved, value: Operand) -> bool:
+    def keeps(self, pointer: ir.Element | ir.Moved, value: Operand) -> bool:
         """Whether what is to be stored there by all lanes is kept, to be stored later."""
 
     def index(self) -> Value:
@@ -143,7 +131,7 @@ class ExprEmitter:
         self.memo: dict[Expr, Operand] = {}
         self.frame = FlowFrame(FlowPlan([]), "")
 
-    def call(self, call: Call, args: list[Operand]) -> Operand:
+    def call(self, call: ir.Call, args: list[Operand]) -> Operand:
         """The result of a function, written where it is called."""
         raise NotImplementedError
 
@@ -173,7 +161,7 @@ class ExprEmitter:
         match expr:
             case Apply(op="where" | "logical_and" | "logical_or", args=args) if self._is_on_demand(expr):
                 return args[:1]
-            case Load(pointer=pointer):
+            case ir.Load(pointer=pointer):
                 access = local_access(pointer)
                 if access is not None and access[0] in self.frame.plan.apart:
                     return ()
@@ -198,7 +186,7 @@ class ExprEmitter:
         match expr:
             case Const(bits=bits, type=dtype):
                 return constant(bits, dtype)
-            case Local(name=name):
+            case ir.Local(name=name):
                 return self.read(self.frame.variables[name])
             case Apply(op="where") if self._is_on_demand(expr):
                 return self._choose(expr)
@@ -209,15 +197,15 @@ class ExprEmitter:
             case Lookup(values=values, index=index, type=target):
                 entries = [entry.bits for entry in values]
                 return (lookup(self.b, entries, target, self.memo[index][0]),)
-            case Load():
+            case ir.Load():
                 return self._load(expr)
-            case Call(args=args):
+            case ir.Call(args=args):
                 return self.call(expr, [self.memo[arg] for arg in args])
-            case Query():
+            case ir.Query():
                 return (self._query(expr),)
-            case Field(value=value, name=name):
+            case ir.Field(value=value, name=name):
                 return self._field(self.memo[value], type_of(value), name)
-            case Make(fields=fields):
+            case ir.Make(fields=fields):
                 return tuple(part for item in fields for part in self.memo[item])
         return (self._address(expr),)
 
@@ -304,11 +292,11 @@ class ExprEmitter:
 
     # --- memory --------------------------------------------------------------------------------------------------
 
-    def _load(self, expr: Load) -> Operand:
+    def _load(self, expr: ir.Load) -> Operand:
         access = local_access(expr.pointer)
         if access is not None and access[0] in self.frame.plan.apart:
             return self.read(self.frame.variables[element_name(*access)])
-        if isinstance(expr.pointer, Element):
+        if isinstance(expr.pointer, ir.Element):
             hoisted = self.around.space.hoisted(expr.pointer.param)
             if hoisted is not None:
                 return hoisted
@@ -324,7 +312,7 @@ class ExprEmitter:
 
         Only whole vectors try: for what is left over at the end of a row, a second way costs more text than time.
         """
-        if self.root.mask is not None or not isinstance(pointer, At) or len(pointer.index) != 1:
+        if self.root.mask is not None or not isinstance(pointer, ir.At) or len(pointer.index) != 1:
             return False
         return dict(self.around.layout.raw)[pointer.param][1] and self.around.costs.follows_position(pointer.index[0])
 
@@ -343,27 +331,29 @@ class ExprEmitter:
 
     def _address(self, expr: Expr) -> Value:
         match expr:
-            case Element(param=param):
+            case ir.Element(param=param):
                 return self.around.space.element(param)
-            case LocalArray(name=name):
+            case ir.LocalArray(name=name):
                 stack = self.frame.stacks[name]
                 linear = Linear(stack.address, expr.type.element.nbytes) if stack.varying else None
                 text = "" if linear else stack.address
                 return Value("ptr", text, varying=stack.varying, linear=linear)
-            case Offset(pointer=pointer, offset=offset):
+            case ir.Offset(pointer=pointer, offset=offset):
                 scale = self._spacing(pointer, expr.type)
                 return self.moved(self.memo[pointer][0], self.memo[offset][0], scale)
-            case At():
+            case ir.At():
                 return self._at(expr)
-            case Moved():
+            case ir.Moved():
                 return self._moved_element(expr)
         raise AssertionError(f"no expression of this target: {expr}")
 
     def _spacing(self, pointer: Expr, kind: Pointer) -> int:
         """Bytes from one element to the next: local arrays interleave the lanes, unless they are uniform."""
-        while isinstance(pointer, Offset):
+        while isinstance(pointer, ir.Offset):
             pointer = pointer.pointer
-        if kind.space == "global" or (isinstance(pointer, LocalArray) and not self.frame.stacks[pointer.name].varying):
+        if kind.space == "global" or (
+            isinstance(pointer, ir.LocalArray) and not self.frame.stacks[pointer.name].varying
+        ):
             return kind.element.nbytes
         return kind.element.nbytes * self.b.lanes
 
@@ -392,7 +382,7 @@ class ExprEmitter:
             return Value("ptr", text, varying=True, linear=linear)
         return Value("ptr", b.let(f"getelementptr {unit}, {b.typed(pointer)}, {b.typed(index)}"), varying=True)
 
-    def _moved_element(self, expr: Moved) -> Value:
+    def _moved_element(self, expr: ir.Moved) -> Value:
         """The address of an element at another position of the iteration space."""
         address, steps = self.around.space.element(expr.param), self.around.layout.step(expr.param)
         for axis, distance in zip(expr.axes, expr.distances, strict=True):
@@ -404,7 +394,7 @@ class ExprEmitter:
                 address = self.moved(address, self._int64("multiply", index, stride), 1)
         return address
 
-    def _at(self, expr: At) -> Value:
+    def _at(self, expr: ir.At) -> Value:
         """The address of an element of a raw array, by its position or its coordinates."""
         distances = distances_of(expr.index)
         near = None if distances is None else self.around.space.neighbour(expr.param, distances)
@@ -442,7 +432,7 @@ class ExprEmitter:
 
     # --- queries -------------------------------------------------------------------------------------------------
 
-    def _query(self, expr: Query) -> Value:
+    def _query(self, expr: ir.Query) -> Value:
         arguments, layout, raw = self.around.arguments, self.around.layout, bool(expr.param)
         ndim = dict(layout.raw)[expr.param][0] if raw else layout.ndim
         match expr.what:
@@ -462,7 +452,7 @@ class ExprEmitter:
                 return self._pick(expr, ndim, self.around.space.coordinate)
         raise AssertionError(f"no quantity {expr.what}")
 
-    def _pick(self, expr: Query, ndim: int, along: Callable[[int], Value]) -> Value:
+    def _pick(self, expr: ir.Query, ndim: int, along: Callable[[int], Value]) -> Value:
         """The quantity along the axis that the query names."""
         assert expr.axis is not None, f"{expr.what} needs an axis"
         axis = self.memo[expr.axis][0]

@@ -24,29 +24,8 @@ from fusec.codegen.llvm.expr import (
 )
 from fusec.codegen.llvm.memory import PLAIN, Lanes
 from fusec.codegen.llvm.values import Linear, Operand, Value, integer, part_types, zero_of
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Struct, Type, type_of
-from fusec.ir.loops import (
-    FIRST,
-    GROUP,
-    LAST,
-    Assign,
-    Atomic,
-    Break,
-    Call,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    Element,
-    If,
-    Moved,
-    Return,
-    SetField,
-    Shuffle,
-    Store,
-    While,
-    is_shared,
-)
 from fusec.ir.walk import is_elementary
 
 
@@ -66,7 +45,7 @@ class StmtEmitter(ExprEmitter):
             self.b.jump(frame.end)
         self.b.place(frame.end)
 
-    def call(self, call: Call, args: list[Operand]) -> Operand:
+    def call(self, call: ir.Call, args: list[Operand]) -> Operand:
         """A call of a function that stays one, else its text."""
         if call.function not in self.around.kept:
             return self._written(call.function, args)
@@ -106,7 +85,7 @@ class StmtEmitter(ExprEmitter):
         self.b.flags = "" if is_elementary(function) else flags
         self.memo = {}
         last = plan.body[-1].stmt if plan.body else None
-        if isinstance(last, Return) and _returns(plan.body) == 1:
+        if isinstance(last, ir.Return) and _returns(plan.body) == 1:
             self._open(FlowFrame(plan, ""), params)
             self._block(plan.body[:-1])
             self.memo = {}
@@ -170,17 +149,17 @@ class StmtEmitter(ExprEmitter):
             self.memo = {}
             if not self._statement(node):
                 return False
-            if node.varying and isinstance(node.stmt, Break | Continue | Return):
+            if node.varying and isinstance(node.stmt, ir.Break | ir.Continue | ir.Return):
                 return True  # no lane is left for what follows here
         return True
 
     def _statement(self, node: FlowNode) -> bool:
         match node.stmt:
-            case Declare() | DeclareArray() | Assign() | SetField():
+            case ir.Declare() | ir.DeclareArray() | ir.Assign() | ir.SetField():
                 self._assignment(node)
-            case Store(pointer=pointer, value=value):
+            case ir.Store(pointer=pointer, value=value):
                 self._store(node, pointer, value)
-            case Atomic(op=op, pointer=pointer, values=values, result=result):
+            case ir.Atomic(op=op, pointer=pointer, values=values, result=result):
                 operands = [self.value(value) for value in values]
                 address = self.scalar(pointer)
                 dtype = type_of(values[0])
@@ -188,51 +167,51 @@ class StmtEmitter(ExprEmitter):
                 old = atomic_update(self.b, op, address, operands, dtype, self.lanes, bool(result))
                 if result:
                     self._assign(result, old, node.blended)
-            case Shuffle(result=result, value=value, distance=distance):
+            case ir.Shuffle(result=result, value=value, distance=distance):
                 self._assign(result, tuple(self._shuffled(part, distance) for part in self.value(value)), node.blended)
-            case CallStatement(call=call, result=result):
+            case ir.CallStatement(call=call, result=result):
                 value_of_call = self.value(call)
                 if result:
                     self._assign(result, value_of_call, node.blended)
-            case If():
+            case ir.If():
                 return self._if(node, node.stmt)
-            case While():
+            case ir.While():
                 return self._while(node, node.stmt)
-            case Break():
+            case ir.Break():
                 return self._exit(node, self.frame.loops[-1].exit)
-            case Continue():
+            case ir.Continue():
                 return self._exit(node, self.frame.loops[-1].step)
-            case Return(value=value):
+            case ir.Return(value=value):
                 return self._return(node, value)
         return True
 
     def _shuffled(self, part: Value, distance: int) -> Value:
         """What other lanes have; a vector is one group. Past its ends lanes keep their own."""
         b = self.b
-        assert b.lanes == GROUP, f"shuffles need vectors of {GROUP} lanes"
+        assert b.lanes == ir.GROUP, f"shuffles need vectors of {ir.GROUP} lanes"
         if not part.varying:
             return part
-        if distance in (FIRST, LAST):
-            lane = 0 if distance == FIRST else GROUP - 1
+        if distance in (ir.FIRST, ir.LAST):
+            lane = 0 if distance == ir.FIRST else ir.GROUP - 1
             return Value(part.type, b.let(f"extractelement {b.typed(part)}, i64 {lane}"))
-        lanes = [lane + distance if 0 <= lane + distance < GROUP else lane for lane in range(GROUP)]
+        lanes = [lane + distance if 0 <= lane + distance < ir.GROUP else lane for lane in range(ir.GROUP)]
         order = ", ".join(f"i32 {lane}" for lane in lanes)
         vector = b.vector_type(part.type)
-        text = b.let(f"shufflevector {b.typed(part)}, {vector} poison, <{GROUP} x i32> <{order}>")
+        text = b.let(f"shufflevector {b.typed(part)}, {vector} poison, <{ir.GROUP} x i32> <{order}>")
         return Value(part.type, text, varying=True)
 
     # --- variables -----------------------------------------------------------------------------------------------
 
     def _assignment(self, node: FlowNode) -> None:
         match node.stmt:
-            case Declare(name=name, type=kind, value=value):
+            case ir.Declare(name=name, type=kind, value=value):
                 given = zero(kind) if value is None else self.value(value)
                 self._declare_variable(name, kind, given, blended=node.blended)
-            case DeclareArray():
+            case ir.DeclareArray():
                 self._declare_array(node.stmt)
-            case Assign(name=name, value=value):
+            case ir.Assign(name=name, value=value):
                 self._assign(name, self.value(value), node.blended)
-            case SetField(name=name, field=field, value=value):
+            case ir.SetField(name=name, field=field, value=value):
                 variable = self.frame.variables[name]
                 assert isinstance(variable.type, Struct), "only structs have fields"
                 start, count = field_range(variable.type, field)
@@ -274,7 +253,7 @@ class StmtEmitter(ExprEmitter):
 
     # --- local arrays and stores ---------------------------------------------------------------------------------
 
-    def _declare_array(self, stmt: DeclareArray) -> None:
+    def _declare_array(self, stmt: ir.DeclareArray) -> None:
         """A local array: a variable for every element if all indices are constants, else memory."""
         varying = stmt.name in self.frame.plan.varying
         given = [self.value(value) for value in stmt.values]
@@ -290,7 +269,7 @@ class StmtEmitter(ExprEmitter):
             nbytes = stmt.length * lanes * stmt.element.nbytes
             self.b.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
             clear = f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {nbytes}, i1 false)"
-            if is_shared(stmt):  # once for all blocks: they may hold anything, but nothing that LLVM calls undefined
+            if ir.is_shared(stmt):  # once for all blocks: they may hold anything, but nothing that LLVM calls undefined
                 self.b.allocas.append(f"  {clear}")
             else:
                 self.b.line(clear)
@@ -309,15 +288,15 @@ class StmtEmitter(ExprEmitter):
         dtype = type_of(value)
         assert isinstance(dtype, DType), "memory holds scalars"
         hint = PLAIN
-        if isinstance(pointer, Element | Moved) and self.lanes.mask is None:
+        if isinstance(pointer, ir.Element | ir.Moved) and self.lanes.mask is None:
             if self.around.space.keeps(pointer, given):
                 return
-            hint = self.around.space.hint(pointer.param, isinstance(pointer, Moved))
+            hint = self.around.space.hint(pointer.param, isinstance(pointer, ir.Moved))
         memory.store(self.b, self.scalar(pointer), given, dtype, self.lanes, hint)
 
     # --- branches ------------------------------------------------------------------------------------------------
 
-    def _if(self, node: FlowNode, stmt: If) -> bool:
+    def _if(self, node: FlowNode, stmt: ir.If) -> bool:
         condition, before = self.scalar(stmt.condition), self.lanes
         reached = self._masked_if(node, condition) if condition.varying else self._uniform_if(node, condition)
         self.lanes = self._remaining(before) if node.leaves and reached else before
@@ -365,7 +344,7 @@ class StmtEmitter(ExprEmitter):
 
     # --- loops and exits -----------------------------------------------------------------------------------------
 
-    def _while(self, node: FlowNode, stmt: While) -> bool:
+    def _while(self, node: FlowNode, stmt: ir.While) -> bool:
         b, before = self.b, self.lanes
         loop = OpenLoop(b.label("body"), b.label("step"), b.label("exit"))
         if node.varying:
@@ -398,7 +377,7 @@ class StmtEmitter(ExprEmitter):
         """The lanes in a loop."""
         return Lanes(self._read_mask(loop.alive), occupied) if loop.alive else before
 
-    def _test(self, node: FlowNode, stmt: While, loop: OpenLoop) -> None:
+    def _test(self, node: FlowNode, stmt: ir.While, loop: OpenLoop) -> None:
         self.memo = {}
         condition = self.scalar(stmt.condition)
         if node.varying and condition.varying:
@@ -416,7 +395,7 @@ class StmtEmitter(ExprEmitter):
             return False
         loop = self.frame.loops[-1]
         self._drop(loop.current)
-        if isinstance(node.stmt, Break) and loop.alive != loop.current:
+        if isinstance(node.stmt, ir.Break) and loop.alive != loop.current:
             self._drop(loop.alive)
         return True
 
@@ -441,4 +420,4 @@ class StmtEmitter(ExprEmitter):
 
 def _returns(nodes: list[FlowNode]) -> int:
     """How many returns there are in a body."""
-    return sum(isinstance(node.stmt, Return) + _returns(node.first) + _returns(node.second) for node in nodes)
+    return sum(isinstance(node.stmt, ir.Return) + _returns(node.first) + _returns(node.second) for node in nodes)

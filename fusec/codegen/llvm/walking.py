@@ -20,22 +20,8 @@ from fusec.codegen.llvm.memory import Hint, Lanes
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, PartNest, fetch
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer, part_types
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Struct, Type
-from fusec.ir.loops import (
-    Assign,
-    Declare,
-    DeclareArray,
-    Element,
-    Local,
-    Moved,
-    Program,
-    Return,
-    ScalarParam,
-    SetField,
-    Stmt,
-    Store,
-    While,
-)
 from fusec.ir.reductions import AXIS
 from fusec.ir.walk import Body, blocks, expressions, locals_of, operands, roots_of, statements
 
@@ -46,7 +32,7 @@ _AHEAD = 4  # rows that are asked for before they come: a group of rows asks for
 _FAR_AHEAD = 8  # where results go around the caches, which leaves more room in them
 _MUCH = 24 << 20  # bytes of a walk from which rows are asked for; if second caches hold them, asking costs a tenth
 
-Place = Element | Moved
+Place = ir.Element | ir.Moved
 
 
 @dataclass(frozen=True)
@@ -74,11 +60,11 @@ class Stretch:
     ahead: tuple[Ahead, ...]
 
 
-def is_walk(program: Program, layout: Layout) -> bool:
+def is_walk(program: ir.Program, layout: Layout) -> bool:
     """Whether the program has loops that all columns run alike, and nothing that keeps these from going outside."""
     everything = list(statements(program.body))
-    loops = any(isinstance(stmt, While) for stmt in program.body)
-    return loops and layout.ndim > 1 and not any(isinstance(stmt, Return | DeclareArray) for stmt in everything)
+    loops = any(isinstance(stmt, ir.While) for stmt in program.body)
+    return loops and layout.ndim > 1 and not any(isinstance(stmt, ir.Return | ir.DeclareArray) for stmt in everything)
 
 
 class ColumnSite(CellSite):
@@ -92,7 +78,7 @@ class ColumnSite(CellSite):
 class WalkNest(PartNest):
     """Writes the loops of a kernel of such a program."""
 
-    def __init__(self, program: Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(self, program: ir.Program, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
         super().__init__(program, layout, builder, arguments)
         self.types = dict(_types(program.body))
         self.control = self._control()
@@ -125,7 +111,7 @@ class WalkNest(PartNest):
 
     def _control(self) -> set[str]:
         """Variables that no column has for itself: written beside the loops only, from others of the kind."""
-        scalars = {param.name for param in self.program.params if isinstance(param, ScalarParam)}
+        scalars = {param.name for param in self.program.params if isinstance(param, ir.ScalarParam)}
         plan = self._analysis().body(self.program.body, scalars)
         found = set(self.types) - plan.varying
         inside = {name for run in self._branches(self.program.body) for name in _written(run)}
@@ -133,9 +119,9 @@ class WalkNest(PartNest):
         while True:
             kept = found.copy()
             for stmt in statements(self.program.body):
-                if isinstance(stmt, Declare | Assign) and stmt.name in found:
+                if isinstance(stmt, ir.Declare | ir.Assign) and stmt.name in found:
                     free = locals_of(operands(stmt)) <= kept | scalars
-                    if not free or (isinstance(stmt, Declare) and stmt.value is None):
+                    if not free or (isinstance(stmt, ir.Declare) and stmt.value is None):
                         kept.discard(stmt.name)
             if kept == found:
                 return found
@@ -144,24 +130,24 @@ class WalkNest(PartNest):
     def _branches(self, body: Body) -> Iterator[Body]:
         """The statements that are nested in anything but the loops that go outside."""
         for stmt in body:
-            if isinstance(stmt, While):
+            if isinstance(stmt, ir.While):
                 yield from self._branches(stmt.body)
                 yield from self._branches(stmt.step)
             else:
                 yield from blocks(stmt)
 
-    def _is_control(self, stmt: Stmt) -> bool:
-        return isinstance(stmt, Declare | Assign) and stmt.name in self.control
+    def _is_control(self, stmt: ir.Stmt) -> bool:
+        return isinstance(stmt, ir.Declare | ir.Assign) and stmt.name in self.control
 
     def _runs(self, body: Body) -> Iterator[Body]:
         """The stretches between loops and control statements, those of nested loops included."""
-        run: list[Stmt] = []
+        run: list[ir.Stmt] = []
         for stmt in body:
-            if isinstance(stmt, While) or self._is_control(stmt):
+            if isinstance(stmt, ir.While) or self._is_control(stmt):
                 if run:
                     yield tuple(run)
                 run = []
-                if isinstance(stmt, While):
+                if isinstance(stmt, ir.While):
                     yield from self._runs(stmt.body)
                     yield from self._runs(stmt.step)
             else:
@@ -182,12 +168,12 @@ class WalkNest(PartNest):
 
     def _block(self, body: Body, row: Row, start: str, end: Value) -> None:
         """Statements in order, for the columns of a tile."""
-        run: list[Stmt] = []
+        run: list[ir.Stmt] = []
         for stmt in body:
-            if isinstance(stmt, While) or self._is_control(stmt):
+            if isinstance(stmt, ir.While) or self._is_control(stmt):
                 self._columns(tuple(run), row, start, end)
                 run = []
-                if isinstance(stmt, While):
+                if isinstance(stmt, ir.While):
                     self._while(stmt, row, start, end)
                 else:
                     self._set(stmt, row, start)
@@ -195,7 +181,7 @@ class WalkNest(PartNest):
                 run.append(stmt)
         self._columns(tuple(run), row, start, end)
 
-    def _while(self, stmt: While, row: Row, start: str, end: Value) -> None:
+    def _while(self, stmt: ir.While, row: Row, start: str, end: Value) -> None:
         b = self.b
         test, inside, after = b.label("test"), b.label("walk"), b.label("after")
         b.jump(test if stmt.test_first else inside)
@@ -207,9 +193,9 @@ class WalkNest(PartNest):
         b.jump(test)
         b.place(after)
 
-    def _set(self, stmt: Stmt, row: Row, start: str) -> None:
+    def _set(self, stmt: ir.Stmt, row: Row, start: str) -> None:
         """A variable that is the same for all columns gets a value."""
-        assert isinstance(stmt, Declare | Assign), "a statement that sets a variable"
+        assert isinstance(stmt, ir.Declare | ir.Assign), "a statement that sets a variable"
         assert stmt.value is not None, "it has a value"
         for slot, part in zip(self.slots[stmt.name], self._parts(row, start, stmt.value), strict=True):
             self.b.line(f"store {part.type} {part.text}, ptr {slot}")
@@ -240,7 +226,7 @@ class WalkNest(PartNest):
         """A stretch of statements over the columns of a tile."""
         if not run:
             return
-        wanted, fresh = names_in(run), {stmt.name for stmt in run if isinstance(stmt, Declare)}
+        wanted, fresh = names_in(run), {stmt.name for stmt in run if isinstance(stmt, ir.Declare)}
         read, kept = (self.shared & wanted) - fresh, self.shared & _written(run)
         ahead = list(self._ahead(run, row))
         if self.layout.streaming:
@@ -251,7 +237,7 @@ class WalkNest(PartNest):
         self.stretch = Stretch(run, start, self._uniform(wanted), tuple(sorted(read)), tuple(sorted(kept)), wide)
         super()._row(row, start, end.text)
 
-    def _body(self, site: RowSite, lanes: Lanes, part: Program | None = None) -> None:
+    def _body(self, site: RowSite, lanes: Lanes, part: ir.Program | None = None) -> None:
         """One vector of columns."""
         assert part is None, "walks have no parts"
         b, stretch = self.b, self.stretch
@@ -260,7 +246,7 @@ class WalkNest(PartNest):
             lane = b.let(f"add i64 {lane}, {self.spare}")
         known = {name: (self.types[name], self.held[name].read(lane)) for name in stretch.read}
         here = ColumnSite(self, site.row, site.position, site.streaming)
-        values = [Local(name, self.types[name]) for name in stretch.kept]
+        values = [ir.Local(name, self.types[name]) for name in stretch.kept]
         found = self._part(here, lanes, stretch.body, {**stretch.known, **known}, values)
         if b.lanes == self.width:
             self._fetch(site.position)
@@ -288,12 +274,12 @@ class WalkNest(PartNest):
             total = b.binary("add", total, b.intrinsic("smax", nbytes, b.binary("sub", integer(0), nbytes)))
         return b.compare("icmp sgt", total, integer(_MUCH))
 
-    def _again(self, body: Body) -> dict[Moved, bool]:
+    def _again(self, body: Body) -> dict[ir.Moved, bool]:
         """Places that loops move to other rows, and whether they are written."""
         places = _places(body).items()
-        return {each: stored for each, stored in places if isinstance(each, Moved) and self._comes_again(each)}
+        return {each: stored for each, stored in places if isinstance(each, ir.Moved) and self._comes_again(each)}
 
-    def _comes_again(self, place: Moved) -> bool:
+    def _comes_again(self, place: ir.Moved) -> bool:
         """Whether a loop moves the place to other rows."""
         apart = len(place.axes) == 1 and self.layout.step(place.param)[place.axes[0]] is Step.ANY
         moves = bool(locals_of(place.distances)) and self._is_uniform(place)
@@ -397,7 +383,7 @@ def names_in(body: Body) -> set[str]:
 
 
 def _written(body: Body) -> set[str]:
-    return {stmt.name for stmt in statements(body) if isinstance(stmt, Declare | Assign | SetField)}
+    return {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Declare | ir.Assign | ir.SetField)}
 
 
 def _places(body: Body) -> dict[Place, bool]:
@@ -407,14 +393,14 @@ def _places(body: Body) -> dict[Place, bool]:
         for expr in expressions(operands(stmt)):
             if isinstance(expr, Place):
                 found.setdefault(expr, False)
-        if isinstance(stmt, Store) and isinstance(stmt.pointer, Place):
+        if isinstance(stmt, ir.Store) and isinstance(stmt.pointer, Place):
             found[stmt.pointer] = True
     return found
 
 
 def _types(body: Body) -> Iterator[tuple[str, Type]]:
     for stmt in statements(body):
-        if isinstance(stmt, Declare):
+        if isinstance(stmt, ir.Declare):
             yield stmt.name, stmt.type
 
 

@@ -4,37 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Break,
-    CallStatement,
-    Continue,
-    Declare,
-    DeclareArray,
-    If,
-    Local,
-    LocalArray,
-    Return,
-    SetField,
-    Stmt,
-    Store,
-    While,
-)
 
 Names = frozenset[str]
 EVERY: Names | None = None  # the state of a place that control does not reach: everything is assigned there
 
 
-def read_first(body: tuple[Stmt, ...], names: Names) -> set[str]:
+def read_first(body: tuple[ir.Stmt, ...], names: Names) -> set[str]:
     """The locals among some that are read on a path on which nothing was assigned to them."""
     analysis = _Analysis(names)
     analysis.run(body, frozenset())
     return analysis.early
 
 
-def used(body: Iterable[Stmt]) -> set[str]:
+def used(body: Iterable[ir.Stmt]) -> set[str]:
     """The locals that statements read, in any order."""
     found: set[str] = set()
     seen: set[Expr] = set()
@@ -44,9 +28,9 @@ def used(body: Iterable[Stmt]) -> set[str]:
         for value in _values(statement):
             _collect(value, seen, found)
         match statement:
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 pending += [*then, *orelse]
-            case While(body=inner, step=step):
+            case ir.While(body=inner, step=step):
                 pending += [*inner, *step]
     return found
 
@@ -58,26 +42,26 @@ def _collect(value: Expr, seen: set[Expr], found: set[str]) -> None:
         if node in seen:
             continue
         seen.add(node)
-        if isinstance(node, (Local, LocalArray)):
+        if isinstance(node, (ir.Local, ir.LocalArray)):
             found.add(node.name)
         pending += node.children
 
 
-def _values(statement: Stmt) -> tuple[Expr, ...]:
+def _values(statement: ir.Stmt) -> tuple[Expr, ...]:
     match statement:
-        case Declare(value=given) | Return(value=given):
+        case ir.Declare(value=given) | ir.Return(value=given):
             return () if given is None else (given,)
-        case DeclareArray(values=values):
+        case ir.DeclareArray(values=values):
             return values
-        case Assign(value=value) | SetField(value=value):
+        case ir.Assign(value=value) | ir.SetField(value=value):
             return (value,)
-        case Store(pointer=pointer, value=value):
+        case ir.Store(pointer=pointer, value=value):
             return (pointer, value)
-        case Atomic(pointer=pointer, values=values):
+        case ir.Atomic(pointer=pointer, values=values):
             return (pointer, *values)
-        case CallStatement(call=call):
+        case ir.CallStatement(call=call):
             return call.args
-        case If(condition=condition) | While(condition=condition):
+        case ir.If(condition=condition) | ir.While(condition=condition):
             return (condition,)
         case _:
             return ()
@@ -92,7 +76,7 @@ class _Analysis:
         self.exits: list[tuple[list[Names | None], list[Names | None]]] = []  # (breaks, continues) of loops around
         self.cache: dict[Expr, Names] = {}
 
-    def run(self, body: tuple[Stmt, ...], state: Names | None) -> Names | None:
+    def run(self, body: tuple[ir.Stmt, ...], state: Names | None) -> Names | None:
         """The state after statements."""
         for statement in body:
             if state is None:
@@ -100,31 +84,31 @@ class _Analysis:
             state = self._step(statement, state)
         return state
 
-    def _step(self, statement: Stmt, state: Names) -> Names | None:
-        if not isinstance(statement, While):
+    def _step(self, statement: ir.Stmt, state: Names) -> Names | None:
+        if not isinstance(statement, ir.While):
             for value in _values(statement):
                 self._read(value, state)
         match statement:
-            case Assign(name=name) | Atomic(result=name) | CallStatement(result=name) if name in self.names:
+            case ir.Assign(name=name) | ir.Atomic(result=name) | ir.CallStatement(result=name) if name in self.names:
                 return state | {name}
-            case SetField(name=name):
+            case ir.SetField(name=name):
                 return state
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 return _meet(self.run(then, state), self.run(orelse, state))
-            case While():
+            case ir.While():
                 return self._loop(statement, state)
-            case Break():
+            case ir.Break():
                 self.exits[-1][0].append(state)
                 return None
-            case Continue():
+            case ir.Continue():
                 self.exits[-1][1].append(state)
                 return None
-            case Return():
+            case ir.Return():
                 return None
             case _:
                 return state
 
-    def _loop(self, loop: While, state: Names) -> Names | None:
+    def _loop(self, loop: ir.While, state: Names) -> Names | None:
         """A loop; assignments of earlier rounds only add to the state, so one walk with the first round's is enough."""
         endless = isinstance(loop.condition, Const) and loop.condition.bits != 0
         if loop.test_first:

@@ -15,22 +15,8 @@ from fusec.frontends.c.expressions import BracedValues
 from fusec.frontends.c.overloads import CallOperand, Candidate
 from fusec.frontends.c.structs import THIS, without_void
 from fusec.frontends.c.symbols import Address, PointerVariable, RawArray, StructAddress, Symbol, Variable
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, const, type_of
-from fusec.ir.loops import (
-    Assign,
-    Atomic,
-    Break,
-    CallStatement,
-    Declare,
-    Function,
-    If,
-    Local,
-    Make,
-    Return,
-    SetField,
-    Stmt,
-    While,
-)
 
 TRUE, FALSE = const(True, BOOL), const(False, BOOL)
 
@@ -40,7 +26,7 @@ class Context:
     """A loop, or a switch lowered to one so that ``break`` can leave it. flag: set by a ``continue`` inside."""
 
     is_switch: bool = False
-    flag: Local | None = None
+    flag: ir.Local | None = None
 
 
 @dataclass
@@ -50,8 +36,8 @@ class Inlined:
     result: what receives its result, None if it has none. flag: set by a return inside a loop. returns: met so far.
     """
 
-    result: Local | None
-    flag: Local | None = None
+    result: ir.Local | None
+    flag: ir.Local | None = None
     returns: int = 0
 
 
@@ -87,14 +73,14 @@ class Bodies(Declarations):
         body = [*self.prologue, *self.blocks[0]]
         result = self.result_type()
         if self.made_here is not None and not ends(body):
-            body.append(Return(self.load(self.made_here)))
+            body.append(ir.Return(self.load(self.made_here)))
         elif result is not None and not ends(body):
             body += self._zero_result(result)
         names = [each for group in groups for each in group]
         flat = tuple(kind for group in types for kind in group)
         final = self._copied(names, flat, body)
         text = function.span.file.line(function.span.line).strip()
-        made = Function(name, tuple(zip(final, flat, strict=True)), result, tuple(body), text)
+        made = ir.Function(name, tuple(zip(final, flat, strict=True)), result, tuple(body), text)
         return Template(made, self.impure)
 
     # --- functions of raw arrays ---
@@ -119,11 +105,11 @@ class Bodies(Declarations):
         with frame.block() as body, frame.scope():
             frame.statements(function.body.body)
         if inline.flag is not None:
-            self.emit(Declare(inline.flag.name, BOOL, line=self.line))
-        if inline.returns == 0 or (inline.returns == 1 and inline.flag is None and isinstance(body[-1], Break)):
+            self.emit(ir.Declare(inline.flag.name, BOOL, line=self.line))
+        if inline.returns == 0 or (inline.returns == 1 and inline.flag is None and isinstance(body[-1], ir.Break)):
             self.blocks[-1].extend(body[: len(body) - inline.returns])
         else:
-            self.emit(While(TRUE, (*body, Break(line=self.line)), line=self.line))
+            self.emit(ir.While(TRUE, (*body, ir.Break(line=self.line)), line=self.line))
         self.unit.active.pop()
         self.impure = self.impure or frame.impure
         self.copy_back(copies)
@@ -146,7 +132,7 @@ class Bodies(Declarations):
         with self.block() as bound:
             names = self._bind_parameter(parameter, kind, tuple(type_of(arg) for arg in args))
         for name, arg in zip(names, args, strict=True):
-            self.emit(Declare(name, type_of(arg), arg, line=self.line))
+            self.emit(ir.Declare(name, type_of(arg), arg, line=self.line))
         self.blocks[-1].extend(bound)
 
     def hand_back(self, value: Expr | None) -> None:
@@ -157,15 +143,15 @@ class Bodies(Declarations):
         if value is not None and inline.result is not None:
             self.set(inline.result, value)
         if self.contexts:
-            inline.flag = inline.flag or Local(self.fresh("_returned"), BOOL)
+            inline.flag = inline.flag or ir.Local(self.fresh("_returned"), BOOL)
             self.set(inline.flag, TRUE)
-        self.emit(Break(line=self.line))
+        self.emit(ir.Break(line=self.line))
 
-    def repeat(self, loop: While) -> None:
+    def repeat(self, loop: ir.While) -> None:
         """Emit a loop; one that a return may have left is left further on."""
         self.emit(loop)
         if self.inline is not None and self.inline.flag is not None:
-            self.emit(If(self.inline.flag, (Break(line=loop.line),), line=loop.line))
+            self.emit(ir.If(self.inline.flag, (ir.Break(line=loop.line),), line=loop.line))
 
     @property
     def contexts(self) -> list[Context]:
@@ -185,7 +171,7 @@ class Bodies(Declarations):
     def _start(self, initials: tuple[s.Initial, ...], owner: Record, symbols: dict[str, Symbol]) -> Variable:
         """The struct that a constructor makes, with what its fields have before the body. Raises UnknownMember."""
         this = Variable(self.fresh("_made"), owner.struct)
-        self.emit(Declare(this.name, owner.struct))
+        self.emit(ir.Declare(this.name, owner.struct))
         self.symbols[-1][THIS] = this
         outer = self.symbols.pop()  # parameters, which what fields are given sees first
         self._see_fields(owner, this, symbols)
@@ -218,16 +204,16 @@ class Bodies(Declarations):
         match kind, types:
             case PointerTo(element=Struct() as struct, reference=reference), _:
                 names = [self.fresh(f"{name}_{part}") for part, _ in struct.fields]
-                pointers = tuple(Local(part, type_) for part, type_ in zip(names, types, strict=True))
+                pointers = tuple(ir.Local(part, type_) for part, type_ in zip(names, types, strict=True))
                 is_pointer = not reference or parameter.name == THIS
                 found: Symbol = StructAddress(pointers, struct, reason, is_pointer)
             case PointerTo(reference=True, element=DType() as element), (type_,):
-                names, found = [name], Address(Local(name, type_), element, reason)
+                names, found = [name], Address(ir.Local(name, type_), element, reason)
             case PointerTo(element=DType() as element), (Pointer() as type_,):
                 names, found = [name], PointerVariable(name, element, reason, type_)
             case DType(), _ if parameter.name in self.unit.addressed:
                 memory = self.fresh(f"{name}_ref")
-                names, found = [name], self.in_memory(memory, kind, Local(name, kind), reason)
+                names, found = [name], self.in_memory(memory, kind, ir.Local(name, kind), reason)
             case DType() | Struct(), _:
                 names, found = [name], Variable(name, kind, reason)
             case _:
@@ -249,68 +235,68 @@ class Bodies(Declarations):
             case _:
                 return None
 
-    def _zero_result(self, result: Type) -> list[Stmt]:
+    def _zero_result(self, result: Type) -> list[ir.Stmt]:
         """A function that ends without return gives zero."""
         match result:
             case DType():
-                return [Return(const(0, result))]
+                return [ir.Return(const(0, result))]
             case Struct(fields=fields):
-                return [Return(Make(tuple(const(0, dtype) for _, dtype in fields), result))]
+                return [ir.Return(ir.Make(tuple(const(0, dtype) for _, dtype in fields), result))]
             case Pointer():
-                null = Local(self.fresh("_null"), result)
-                return [Declare(null.name, result), Return(null)]
+                null = ir.Local(self.fresh("_null"), result)
+                return [ir.Declare(null.name, result), ir.Return(null)]
 
-    def _copied(self, names: list[str], types: tuple[Type, ...], body: list[Stmt]) -> list[str]:
+    def _copied(self, names: list[str], types: tuple[Type, ...], body: list[ir.Stmt]) -> list[str]:
         """Parameter names; one that the body assigns to is copied to a local first."""
         changed = assigned(body)
         final: list[str] = []
-        copies: list[Stmt] = []
+        copies: list[ir.Stmt] = []
         for name, type_ in zip(names, types, strict=True):
             given = self.fresh(f"{name}_in") if name in changed else name
             final.append(given)
             if given != name:
-                copies.append(Declare(name, type_, Local(given, type_)))
+                copies.append(ir.Declare(name, type_, ir.Local(given, type_)))
         body[:0] = copies
         return final
 
 
-def assigned(body: list[Stmt] | tuple[Stmt, ...]) -> set[str]:
+def assigned(body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> set[str]:
     """The locals that statements assign to, apart from declarations."""
     found: set[str] = set()
     pending = list(body)
     while pending:
         match pending.pop():
-            case Assign(name=name) | SetField(name=name) | Atomic(result=name) | CallStatement(result=name):
+            case ir.Assign(name=name) | ir.SetField(name=name) | ir.Atomic(result=name) | ir.CallStatement(result=name):
                 found.add(name)
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 pending += [*then, *orelse]
-            case While(body=inner, step=step):
+            case ir.While(body=inner, step=step):
                 pending += [*inner, *step]
     return found
 
 
-def ends(body: list[Stmt] | tuple[Stmt, ...]) -> bool:
+def ends(body: list[ir.Stmt] | tuple[ir.Stmt, ...]) -> bool:
     """True if control cannot reach the end."""
     if not body:
         return False
     match body[-1]:
-        case Return():
+        case ir.Return():
             return True
-        case If(then=then, orelse=orelse):
+        case ir.If(then=then, orelse=orelse):
             return ends(then) and ends(orelse)
-        case While(condition=condition, body=inner):
+        case ir.While(condition=condition, body=inner):
             return condition is TRUE and not _breaks(inner)
         case _:
             return False
 
 
-def _breaks(body: tuple[Stmt, ...]) -> bool:
+def _breaks(body: tuple[ir.Stmt, ...]) -> bool:
     """True if statements leave the loop they stand in."""
     for statement in body:
         match statement:
-            case Break():
+            case ir.Break():
                 return True
-            case If(then=then, orelse=orelse):
+            case ir.If(then=then, orelse=orelse):
                 if _breaks(then) or _breaks(orelse):
                     return True
     return False

@@ -18,25 +18,11 @@ from fusec.frontends.c.parse import Reader
 from fusec.frontends.c.statements import StatementLowering
 from fusec.frontends.c.symbols import Address, Indexer, NamedConstant, RawArray, Symbol, Variable
 from fusec.frontends.lowering import MAX_DEPTH
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer
-from fusec.ir.loops import (
-    ArrayParam,
-    Break,
-    Declare,
-    Element,
-    Load,
-    Param,
-    Program,
-    Query,
-    Return,
-    ScalarParam,
-    Stmt,
-    Store,
-    While,
-)
 
-INDEX = Query("", "index", None, INT64)
-SIZE = Query("", "size", None, INT64)
+INDEX = ir.Query("", "index", None, INT64)
+SIZE = ir.Query("", "size", None, INT64)
 
 
 @dataclass(frozen=True)
@@ -97,7 +83,7 @@ def parse(
 
 def lower(
     kernel: KernelText, types: Mapping[str, DType], *, ndims: Mapping[str, int], scalars: frozenset[str]
-) -> Program:
+) -> ir.Program:
     """The program of a kernel for given types.
 
     types: the dtype of every parameter, by name. ndims: axes of raw arrays; where missing, as many as an index by axes
@@ -147,11 +133,11 @@ class _KernelLowering:
                 return self.frame.in_memory(param.name, dtype, None, "")
         return Variable(param.name, dtype, reason)
 
-    def program(self) -> Program:
+    def program(self) -> ir.Program:
         """Lower all texts and put the loads and stores around them."""
         prepared, operation, after = self.kernel.trees
         frame = self.frame
-        frame.exits = tuple(Store(self._element(param), self._current(param)) for param in self.written)
+        frame.exits = tuple(ir.Store(self._element(param), self._current(param)) for param in self.written)
         with frame.scope():
             frame.statements(prepared)
             with frame.scope():
@@ -159,7 +145,7 @@ class _KernelLowering:
             frame.statements(after)
         frame.line = 0
         body = (*frame.prologue, *frame.blocks[0])
-        if not (body and isinstance(body[-1], Return)):
+        if not (body and isinstance(body[-1], ir.Return)):
             body += frame.exits
         return self._assembled(body)
 
@@ -173,44 +159,44 @@ class _KernelLowering:
             self.frame.statements(operation)
         self.frame.resumes = False
         if self.frame.left_early:
-            self.frame.emit(While(TRUE, (*body, Break())))
+            self.frame.emit(ir.While(TRUE, (*body, ir.Break())))
         else:
             self.frame.blocks[-1].extend(body)
 
-    def _element(self, param: ParamDecl) -> Element:
+    def _element(self, param: ParamDecl) -> ir.Element:
         const = param.name not in self.outputs and not param.non_const
-        return Element(param.name, Pointer(self.types[param.name], "global", const))
+        return ir.Element(param.name, Pointer(self.types[param.name], "global", const))
 
     def _current(self, param: ParamDecl) -> Expr:
         found = self.frame.symbols[0][param.name]
         assert isinstance(found, (Variable, Address)), "outputs are variables"
         return self.frame.load(found)
 
-    def _assembled(self, body: tuple[Stmt, ...]) -> Program:
+    def _assembled(self, body: tuple[ir.Stmt, ...]) -> ir.Program:
         read = used(body)
         early = read_first(body, frozenset(param.name for param in self.written))
-        head: list[Stmt] = []
+        head: list[ir.Stmt] = []
         for param in self.kernel.params:
             if param.raw or param.name in self.scalars or (param not in self.written and param.name not in read):
                 continue
             dtype, found = self.types[param.name], self.frame.symbols[0][param.name]
             loads = param not in self.written or param.name in early or isinstance(found, Address)
-            value = Load(self._element(param), dtype) if loads else None
+            value = ir.Load(self._element(param), dtype) if loads else None
             if isinstance(found, Address):
                 with self.frame.block() as declared:
                     self.frame.in_memory(param.name, dtype, value, "")
                 head += [replace(each, line=0) for each in declared]
             else:
-                head.append(Declare(param.name, dtype, value))
+                head.append(ir.Declare(param.name, dtype, value))
         params = tuple(self._param(param, early) for param in self.kernel.params)
-        return Program(self.kernel.name, params, (*head, *body), self.unit.emitted, self.kernel.source)
+        return ir.Program(self.kernel.name, params, (*head, *body), self.unit.emitted, self.kernel.source)
 
-    def _param(self, param: ParamDecl, early: set[str]) -> Param:
+    def _param(self, param: ParamDecl, early: set[str]) -> ir.Param:
         dtype = self.types[param.name]
         if param.name in self.scalars:
-            return ScalarParam(param.name, dtype)
+            return ir.ScalarParam(param.name, dtype)
         written = param.name in self.outputs or param.non_const
         if param.raw:
-            return ArrayParam(param.name, dtype, raw=True, written=written, ndim=self.raw[param.name].ndim or 1)
+            return ir.ArrayParam(param.name, dtype, raw=True, written=written, ndim=self.raw[param.name].ndim or 1)
         in_memory = isinstance(self.frame.symbols[0][param.name], Address)
-        return ArrayParam(param.name, dtype, written=written, read=not written or in_memory or param.name in early)
+        return ir.ArrayParam(param.name, dtype, written=written, read=not written or in_memory or param.name in early)

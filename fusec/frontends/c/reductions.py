@@ -19,22 +19,8 @@ from fusec.frontends.c.parse import Reader
 from fusec.frontends.c.statements import StatementLowering
 from fusec.frontends.c.symbols import Indexer, NamedConstant, RawArray, Variable
 from fusec.frontends.lowering import MAX_DEPTH
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, Struct, Type, apply, const, type_of
-from fusec.ir.loops import (
-    ArrayParam,
-    Declare,
-    Element,
-    Function,
-    Load,
-    Local,
-    Param,
-    Program,
-    Query,
-    Return,
-    ScalarParam,
-    Stmt,
-    Store,
-)
 from fusec.ir.reductions import REDUCED, TOTALS, Accumulator, ReductionIR, Stage, parts_of, whole_of
 
 INDEX_NAMES = frozenset({"_J", "_i", "_j", "_in_ind", "_out_ind"})
@@ -197,7 +183,7 @@ def lower(
     reduced: Sequence[int],
     ndims: Mapping[str, int],
     scalars: frozenset[str],
-) -> tuple[ReductionIR, Program]:
+) -> tuple[ReductionIR, ir.Program]:
     """The reduction of a text for given types, and the program that stores its outputs where there are no elements.
 
     ndim: axes of the walk. reduced: those that are reduced. ndims: axes of raw arrays. scalars: inputs that are passed
@@ -249,7 +235,7 @@ class _ReductionLowering:
         taken = {param.name for param in self.text.params} | set(self.unit.functions) | set(self.unit.globals)
         return StatementLowering(self.unit, taken | {TOTAL, WHOLE, PART})
 
-    def reduction(self) -> tuple[ReductionIR, Program]:
+    def reduction(self) -> tuple[ReductionIR, ir.Program]:
         """All parts together."""
         stage, raw = self._mapped()
         combine = self._combine()
@@ -259,22 +245,22 @@ class _ReductionLowering:
         stages = (Stage(stage.body, Accumulator(PART, self.type, stage.accumulator.value, combine.name)),)
         empty = self._empty(finish)
         functions = (*self.unit.emitted, combine)
-        named = used((*stage.body, Return(stage.accumulator.value), *finish))
-        sizes = (ScalarParam(name, INT64) for name in (REDUCED, TOTALS) if name in named)
+        named = used((*stage.body, ir.Return(stage.accumulator.value), *finish))
+        sizes = (ir.ScalarParam(name, INT64) for name in (REDUCED, TOTALS) if name in named)
         params = (*(self._param(param, raw) for param in self.text.params), *sizes)
         outputs = tuple(
             param
             for param in params
-            if isinstance(param, ScalarParam) or (isinstance(param, ArrayParam) and param.written)
+            if isinstance(param, ir.ScalarParam) or (isinstance(param, ir.ArrayParam) and param.written)
         )
         reduction = ReductionIR(self.text.name, params, stages, total, finish, functions, self.text.source)
-        return reduction, Program(self.text.name, outputs, empty, self.unit.emitted, self.text.source)
+        return reduction, ir.Program(self.text.name, outputs, empty, self.unit.emitted, self.text.source)
 
     def _mapped(self) -> tuple[Stage, dict[str, RawArray]]:
         """What happens for one element."""
         frame, raw = self._frame(), dict[str, RawArray]()
         symbols = frame.symbols[0]
-        results = Indexer(self.kept, Local(TOTALS, INT64))
+        results = Indexer(self.kept, ir.Local(TOTALS, INT64))
         symbols.update({"_in_ind": Indexer(), "_out_ind": results, "_J": NamedConstant(self._position(self.reduced))})
         symbols.update({"_i": NamedConstant(self._position(self.kept)), "_j": NamedConstant(self._flat())})
         for param in self.text.inputs:
@@ -292,13 +278,13 @@ class _ReductionLowering:
             raise CannotConvert(f"struct {kind.name}", str(self.type), cure).at(self.text.mapped.span)
         value = frame.converted(value, self.type, self.text.mapped.span)
         body = (*frame.prologue, *frame.blocks[0])
-        wanted = used((*body, Return(value)))
-        loads: list[Stmt] = []
+        wanted = used((*body, ir.Return(value)))
+        loads: list[ir.Stmt] = []
         for param in self.text.inputs:
             if not param.raw and param.name not in self.scalars and param.name in wanted:
                 dtype = self.types[param.name]
-                place = Element(param.name, Pointer(dtype, "global", const=True))
-                loads.append(Declare(param.name, dtype, Load(place, dtype)))
+                place = ir.Element(param.name, Pointer(dtype, "global", const=True))
+                loads.append(ir.Declare(param.name, dtype, ir.Load(place, dtype)))
         return Stage((*loads, *body), Accumulator(PART, self.type, value, "")), raw
 
     def _position(self, axes: Sequence[int]) -> Expr:
@@ -306,8 +292,8 @@ class _ReductionLowering:
         position: Expr = const(0, INT64)
         for axis in axes:
             along = const(axis, INT64)
-            extent = Query("", "shape", along, INT64)
-            here = Query("", "coordinate", along, INT64)
+            extent = ir.Query("", "shape", along, INT64)
+            here = ir.Query("", "coordinate", along, INT64)
             position = here if axis == axes[0] else apply("add", apply("multiply", position, extent), here)
         return position
 
@@ -316,44 +302,44 @@ class _ReductionLowering:
         inner = self._position(self.reduced)
         if not self.kept:
             return inner
-        return apply("add", apply("multiply", inner, Local(TOTALS, INT64)), self._position(self.kept))
+        return apply("add", apply("multiply", inner, ir.Local(TOTALS, INT64)), self._position(self.kept))
 
-    def _combine(self) -> Function:
+    def _combine(self) -> ir.Function:
         frame = self._frame()
         names = frame.fresh("a"), frame.fresh("b")
         for side, name in zip("ab", names, strict=True):
             frame.symbols[0][side] = Variable(name, self.type)
         value = frame.converted(frame.value(self.text.reduced), self.type, self.text.reduced.span)
-        body = (*frame.prologue, *frame.blocks[0], Return(value))
+        body = (*frame.prologue, *frame.blocks[0], ir.Return(value))
         params = tuple((name, self.type) for name in names)
-        return Function(self.unit.fresh(f"{self.text.name}_combine"), params, self.type, body)
+        return ir.Function(self.unit.fresh(f"{self.text.name}_combine"), params, self.type, body)
 
-    def _finish(self) -> tuple[Stmt, ...]:
+    def _finish(self) -> tuple[ir.Stmt, ...]:
         """What is stored for one total; an output that keeps what it holds on some path, or adds to it, is loaded."""
         frame = self._frame()
-        head: list[Stmt] = [Declare(WHOLE, self.type, whole_of(_locals(TOTAL, self.type), self.type))]
+        head: list[ir.Stmt] = [ir.Declare(WHOLE, self.type, whole_of(_locals(TOTAL, self.type), self.type))]
         frame.symbols[0]["a"] = Variable(WHOLE, self.type)
-        totals, covered = Local(TOTALS, INT64), Local(REDUCED, INT64)
+        totals, covered = ir.Local(TOTALS, INT64), ir.Local(REDUCED, INT64)
         frame.symbols[0]["_out_ind"] = Indexer(self.kept, totals)
         frame.symbols[0]["_in_ind"] = Indexer((), apply("multiply", totals, covered))
         self._see_numbers(frame, {"a"})  # which is the total here
-        tail: list[Stmt] = []
+        tail: list[ir.Stmt] = []
         places = {
-            param.name: Element(param.name, Pointer(self.types[param.name], "global")) for param in self.text.outputs
+            param.name: ir.Element(param.name, Pointer(self.types[param.name], "global")) for param in self.text.outputs
         }
         for name, place in places.items():
             frame.symbols[0][name] = Variable(name, self.types[name])
-            tail.append(Store(place, Local(name, self.types[name])))
+            tail.append(ir.Store(place, ir.Local(name, self.types[name])))
         frame.exits = tuple(tail)
         with frame.scope():
             self._statements(frame)
         body = (*frame.prologue, *frame.blocks[0])
-        if not (body and isinstance(body[-1], Return)):
+        if not (body and isinstance(body[-1], ir.Return)):
             body += frame.exits
         self.read = read_first(body, frozenset(places))
         for name, place in places.items():
             dtype = self.types[name]
-            head.append(Declare(name, dtype, Load(place, dtype) if name in self.read else None))
+            head.append(ir.Declare(name, dtype, ir.Load(place, dtype) if name in self.read else None))
         return (*head, *body)
 
     def _see_numbers(self, frame: StatementLowering, hidden: Set[str] = frozenset()) -> None:
@@ -374,7 +360,7 @@ class _ReductionLowering:
                 raise UnknownName(problem.error.name, cure).at(problem.span) from None
             raise
 
-    def _empty(self, finish: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def _empty(self, finish: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """The statements for a total of no elements."""
         if self.text.identity is None:
             return ()
@@ -383,19 +369,19 @@ class _ReductionLowering:
         value = frame.value(self.text.identity)
         value = frame.converted(value, self.type, self.text.identity.span)
         names = zip(_locals(TOTAL, self.type), parts_of(value), strict=True)
-        declared = tuple(Declare(local.name, local.type, part) for local, part in names)
+        declared = tuple(ir.Declare(local.name, local.type, part) for local, part in names)
         return (*frame.prologue, *frame.blocks[0], *declared, *finish)
 
-    def _param(self, param: ParamDecl, raw: Mapping[str, RawArray]) -> Param:
+    def _param(self, param: ParamDecl, raw: Mapping[str, RawArray]) -> ir.Param:
         dtype = self.types[param.name]
         if param.name in self.scalars:
-            return ScalarParam(param.name, dtype)
+            return ir.ScalarParam(param.name, dtype)
         if param.raw:
-            return ArrayParam(param.name, dtype, raw=True, ndim=raw[param.name].ndim or 1)
+            return ir.ArrayParam(param.name, dtype, raw=True, ndim=raw[param.name].ndim or 1)
         is_output = param in self.text.outputs
-        return ArrayParam(param.name, dtype, written=is_output, read=not is_output or param.name in self.read)
+        return ir.ArrayParam(param.name, dtype, written=is_output, read=not is_output or param.name in self.read)
 
 
-def _locals(name: str, kind: Type) -> tuple[Local, ...]:
+def _locals(name: str, kind: Type) -> tuple[ir.Local, ...]:
     """The locals that hold an accumulator of that name."""
-    return tuple(Local(part, dtype) for part, dtype in Accumulator(name, kind, const(0, INT64), "").parts)
+    return tuple(ir.Local(part, dtype) for part, dtype in Accumulator(name, kind, const(0, INT64), "").parts)

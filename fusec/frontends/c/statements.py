@@ -18,29 +18,19 @@ from fusec.frontends.c.c_types import Auto, PointerTo, Void, show
 from fusec.frontends.c.symbols import LocalArrayOf
 from fusec.frontends.c.warnings import check_effect
 from fusec.frontends.lowering import MAX_STATEMENTS
+from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr, Pointer, Struct, apply, const, scalar_type, type_of
-from fusec.ir.loops import (
-    Assign,
-    Break,
-    Continue,
-    Declare,
-    If,
-    Local,
-    Return,
-    Stmt,
-    While,
-)
 
 MAX_LADDER = 8  # sections of a switch that become nested ifs
 MAX_CHAIN, CHAIN_PIECE = 40, 16  # links of ``else if`` that become nested ifs; else pieces of so many do
 
-Lowered = tuple[list[s.Case], tuple[Stmt, ...]]
+Lowered = tuple[list[s.Case], tuple[ir.Stmt, ...]]
 
 
 class StatementLowering(Bodies):
     """Lowers statements."""
 
-    exits: tuple[Stmt, ...] = ()  # the kernel's stores at the end of an element's work
+    exits: tuple[ir.Stmt, ...] = ()  # the kernel's stores at the end of an element's work
     resumes = False  # an `after_loop` follows, to which `continue` goes
     left_early = False  # such a `continue` was met
 
@@ -86,7 +76,7 @@ class StatementLowering(Bodies):
                 case s.Empty():
                     pass
 
-    def _branch(self, node: s.Statement | None) -> tuple[Stmt, ...]:
+    def _branch(self, node: s.Statement | None) -> tuple[ir.Stmt, ...]:
         with self.block() as body, self.scope():
             if node is not None:
                 self.statement(node)
@@ -100,7 +90,7 @@ class StatementLowering(Bodies):
         line = self.line
         condition = self.condition(node.condition)
         then, rest = self._branch(node.then), self._branch(node.orelse)
-        self.emit(If(condition, then, rest, line=line))
+        self.emit(ir.If(condition, then, rest, line=line))
 
     def _long_chain(self, links: list[s.IfStmt], orelse: s.Statement | None) -> None:
         """Many ``else if`` in pieces, each of which runs if the ones before found nothing, so that none nests deep."""
@@ -109,9 +99,9 @@ class StatementLowering(Bodies):
         for at, piece in enumerate(pieces):
             with self.block() as body:
                 self._links(piece, orelse if at == len(flags) else flags[at])
-            self.emit(If(flags[at - 1], tuple(body), line=self.line)) if at else self.blocks[-1].extend(body)
+            self.emit(ir.If(flags[at - 1], tuple(body), line=self.line)) if at else self.blocks[-1].extend(body)
 
-    def _links(self, links: list[s.IfStmt], last: s.Statement | Local | None) -> None:
+    def _links(self, links: list[s.IfStmt], last: s.Statement | ir.Local | None) -> None:
         """A chain that ends in a statement, or in setting a flag."""
         node, line = links[0], self.at(links[0])
         self.line, self.span = line, node.span
@@ -120,11 +110,11 @@ class StatementLowering(Bodies):
         with self.block() as rest, self.scope():
             if len(links) > 1:
                 self._links(links[1:], last)
-            elif isinstance(last, Local):
-                self.emit(Assign(last.name, TRUE, line=line))
+            elif isinstance(last, ir.Local):
+                self.emit(ir.Assign(last.name, TRUE, line=line))
             elif last is not None:
                 self.statement(last)
-        self.emit(If(condition, then, tuple(rest), line=line))
+        self.emit(ir.If(condition, then, tuple(rest), line=line))
 
     # --- loops ---
 
@@ -145,14 +135,14 @@ class StatementLowering(Bodies):
             if node.step is not None:
                 self.effect(node.step)
         if not effects:
-            self.repeat(While(condition, body, tuple(step), node.test_first, line=line))
+            self.repeat(ir.While(condition, body, tuple(step), node.test_first, line=line))
         elif node.test_first:
-            leave = If(apply("logical_not", condition), (Break(line=line),), line=line)
-            self.repeat(While(TRUE, (*effects, leave, *body), tuple(step), line=line))
+            leave = ir.If(apply("logical_not", condition), (ir.Break(line=line),), line=line)
+            self.repeat(ir.While(TRUE, (*effects, leave, *body), tuple(step), line=line))
         else:
             again = self.variable(BOOL, "_again")
-            test = (*effects, Assign(again.name, condition, line=line))
-            self.repeat(While(again, body, test, test_first=False, line=line))
+            test = (*effects, ir.Assign(again.name, condition, line=line))
+            self.repeat(ir.While(again, body, test, test_first=False, line=line))
 
     def _range_loop(self, node: s.RangeLoop) -> None:
         """``for (T x : array)``; a reference is another name for the element, all else a copy."""
@@ -177,8 +167,8 @@ class StatementLowering(Bodies):
                 self._variable(s.Declarator(node.span, node.name, "", ()), element, value, reason)
             self.statement(node.body)
         self.contexts.pop()
-        step = Assign(at.name, apply("add", at, const(1, INT64)), line=line)
-        self.repeat(While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
+        step = ir.Assign(at.name, apply("add", at, const(1, INT64)), line=line)
+        self.repeat(ir.While(apply("less", at, const(length, INT64)), tuple(body), (step,), line=line))
 
     def _range(self, node: s.RangeLoop) -> LocalArrayOf:
         """The array that a loop goes over. Raises BadDeclaration."""
@@ -200,14 +190,14 @@ class StatementLowering(Bodies):
             if not self.contexts:
                 cure = "to end this element's work, use return or continue" if self.result is None else "use return"
                 raise Misplaced("break", "a loop or switch", cure).at(node.span)
-            self.emit(Break(line=self.line))
+            self.emit(ir.Break(line=self.line))
             return
         if not self.contexts:
             if self.result is not None:
                 raise Misplaced("continue", "a loop", "use return").at(node.span)
             if self.resumes:
                 self.left_early = True
-                self.emit(Break(line=self.line))
+                self.emit(ir.Break(line=self.line))
             else:
                 self.leave()
         elif self.contexts[-1].is_switch:
@@ -215,16 +205,16 @@ class StatementLowering(Bodies):
                 self.leave()
                 return
             context = self.contexts[-1]
-            context.flag = context.flag or Local(self.fresh("_continue"), BOOL)
-            self.emit(Assign(context.flag.name, TRUE, line=self.line))
-            self.emit(Break(line=self.line))
+            context.flag = context.flag or ir.Local(self.fresh("_continue"), BOOL)
+            self.emit(ir.Assign(context.flag.name, TRUE, line=self.line))
+            self.emit(ir.Break(line=self.line))
         else:
-            self.emit(Continue(line=self.line))
+            self.emit(ir.Continue(line=self.line))
 
     def leave(self) -> None:
         """End this element's work."""
         self.blocks[-1].extend(self.exits)
-        self.emit(Return(line=self.line))
+        self.emit(ir.Return(line=self.line))
 
     # --- switch ---
 
@@ -249,36 +239,36 @@ class StatementLowering(Bodies):
             return
         context = self.contexts.pop()
         if context.flag is not None:
-            self.emit(Declare(context.flag.name, BOOL, line=line))
-        self.repeat(While(TRUE, (*chain, Break(line=line)), line=line))
+            self.emit(ir.Declare(context.flag.name, BOOL, line=line))
+        self.repeat(ir.While(TRUE, (*chain, ir.Break(line=line)), line=line))
         if context.flag is not None:
             with self.block() as resumed:
                 self._jump("continue", s.Jump(node.span, "continue"))
-            self.emit(If(context.flag, tuple(resumed), line=line))
+            self.emit(ir.If(context.flag, tuple(resumed), line=line))
 
-    def _ladder(self, value: Expr, sections: list[Lowered], line: int) -> tuple[Stmt, ...]:
+    def _ladder(self, value: Expr, sections: list[Lowered], line: int) -> tuple[ir.Stmt, ...]:
         """The sections as if, else if, ..., else."""
-        chain: tuple[Stmt, ...] = ()
+        chain: tuple[ir.Stmt, ...] = ()
         for labels, body in sections:
             if any(label.value is None for label in labels):
                 chain = body
         for labels, body in reversed(sections):
             if not any(label.value is None for label in labels):
-                chain = (If(self._matches(value, labels), body, chain, line=line),)
+                chain = (ir.If(self._matches(value, labels), body, chain, line=line),)
         return chain
 
-    def _flat(self, value: Expr, sections: list[Lowered], line: int) -> tuple[Stmt, ...]:
+    def _flat(self, value: Expr, sections: list[Lowered], line: int) -> tuple[ir.Stmt, ...]:
         """Many sections as one if after another, since they exclude each other; ``default`` is what no other took."""
         with self.block() as chain:
             other = self.temporary(TRUE, "_other")
-            rest: tuple[Stmt, ...] = ()
+            rest: tuple[ir.Stmt, ...] = ()
             for labels, body in sections:
                 if any(label.value is None for label in labels):
                     rest = body
                 else:
-                    taken = Assign(other.name, FALSE, line=line)
-                    self.emit(If(self._matches(value, labels), (taken, *body), line=line))
-            self.emit(If(other, rest, line=line))
+                    taken = ir.Assign(other.name, FALSE, line=line)
+                    self.emit(ir.If(self._matches(value, labels), (taken, *body), line=line))
+            self.emit(ir.If(other, rest, line=line))
         return tuple(chain)
 
     def _matches(self, value: Expr, labels: list[s.Case]) -> Expr:
@@ -317,7 +307,7 @@ class StatementLowering(Bodies):
             self.leave()
             return
         if self.made_here is not None and node.value is None:
-            self.emit(Return(self.load(self.made_here), line=self.line))
+            self.emit(ir.Return(self.load(self.made_here), line=self.line))
             return
         if isinstance(self.result, Void):
             if node.value is not None:
@@ -335,7 +325,7 @@ class StatementLowering(Bodies):
         if self.inline is not None:
             self.hand_back(value)
         else:
-            self.emit(Return(value, line=self.line))
+            self.emit(ir.Return(value, line=self.line))
 
     def _result(self, node: s.Expression | s.Braced) -> Expr:
         match self.result:

@@ -22,19 +22,8 @@ from fusec.frontends.python.kernel_context import KernelContext
 from fusec.frontends.python.parameters import Inferred, Parameters, loads
 from fusec.frontends.python.types import PY_INT, carrier, is_complex, is_integer, promote, storage
 from fusec.frontends.python.values import Scalar, converted, rounded
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Pointer, apply, const, scalar_type
-from fusec.ir.loops import (
-    ArrayParam,
-    Element,
-    Function,
-    Local,
-    Param,
-    Program,
-    Return,
-    ScalarParam,
-    Stmt,
-    Store,
-)
 from fusec.ir.reductions import Accumulator, ReductionIR, Stage
 
 MAX_PRODUCT = 4  # the greatest power of a float that becomes products: each rounds once more
@@ -102,17 +91,17 @@ def infer(definition: ExpressionDefinition, types: Mapping[str, DType]) -> Infer
     return parameters.inferred((result,), False)
 
 
-def lower(definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str]) -> Program:
+def lower(definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str]) -> ir.Program:
     """The program of a part that combines nothing."""
     context, value = _lowered(definition, Parameters(definition, types))
     (out,) = definition.outputs
     wanted = types[out]
     stored = converted(value.read(), wanted) if wanted != storage(value.type) else rounded(value)
-    body = (*context.blocks[0], Store(Element(out, Pointer(wanted, "global")), stored))
+    body = (*context.blocks[0], ir.Store(ir.Element(out, Pointer(wanted, "global")), stored))
     params, loads = _params(definition, types, scalars, body)
-    return Program(
+    return ir.Program(
         definition.name,
-        (*params, ArrayParam(out, wanted, written=True, read=False)),
+        (*params, ir.ArrayParam(out, wanted, written=True, read=False)),
         (*loads, *body),
         (),
         _file(definition),
@@ -140,12 +129,12 @@ def _lowered(definition: ExpressionDefinition, parameters: Parameters) -> tuple[
 
 
 def _params(
-    definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str], body: tuple[Stmt, ...]
-) -> tuple[list[Param], tuple[Stmt, ...]]:
+    definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str], body: tuple[ir.Stmt, ...]
+) -> tuple[list[ir.Param], tuple[ir.Stmt, ...]]:
     """The inputs, and the loads of those that the statements read."""
     inputs = {name: types[name] for name in definition.tree().inputs}
-    params: list[Param] = [
-        ScalarParam(name, dtype) if name in scalars else ArrayParam(name, dtype) for name, dtype in inputs.items()
+    params: list[ir.Param] = [
+        ir.ScalarParam(name, dtype) if name in scalars else ir.ArrayParam(name, dtype) for name, dtype in inputs.items()
     ]
     return params, loads({name: dtype for name, dtype in inputs.items() if name not in scalars}, body)
 
@@ -159,7 +148,7 @@ def _file(definition: ExpressionDefinition) -> SourceFile:
 
 def lower_total(
     definition: ExpressionDefinition, types: Mapping[str, DType], scalars: frozenset[str]
-) -> tuple[ReductionIR, Program]:
+) -> tuple[ReductionIR, ir.Program]:
     """The reduction of a part, and the program for totals of no elements, without statements if there are none."""
     found = definition.tree()
     how = REDUCTIONS[found.op]
@@ -169,19 +158,19 @@ def lower_total(
     part_name, total_name, combine = (_apart(each, names) for each in ("part", "total", "combine"))
     kind = carrier(value.type)
     mapped = value.read()
-    held = (*context.blocks[0], Return(mapped))
+    held = (*context.blocks[0], ir.Return(mapped))
     params, loads = _params(definition, types, scalars, held)
     stage = Stage((*loads, *context.blocks[0]), Accumulator(part_name, kind, mapped, combine))
-    total = Accumulator(total_name, kind, Local(part_name, kind), combine)
+    total = Accumulator(total_name, kind, ir.Local(part_name, kind), combine)
     function = _combination(how, combine, kind, found.tree.span)
     wanted = types[out]
-    output = ArrayParam(out, wanted, written=True, read=False)
-    finish = (_stored(out, Local(total_name, kind), wanted),)
+    output = ir.ArrayParam(out, wanted, written=True, read=False)
+    finish = (_stored(out, ir.Local(total_name, kind), wanted),)
     reduction = ReductionIR(definition.name, (*params, output), (stage,), total, finish, (function,), _file(definition))
-    body: tuple[Stmt, ...] = ()
+    body: tuple[ir.Stmt, ...] = ()
     if how.empty is not None:
         body = (_stored(out, const(how.empty, kind), wanted),)
-    return reduction, Program(definition.name, (output,), body)
+    return reduction, ir.Program(definition.name, (output,), body)
 
 
 def _apart(name: str, taken: set[str]) -> str:
@@ -192,16 +181,16 @@ def _apart(name: str, taken: set[str]) -> str:
     return name
 
 
-def _stored(out: str, value: Expr, wanted: DType) -> Store:
+def _stored(out: str, value: Expr, wanted: DType) -> ir.Store:
     held = scalar_type(value)
     if compute_type(wanted) == held == FLOAT32 and wanted != held:
-        return Store(Element(out, Pointer(wanted, "global")), apply("convert", value, target=wanted))
-    return Store(Element(out, Pointer(wanted, "global")), converted(value, wanted))
+        return ir.Store(ir.Element(out, Pointer(wanted, "global")), apply("convert", value, target=wanted))
+    return ir.Store(ir.Element(out, Pointer(wanted, "global")), converted(value, wanted))
 
 
-def _combination(how: Combination, name: str, kind: DType, span: Span) -> Function:
+def _combination(how: Combination, name: str, kind: DType, span: Span) -> ir.Function:
     op = how.op_for(kind)
     if not op or (is_complex(kind) and how.is_ordered):
         raise BadArgument(name, str(kind), "combine other numbers").at(span)
-    value = apply(op, Local("a", kind), Local("b", kind))
-    return Function(name, (("a", kind), ("b", kind)), kind, (Return(value),))
+    value = apply(op, ir.Local("a", kind), ir.Local("b", kind))
+    return ir.Function(name, (("a", kind), ("b", kind)), kind, (ir.Return(value),))

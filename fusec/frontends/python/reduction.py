@@ -21,20 +21,8 @@ from fusec.frontends.python.parameters import Inferred, Parameters, loads
 from fusec.frontends.python.statements import Ending, PythonStatements
 from fusec.frontends.python.types import BY_NAME, PY_INT, Kind, PythonType, carrier, storage
 from fusec.frontends.python.values import Items, Scalar, UserFunction, Value, adapt, converted
+from fusec.ir import loops as ir
 from fusec.ir.expr import Expr, Struct, apply, const
-from fusec.ir.loops import (
-    ArrayParam,
-    Call,
-    Declare,
-    Field,
-    Function,
-    Local,
-    Param,
-    Program,
-    Query,
-    ScalarParam,
-    Stmt,
-)
 from fusec.ir.reductions import REDUCED, Accumulator, ReductionIR, Stage, whole_of
 
 TOTAL, PART = "_total", "_part"  # locals
@@ -62,7 +50,7 @@ def lower(
     scalars: frozenset[str],
     ndim: int,
     reduced: Sequence[int],
-) -> tuple[ReductionIR, Program]:
+) -> tuple[ReductionIR, ir.Program]:
     """The reduction for given types, and the program that stores its outputs where there are no elements.
 
     ndim: axes of the walk. reduced: those that are reduced. The program has no statement if there is no identity.
@@ -145,13 +133,13 @@ class _Lowering:
 
     # --- parts of the reduction ---
 
-    def reduction(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[ReductionIR, Program]:
+    def reduction(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[ReductionIR, ir.Program]:
         """All parts together."""
         definition, name = self.definition, self.kernel.fresh(f"{self.definition.name}_combine")
         combine = self._combine(name, held, is_tuple)
         body, value = self._stage(name, held)
         kind = _carried(name, held)
-        parts = tuple(Local(part, dtype) for part, dtype in Accumulator(PART, kind, const(0, INT64), name).parts)
+        parts = tuple(ir.Local(part, dtype) for part, dtype in Accumulator(PART, kind, const(0, INT64), name).parts)
         total = Accumulator(TOTAL, kind, whole_of(parts, kind), name)
         finish = self._finish(held, is_tuple)
         functions = (*(each.function for each in self.kernel.instances.values()), combine)
@@ -159,43 +147,43 @@ class _Lowering:
         stages = (Stage(body, Accumulator(PART, kind, value, name)),)
         source = self.kernel.source
         reduction = ReductionIR(definition.name, params, stages, total, finish, functions, source)
-        kept = tuple(each for each in params if isinstance(each, ScalarParam) or each.name in definition.outputs)
-        return reduction, Program(definition.name, kept, self._empty(total, held, finish), functions[:-1], source)
+        kept = tuple(each for each in params if isinstance(each, ir.ScalarParam) or each.name in definition.outputs)
+        return reduction, ir.Program(definition.name, kept, self._empty(total, held, finish), functions[:-1], source)
 
-    def _params(self) -> list[Param]:
+    def _params(self) -> list[ir.Param]:
         """Inputs, outputs, and the number of elements of a total."""
-        found: list[Param] = [
-            ScalarParam(name, self.types[name]) if name in self.scalars else ArrayParam(name, self.types[name])
+        found: list[ir.Param] = [
+            ir.ScalarParam(name, self.types[name]) if name in self.scalars else ir.ArrayParam(name, self.types[name])
             for name in self.definition.inputs
             if name not in self.parameters.constants
         ]
-        found += [ArrayParam(name, self.types[name], written=True, read=False) for name in self.definition.outputs]
-        return [*found, ScalarParam(REDUCED, INT64)]
+        found += [ir.ArrayParam(name, self.types[name], written=True, read=False) for name in self.definition.outputs]
+        return [*found, ir.ScalarParam(REDUCED, INT64)]
 
-    def _combine(self, name: str, held: tuple[Kind, ...], is_tuple: bool) -> Function:
+    def _combine(self, name: str, held: tuple[Kind, ...], is_tuple: bool) -> ir.Function:
         """The function of two accumulators."""
         tree, _ = self.function("combine")
         trial = self._combining(held, is_tuple, name)
         lowering = self._combining(held, is_tuple, name, len(trial.returned))
         kind = _carried(name, held)
         text, body = tree.span.file.line(tree.span.line).strip(), tuple(lowering.context.blocks[0])
-        return Function(name, tuple((param.name, kind) for param in tree.params), kind, body, text)
+        return ir.Function(name, tuple((param.name, kind) for param in tree.params), kind, body, text)
 
     def _combining(self, held: tuple[Kind, ...], is_tuple: bool, name: str, ends: int = 0) -> PythonStatements:
         """The combination lowered; ends: how many returns it has, 0 to find its types."""
         kind = _carried(name, held)
 
         def value(param: s.ParamNode) -> Value:
-            whole = Local(param.name, kind)
-            fields = [Field(whole, *each) for each in kind.fields] if isinstance(kind, Struct) else [whole]
+            whole = ir.Local(param.name, kind)
+            fields = [ir.Field(whole, *each) for each in kind.fields] if isinstance(kind, Struct) else [whole]
             return _whole(held, fields, is_tuple)
 
         taken = {param.name for param in self.function("combine")[0].params}
         return self._lowered("combine", taken, value, ReturnEnding(held, name) if ends else None, ends)
 
-    def _stage(self, name: str, held: tuple[Kind, ...]) -> tuple[tuple[Stmt, ...], Expr]:
+    def _stage(self, name: str, held: tuple[Kind, ...]) -> tuple[tuple[ir.Stmt, ...], Expr]:
         """What happens for one element, loads first, and the value that is accumulated."""
-        body: tuple[Stmt, ...] = ()
+        body: tuple[ir.Stmt, ...] = ()
         if "map" not in self.roles:
             tree, _ = self.function("combine")
             value = self.input(self.definition.inputs[0], tree.span)
@@ -212,14 +200,14 @@ class _Lowering:
         inputs = [each for each in self.definition.inputs if each in self.types and each not in self.scalars]
         return (*loads({each: self.types[each] for each in inputs}, body, value_of_all), *body), value_of_all
 
-    def _called(self, held: tuple[Kind, ...]) -> tuple[tuple[Stmt, ...], tuple[Expr, ...]]:
+    def _called(self, held: tuple[Kind, ...]) -> tuple[tuple[ir.Stmt, ...], tuple[Expr, ...]]:
         """The map as a function that is called."""
         tree, key = self.function("map")
         given = {param.name: self.input(param.name, param.span) for param in tree.params}
         for name, kind in self.definition.numbers:
             dtype = self.types[name]
             if dtype != BY_NAME[kind].dtype:  # it adapts to that dtype alone, so it may as well be of it
-                given[name] = Scalar(dtype, converted(Local(name, dtype), carrier(dtype)))
+                given[name] = Scalar(dtype, converted(ir.Local(name, dtype), carrier(dtype)))
         self.kernel.active.append(key)
         instance = instantiate(self.kernel, UserFunction(tree.name, key), given, held)
         self.kernel.active.pop()
@@ -227,9 +215,9 @@ class _Lowering:
         args = tuple(each for value in given.values() for each in flat(value))
         result = instance.function.result
         assert result is not None, "functions return something"
-        whole = Local("_mapped", result)
-        parts = (whole,) if not isinstance(result, Struct) else tuple(Field(whole, *each) for each in result.fields)
-        return (Declare(whole.name, result, Call(instance.function.name, args, result)),), parts
+        whole = ir.Local("_mapped", result)
+        parts = (whole,) if not isinstance(result, Struct) else tuple(ir.Field(whole, *each) for each in result.fields)
+        return (ir.Declare(whole.name, result, ir.Call(instance.function.name, args, result)),), parts
 
     def finished(
         self, held: tuple[Kind, ...], is_tuple: bool, ending: StoreEnding | None = None, ends: int = 1
@@ -237,14 +225,14 @@ class _Lowering:
         """What is made of a total, lowered; None if the parts of the total are the results."""
         if "finish" not in self.roles:
             return None
-        total, whole = self.function("finish")[0].params[0], [Local(*each) for each in _total(held)]
+        total, whole = self.function("finish")[0].params[0], [ir.Local(*each) for each in _total(held)]
 
         def value(param: s.ParamNode) -> Value:
             return _whole(held, whole, is_tuple) if param is total else self.fact(param)
 
         return self._lowered("finish", self.taken | {each.name for each in whole}, value, ending, ends)
 
-    def _finish(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[Stmt, ...]:
+    def _finish(self, held: tuple[Kind, ...], is_tuple: bool) -> tuple[ir.Stmt, ...]:
         """What is stored for one total."""
         targets = tuple((name, self.types[name]) for name in self.definition.outputs)
         trial = self.finished(held, is_tuple)
@@ -254,18 +242,18 @@ class _Lowering:
             return tuple(lowering.context.blocks[0])
         tree, key = self.function("combine")
         context, ending = context_of(self.kernel, key, tree, self.taken), StoreEnding(held, targets)
-        values = [Scalar(kind, Local(*each)) for kind, each in zip(held, _total(held), strict=True)]
+        values = [Scalar(kind, ir.Local(*each)) for kind, each in zip(held, _total(held), strict=True)]
         ending.give(context, ending.final(tuple(values)))
         return tuple(context.blocks[0])
 
-    def _empty(self, total: Accumulator, held: tuple[Kind, ...], finish: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    def _empty(self, total: Accumulator, held: tuple[Kind, ...], finish: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         """The statements for a total of no elements."""
         identity = identity_of(self.definition.identity)
         if identity is None:
             return ()
         tree, _ = self.function("combine")
         values = [adapt(each, kind, tree.span).read() for each, kind in zip(identity[0], held, strict=True)]
-        declared = [Declare(name, dtype, value) for (name, dtype), value in zip(total.parts, values, strict=True)]
+        declared = [ir.Declare(name, dtype, value) for (name, dtype), value in zip(total.parts, values, strict=True)]
         return (*declared, *finish)
 
     def function(self, role: str) -> tuple[s.FunctionNode, str]:
@@ -316,7 +304,7 @@ class _Lowering:
     def fact(self, param: s.ParamNode) -> Value:
         """What a parameter of `finish` after the total stands for. Raises BadReduction for an array."""
         if param.name == "count":
-            return Scalar(PY_INT, Local(REDUCED, INT64))
+            return Scalar(PY_INT, ir.Local(REDUCED, INT64))
         if param.name == "indices":
             return Items(tuple(_coordinate(axis) for axis in range(self.ndim) if axis not in self.reduced))
         if param.name not in self.scalars and param.name not in self.parameters.constants:
@@ -330,14 +318,14 @@ class _Lowering:
         """The position among the elements of one total, in C order of the axes that are reduced."""
         position: Expr = const(0, INT64)
         for axis in self.reduced:
-            extent = Query("", "shape", const(axis, INT64), INT64)
-            here = Query("", "coordinate", const(axis, INT64), INT64)
+            extent = ir.Query("", "shape", const(axis, INT64), INT64)
+            here = ir.Query("", "coordinate", const(axis, INT64), INT64)
             position = here if axis == self.reduced[0] else apply("add", apply("multiply", position, extent), here)
         return position
 
 
 def _coordinate(axis: int) -> Scalar:
-    return Scalar(PY_INT, Query("", "coordinate", const(axis, INT64), INT64))
+    return Scalar(PY_INT, ir.Query("", "coordinate", const(axis, INT64), INT64))
 
 
 def _carried(name: str, held: tuple[Kind, ...]) -> Struct | DType:
