@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+BEFORE = "BENCHMARK_BEFORE"  # names the checkout of the peer fusec-before
 
 
-def environment(threads: int, home: str) -> dict[str, str]:
-    """The variables of a child: that many threads everywhere, and every compilation cache under `home`.
+def environment(name: str, threads: int, home: str) -> dict[str, str]:
+    """The variables of a peer: that many threads everywhere, every compilation cache under `home`, its own fusec.
 
     Python's bytecode is no such cache: installed packages bring theirs, so all children share one folder of it.
     """
@@ -34,7 +35,8 @@ def environment(threads: int, home: str) -> dict[str, str]:
     }
     bytecode = {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "benchmark-bytecode")}
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, **variables, **caches, **bytecode, "PYTHONPATH": str(HERE)}
+    checkout = os.environ[BEFORE] if name == "fusec-before" else str(HERE.parent)
+    return {**kept, **variables, **caches, **bytecode, "PYTHONPATH": f"{HERE}{os.pathsep}{checkout}"}
 
 
 class Worker:
@@ -44,7 +46,7 @@ class Worker:
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "worker.py"), name, str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment(threads, home),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment(name, threads, home),
         )  # fmt: skip
         self.hello = self._receive(180)
 
@@ -86,7 +88,7 @@ def first_call(name: str, threads: int, home: str) -> dict[str, Any]:
     """Import and first-call times of a peer in a fresh process whose caches lie in `home`."""
     program = [sys.executable, str(HERE / "first_call.py"), name, str(threads)]
     run = subprocess.run(
-        program, env=environment(threads, home), capture_output=True, text=True, timeout=300, check=False
+        program, env=environment(name, threads, home), capture_output=True, text=True, timeout=300, check=False
     )
     if run.returncode:
         return {"failed": " ".join(run.stderr.strip().splitlines()[-1:])[:300]}

@@ -2,6 +2,7 @@
 
     python benchmarks/run.py                                  every workload, every installed peer
     python benchmarks/run.py --only saxpy,gelu --peers fusec,numpy,numba --sizes 100000
+    python benchmarks/run.py --peers fusec,fusec-before --before ../old    this version beside another
     python benchmarks/run.py --table                          only write the table again
 
 Every peer lives in a process of its own. All peers take a turn in every round of a cell, with a measurement of the
@@ -25,7 +26,7 @@ import numpy as np
 import table
 from bandwidth import Bandwidth
 from peers import PEERS
-from processes import Worker, first_call
+from processes import BEFORE, Worker, first_call
 from workloads import WORKLOADS, Workload
 
 RESULTS = Path(__file__).parent / "results"
@@ -141,7 +142,8 @@ def parse() -> Any:
         return text.split(",")
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    parser.add_argument("--peers", type=names, default=list(PEERS), help="of " + ", ".join(PEERS))
+    parser.add_argument("--peers", type=names, help="of " + ", ".join(PEERS))
+    parser.add_argument("--before", type=Path, help="a checkout of another version, as a peer beside this one")
     parser.add_argument("--only", type=names, help="of first_calls, " + ", ".join(WORKLOADS))
     parser.add_argument("--sizes", type=lambda text: [int(float(part)) for part in text.split(",")], default=[])
     parser.add_argument("--rounds", type=int, default=5)
@@ -150,6 +152,9 @@ def parse() -> Any:
     parser.add_argument("--out", type=Path, default=RESULTS / "cpu.json")
     parser.add_argument("--table", action="store_true", help="only write the table of --out again")
     options = parser.parse_args()
+    if options.before:
+        os.environ[BEFORE] = str(options.before.resolve())
+    options.peers = options.peers or [name for name in PEERS if options.before or name != "fusec-before"]
     unknown = {*options.peers, *(options.only or [])} - {*PEERS, *WORKLOADS, "first_calls"}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")

@@ -38,7 +38,8 @@ def entry(row: dict[str, Any], best: float) -> str:
 
 def fastest(cell: dict[str, Any]) -> float | None:
     """The least time of fusec in a cell."""
-    own = [row["min"] for name, row in cell["peers"].items() if name.startswith("fusec") and "min" in row]
+    own = [cell["peers"].get(name, {}).get("min") for name in ("fusec", "fusec-out")]
+    own = [each for each in own if each is not None]
     return min(own, default=None)
 
 
@@ -47,6 +48,7 @@ def group_table(cells: list[dict[str, Any]], peers: list[str], limits: bool) -> 
     head = ["workload", "n", *(["limit"] if limits else []), *peers, *(["fusec / limit"] if limits else [])]
     least = {cell["n"]: fastest(cell) for cell in cells if cell["work"].startswith("increment") and fastest(cell)}
     head += ["fusec / (x + 1)"] * bool(least)
+    head += ["fusec / fusec-before"] * ("fusec-before" in peers)
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     for cell in cells:
         rows = cell["peers"]
@@ -58,8 +60,15 @@ def group_table(cells: list[dict[str, Any]], peers: list[str], limits: bool) -> 
         line += [entry(rows.get(name, {}), best) for name in peers]
         line += [f"{own / cell['limit']:.2f}" if own else "–"] if limits else []
         line += [f"{own / least[cell['n']]:.2f}" if own and cell["n"] in least else "–"] if least else []
+        line += [f"{quotient(cell) or math.nan:.2f}"] if "fusec-before" in peers else []
         lines.append("| " + " | ".join(line) + " |")
     return lines
+
+
+def quotient(cell: dict[str, Any]) -> float | None:
+    """The median time of fusec in a cell as a multiple of that of the version before."""
+    now, before = (cell["peers"].get(name, {}).get("median") for name in ("fusec", "fusec-before"))
+    return now / before if now and before else None
 
 
 def first_call_table(rows: dict[str, Any]) -> list[str]:
@@ -95,6 +104,12 @@ def render(run: dict[str, Any]) -> str:
             " tolerance of the workload. ~: other processes used the machine. –: the library cannot do it."
         ),
     ]
+    if quotients := sorted(filter(None, map(quotient, run["cells"]))):
+        mean = math.exp(sum(map(math.log, quotients)) / len(quotients))
+        least, middle, most = quotients[0], quotients[len(quotients) // 2], quotients[-1]
+        told = f"{len(quotients)} rows take {mean:.3f} times as long in geometric mean"
+        spread = f"least {least:.2f}, median {middle:.2f}, most {most:.2f}"
+        lines += ["", f"Against the version before, {told}; {spread}."]
     for group, title in GROUPS.items():
         cells = [cell for cell in run["cells"] if WORKLOADS[cell["work"]].group == group]
         if cells:

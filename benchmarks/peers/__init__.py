@@ -26,6 +26,7 @@ class Peer(Protocol):
 PEERS: dict[str, tuple[str, dict[str, Any], str]] = {
     "fusec": ("fusec_peer", {"out": False}, "ElementwiseKernel object; allocates its results"),
     "fusec-out": ("fusec_peer", {"out": True}, "the same, results given"),
+    "fusec-before": ("fusec_peer", {"out": False}, "an earlier version of fusec, by --before"),
     "numpy": ("numpy_peer", {}, "the expression; SciPy's erf; call_add is np.add with out="),
     "scipy": ("scipy_peer", {}, "ndimage.correlate; one thread"),
     "numexpr": ("numexpr_peer", {}, "evaluate with out=; float32 constants passed as operands"),
