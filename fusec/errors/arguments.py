@@ -6,23 +6,25 @@ CuPy's own texts where it has them.
 from __future__ import annotations
 
 from fusec.errors.base import (
+    Described,
     FusecIndexError,
     FusecMemoryError,
     FusecOverflowError,
     FusecTypeError,
     FusecValueError,
+    Named,
+    OfParameter,
     UserError,
 )
 
 
-class WrongNumberOfArguments(UserError, code="F200", exception=FusecTypeError):
+class WrongNumberOfArguments(Named, code="F200", exception=FusecTypeError):
     """A call with neither the inputs alone nor inputs and outputs."""
 
     message = (
         "Wrong number of arguments for '{name}'. It must be either {nin} or {nargs} (with outputs), but given {given}."
     )
     hint = "the parameters are ({inputs}) -> ({outputs})"
-    name: str
     nin: int
     nargs: int
     given: int
@@ -30,65 +32,54 @@ class WrongNumberOfArguments(UserError, code="F200", exception=FusecTypeError):
     outputs: str
 
 
-class UnknownKeyword(UserError, code="F201", exception=FusecTypeError):
+class UnknownKeyword(Named, code="F201", exception=FusecTypeError):
     """A keyword that calls do not take."""
 
     message = "Wrong arguments: kernel '{name}' takes no keyword {keyword!r}"
-    hint = "{cure}"
-    name: str
     keyword: str
     cure: str = "a call takes size=, out=, stream= and block_size=; inputs and outputs are positional"
 
 
-class UnsupportedArgument(UserError, code="F202", exception=FusecTypeError):
+class UnsupportedArgument(OfParameter, code="F202", exception=FusecTypeError):
     """An argument that is neither an array nor a number."""
 
     message = "Unsupported type {given} for parameter '{param}' of kernel '{name}'"
     hint = "pass a number, an array, or something that NumPy can turn into one; {cure}"
-    name: str
-    param: str
     given: str
     cure: str = "other objects need DLPack, __cuda_array_interface__ or __array__"
 
 
-class ContainerDeclines(UserError, code="F800", exception=FusecTypeError):
+class ContainerDeclines(Named, code="F800", exception=FusecTypeError):
     """An argument whose class wants no ufuncs, or not this one."""
 
     message = "'{name}' cannot be called with a {given}: its __array_ufunc__ declines"
     hint = "pass np.asarray(x); the result is then an array"
-    name: str
     given: str
 
 
-class ContainerFails(UserError, code="F801"):
+class ContainerFails(Named, code="F801"):
     """An argument that fails to hand out its arrays, or to take results."""
 
     message = "'{name}' fails on a {given}: {reason}"
     hint = "pass np.asarray(x); the result is then an array"
-    name: str
     given: str
     reason: str
 
 
-class OutputIsNotAnArray(UserError, code="F203", exception=FusecTypeError):
+class OutputIsNotAnArray(OfParameter, code="F203", exception=FusecTypeError):
     """A number or None where an output array is expected."""
 
     message = "Output arguments type must be an array: output '{param}' of kernel '{name}' got {given}"
     hint = "{taken}pass all outputs as arrays, or none to have them allocated"
-    name: str
-    param: str
     given: str
     taken: str = ""
 
 
-class TypeMismatch(UserError, code="F204", exception=FusecTypeError):
+class TypeMismatch(OfParameter, code="F204", exception=FusecTypeError):
     """A dtype that contradicts the declaration or another argument of the same placeholder."""
 
     message = "Type is mismatched. {param} {given} {expected}{placeholder}"
     label = "parameter '{param}' of kernel '{name}' has dtype {given}, but {reason}"
-    hint = "{cure}"
-    name: str
-    param: str
     given: str
     expected: str
     reason: str
@@ -96,89 +87,72 @@ class TypeMismatch(UserError, code="F204", exception=FusecTypeError):
     placeholder: str = ""
 
 
-class PlaceholderUnbound(UserError, code="F205", exception=FusecTypeError):
+class PlaceholderUnbound(OfParameter, code="F205", exception=FusecTypeError):
     """A placeholder that no array argument fixes."""
 
     message = "the type {placeholder} of parameter '{param}' of kernel '{name}' cannot be determined"
-    hint = "{cure}"
-    name: str
-    param: str
     placeholder: str
     cure: str
 
 
-class UnsupportedDtype(UserError, code="F206", exception=FusecTypeError):
+class UnsupportedDtype(OfParameter, code="F206", exception=FusecTypeError):
     """An array of a dtype that fusec has no row for."""
 
     message = "dtype {given!r} of parameter '{param}' of kernel '{name}' is not supported"
-    hint = "{cure}"
-    name: str
-    param: str
     given: str
     cure: str
 
 
-class ShapesDoNotBroadcast(UserError, code="F212"):
+class ShapesDoNotBroadcast(OfParameter, code="F212"):
     """Array shapes without a common broadcast shape."""
 
     message = "shapes {left} and {right} do not broadcast: axis {axis} differs"
     label = "parameter '{param}' of kernel '{name}' has shape {right}; those before it give {left}"
     hint = "insert an axis with np.expand_dims, or slice one side"
-    name: str
-    param: str
     left: tuple[int, ...]
     right: tuple[int, ...]
     axis: int
 
 
-class OutShapeMismatch(UserError, code="F213"):
+class OutShapeMismatch(OfParameter, code="F213"):
     """An output whose shape is not the broadcast shape of the inputs."""
 
     message = "Out shape is mismatched"
     label = "output '{param}' of kernel '{name}' has shape {given}; the arguments broadcast to {expected}"
     hint = "give it shape {expected}, or leave outputs out to have them allocated"
-    name: str
-    param: str
     given: tuple[int, ...]
     expected: tuple[int, ...]
 
 
-class SizeNotAllowed(UserError, code="F214"):
+class SizeNotAllowed(OfParameter, code="F214"):
     """`size=` although an array that is not raw decides the size."""
 
     message = "Specified 'size' can be used only if all of the ndarray are 'raw'."
     label = "parameter '{param}' of kernel '{name}' is not raw, so its shape is the loop's"
     hint = "leave size= out, or declare the parameter 'raw'"
-    name: str
-    param: str
 
 
-class SizeUndecided(UserError, code="F215"):
+class SizeUndecided(Named, code="F215"):
     """No `size=` although nothing else decides it."""
 
     message = "Loop size is undecided."
     label = "{reason} of kernel '{name}'"
-    hint = "{cure}"
-    name: str
     reason: str
     cure: str
 
 
-class OutputSizeUndecided(UserError, code="F216"):
+class OutputSizeUndecided(OfParameter, code="F216"):
     """A raw output that nobody sized."""
 
     message = "Output array size is Undecided"
     label = "output '{param}' of kernel '{name}' is raw, so its size does not follow from the inputs"
     hint = "pass the output array, or size="
-    name: str
-    param: str
 
 
-class BadSize(UserError, code="F217"):
+class BadSize(Named, code="F217"):
     """A `size=` that is not a count."""
 
     message = "size must be a non-negative integer below 2**62, not {given}"
-    name: str
     given: str
 
 
@@ -189,71 +163,59 @@ class BadBlockSize(UserError, code="F218"):
     given: str
 
 
-class ScalarDoesNotFit(UserError, code="F219", exception=FusecOverflowError):
+class ScalarDoesNotFit(OfParameter, code="F219", exception=FusecOverflowError):
     """A number that the parameter's dtype cannot hold."""
 
     message = "{given} does not fit {dtype}, the type of parameter '{param}' of kernel '{name}'"
-    hint = "{cure}"
-    name: str
-    param: str
     given: str
     dtype: str
     cure: str
 
 
-class ScalarOfWrongKind(UserError, code="F220", exception=FusecTypeError):
+class ScalarOfWrongKind(OfParameter, code="F220", exception=FusecTypeError):
     """A number of a kind that the parameter's dtype cannot hold without loss."""
 
     message = "{given} is not a value of {dtype}, the type of parameter '{param}' of kernel '{name}'"
     hint = "convert it yourself, e.g. with int(), round() or .real"
-    name: str
-    param: str
     given: str
     dtype: str
 
 
-class OutputIsReadOnly(UserError, code="F221"):
+class OutputIsReadOnly(OfParameter, code="F221"):
     """An output that may not be written."""
 
     message = "output array is read-only: '{param}' of kernel '{name}'"
     hint = "pass a writable array, e.g. a copy"
-    name: str
-    param: str
 
 
-class OutputOverlapsItself(UserError, code="F222"):
+class OutputOverlapsItself(OfParameter, code="F222"):
     """An output with several elements at one address."""
 
     message = "output '{param}' of kernel '{name}' has elements that share memory (stride 0 or overlap)"
     hint = "write to an array whose elements share no memory, e.g. np.empty(shape)"
-    name: str
-    param: str
 
 
-class OutputsOverlap(UserError, code="F223"):
+class OutputsOverlap(Named, code="F223"):
     """Two outputs in the same memory."""
 
     message = "outputs '{left}' and '{right}' of kernel '{name}' overlap in memory"
     hint = "pass separate arrays"
-    name: str
     left: str
     right: str
 
 
-class OutGivenTwice(UserError, code="F224", exception=FusecTypeError):
+class OutGivenTwice(Named, code="F224", exception=FusecTypeError):
     """Outputs both as positional arguments and as `out=`."""
 
     message = "kernel '{name}' got its outputs twice: as positional arguments and as out="
     hint = "pass them one way only"
-    name: str
 
 
-class WrongNumberOfOutputs(UserError, code="F225"):
+class WrongNumberOfOutputs(Named, code="F225"):
     """An `out=` tuple of the wrong length."""
 
     message = "{keyword} of kernel '{name}' must hold one {item} for each output: {expected}, not {given}"
     hint = "the outputs are: {outputs}; a list or tuple is taken for several"
-    name: str
     expected: int
     given: int
     outputs: str
@@ -261,12 +223,11 @@ class WrongNumberOfOutputs(UserError, code="F225"):
     item: str = "array"
 
 
-class TypesIncomplete(UserError, code="F226", exception=FusecTypeError):
+class TypesIncomplete(Named, code="F226", exception=FusecTypeError):
     """source() or explain() without the dtypes it needs."""
 
     message = "the types {missing} of kernel '{name}' are not known yet"
     hint = 'pass types={{"{first}": "float32"}}, or call the kernel once'
-    name: str
     missing: str
     first: str
 
@@ -275,7 +236,6 @@ class UnknownTypeName(UserError, code="F227", exception=FusecTypeError):
     """A types= entry that names no placeholder, or no dtype."""
 
     message = "types={{{key!r}: {value!r}}}: {problem}"
-    hint = "{cure}"
     key: str
     value: str
     problem: str
@@ -295,7 +255,6 @@ class UnknownFp(UserError, code="F237"):
     """A floating-point mode that there is not."""
 
     message = "fp={given} is not a floating-point mode"
-    hint = "{cure}"
     about = (
         'fp="strict" computes every operation as IEEE 754 says, fp="contract" may make one fma of a product and a sum, '
         'fp="fast" may approximate as well. For instance:\n\n'
@@ -322,70 +281,58 @@ class ReservedParameterName(UserError, code="F230"):
     given: str
 
 
-class MixedDevices(UserError, code="F231", exception=FusecTypeError):
+class MixedDevices(Named, code="F231", exception=FusecTypeError):
     """Arrays of the host and of a GPU in one call."""
 
     message = "kernel '{name}' got arrays on different devices: '{left}' is on the {where}, '{right}' is not"
     hint = "move all arrays to one device first"
-    name: str
     left: str
     right: str
     where: str
 
 
-class AxisOutOfRange(UserError, code="F232", exception=FusecIndexError):
+class AxisOutOfRange(Named, code="F232", exception=FusecIndexError):
     """A body that names an axis which the array of this call has not."""
 
     message = "kernel '{name}' uses {needed} axes of {what}, which has {given}"
-    hint = "{cure}"
-    name: str
     what: str
     needed: str
     given: int
     cure: str
 
 
-class DefinitionNotText(UserError, code="F233", exception=FusecTypeError):
+class DefinitionNotText(Named, code="F233", exception=FusecTypeError):
     """A part of a definition that is no text."""
 
     message = "{part} of kernel '{name}' must be {wanted}, not {given}"
-    hint = "{cure}"
-    name: str
     part: str
     wanted: str
     given: str
     cure: str
 
 
-class UnknownScalar(UserError, code="F234"):
+class UnknownScalar(Named, code="F234"):
     """A name in scalars= that is no input."""
 
     message = "scalars={given!r}: kernel '{name}' has no such input"
     hint = "its inputs are: {inputs}"
-    name: str
     given: str
     inputs: str
 
 
-class OutputTooLarge(UserError, code="F235", exception=FusecMemoryError):
+class OutputTooLarge(OfParameter, code="F235", exception=FusecMemoryError):
     """An output that the machine has no memory for."""
 
     message = "no memory for output '{param}' of kernel '{name}': shape {shape}, {nbytes:,} bytes"
-    hint = "{cure}"
-    name: str
-    param: str
     shape: tuple[int, ...]
     nbytes: int
     cure: str = "work on parts of the arrays, or pass an output on disk (np.memmap)"
 
 
-class CannotSimulate(UserError, code="F238", exception=FusecTypeError):
+class CannotSimulate(Described, code="F238", exception=FusecTypeError):
     """Something that the interpreter, or Python, cannot run as a kernel."""
 
     message = "{what} cannot be simulated"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class CannotExplain(UserError, code="F239", exception=FusecTypeError):
@@ -396,21 +343,19 @@ class CannotExplain(UserError, code="F239", exception=FusecTypeError):
     what: str
 
 
-class NotWhole(UserError, code="F730", exception=FusecTypeError):
+class NotWhole(Named, code="F730", exception=FusecTypeError):
     """A key, a counter or an end of a range of random numbers that is no whole number."""
 
     message = "the {name} of random numbers is {given}, which is not a whole number"
     hint = "pass integers, or convert: int(x) for one number, x.astype('int64') for an array"
-    name: str
     given: str
 
 
-class NotInWord(UserError, code="F731", exception=FusecOverflowError):
+class NotInWord(Named, code="F731", exception=FusecOverflowError):
     """A key, a counter or an end of a range of random numbers that does not fit in 64 bits."""
 
     message = "the {name} of random numbers is {given}, which is outside {low} to {high}"
     hint = "bring it into the range, e.g. with x % 2**63"
-    name: str
     given: str
     low: int
     high: int
@@ -420,7 +365,6 @@ class BadRange(UserError, code="F732", exception=FusecValueError):
     """A range of random integers that is empty or too wide."""
 
     message = "random integers from {low} up to, but not including, {high}"
-    hint = "{cure}"
     low: int
     high: int
     cure: str

@@ -118,8 +118,9 @@ CATALOGUE: dict[str, type[UserError]] = {}
 class UserError:
     """Base of the catalogue. A subclass gives its code and its exception in its head, and texts as format strings.
 
-    Subclasses are frozen dataclasses in all but cost: their fields are their annotations, in order. Making a hundred
-    real ones would take longer than a first call.
+    Subclasses are frozen dataclasses in all but cost: their fields are their annotations, in order, those of a base
+    first. Making a hundred real ones would take longer than a first call. A field `cure` is the hint of a class that
+    has no other.
     """
 
     code: ClassVar[str] = ""  # F and three digits, never reused
@@ -131,6 +132,8 @@ class UserError:
 
     def __init_subclass__(cls, code: str = "", exception: type[FusecError] | None = None) -> None:
         cls.exception = exception or cls.exception
+        if "cure" in cls.__annotations__ and not cls.hint:
+            cls.hint = "{cure}"
         if code:
             cls.code = code
             assert cls.code not in CATALOGUE or CATALOGUE[cls.code].__qualname__ == cls.__qualname__, (
@@ -149,7 +152,9 @@ class UserError:
     @classmethod
     def field_names(cls) -> tuple[str, ...]:
         """The names of the fields in order."""
-        return tuple(name for name, kind in cls.__annotations__.items() if not str(kind).startswith("ClassVar"))
+        bases = [base for base in reversed(cls.__mro__) if issubclass(base, UserError)]
+        kinds = {name: kind for base in bases for name, kind in base.__annotations__.items()}
+        return tuple(name for name, kind in kinds.items() if not kind.startswith("ClassVar"))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -173,3 +178,23 @@ class UserError:
     def at(self, span: Span | None = None) -> FusecError:
         """The exception to raise: ``raise UnknownName(...).at(span)``."""
         return type(self).exception(self, span)
+
+
+class Described(UserError):
+    """An error with one message for several mistakes, which says what is wrong and what to do."""
+
+    message = "{what}"
+    what: str
+    cure: str
+
+
+class Named(UserError):
+    """An error of a kernel, a function or a variable that has a name."""
+
+    name: str
+
+
+class OfParameter(Named):
+    """An error of an argument: the names of the kernel and of its parameter."""
+
+    param: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecValueError, UserError
+from fusec.errors.base import FusecValueError, Named, UserError
 
 
 class BadBlock(UserError, code="F390", exception=FusecValueError):
@@ -14,12 +14,11 @@ class BadBlock(UserError, code="F390", exception=FusecValueError):
     reason: str
 
 
-class GridNotInBlocks(UserError, code="F391", exception=FusecValueError):
+class GridNotInBlocks(Named, code="F391", exception=FusecValueError):
     """A grid that is no multiple of the block."""
 
-    message = "kernel '{kernel}': the grid {grid} is not a multiple of block={block} along axis {axis}"
+    message = "kernel '{name}': the grid {grid} is not a multiple of block={block} along axis {axis}"
     hint = "write fusec.grid(-(-n // {extent}) * {extent}), which rounds n up, and test 'if i < n' before it matters"
-    kernel: str
     grid: str
     block: str
     axis: int
@@ -53,30 +52,27 @@ class BarrierDiverges(UserError, code="F393"):
     condition_text: str
 
 
-class SharedTooLarge(UserError, code="F394"):
+class SharedTooLarge(Named, code="F394"):
     """Shared arrays that do not fit the memory of a block."""
 
-    message = "the shared arrays of '{kernel}' take {nbytes} bytes; a block has {limit}"
+    message = "the shared arrays of '{name}' take {nbytes} bytes; a block has {limit}"
     hint = "make them smaller, or of a smaller dtype: every GPU has {limit} bytes"
-    kernel: str
     nbytes: int
     limit: int
 
 
-class BlockTooLarge(UserError, code="F395"):
+class BlockTooLarge(Named, code="F395"):
     """A block whose positions keep more across barriers than a CPU's thread has room for."""
 
-    message = "kernel '{kernel}': on the CPU a block keeps {nbytes} bytes from barrier to barrier"
+    message = "kernel '{name}': on the CPU a block keeps {nbytes} bytes from barrier to barrier"
     hint = "at most {limit} fit: make the block smaller, or local arrays that live across a barrier"
-    kernel: str
     nbytes: int
     limit: int
 
 
-class BlockMisused(UserError, code="F396"):
+class BlockMisused(Named, code="F396"):
     """Positions of a block that do not work together, found by fusec.simulate."""
 
-    message = "kernel '{kernel}': {what}"
+    message = "kernel '{name}': {what}"
     hint = "positions see what others of their block have written only after fusec.barrier(), which all must reach"
-    kernel: str
     what: str

@@ -6,16 +6,14 @@ import operator
 from collections.abc import Callable
 
 from fusec.base import diagnostics
-from fusec.errors.base import FusecIndexError, FusecOverflowError, FusecRuntimeError, UserError
+from fusec.errors.base import FusecIndexError, FusecOverflowError, FusecRuntimeError, Named, UserError
 
 
-class IndexOutside(UserError, code="F380", exception=FusecIndexError):
+class IndexOutside(Named, code="F380", exception=FusecIndexError):
     """An index that lies outside its array, found as the kernel ran."""
 
-    message = "kernel '{kernel}': {index} of '{array}' is outside its {limit} elements"
+    message = "kernel '{name}': {index} of '{array}' is outside its {limit} elements"
     label = "in element {element}"
-    hint = "{cure}"
-    kernel: str
     array: str
     index: str
     limit: int
@@ -23,49 +21,45 @@ class IndexOutside(UserError, code="F380", exception=FusecIndexError):
     cure: str = "indices count from 0; a negative variable does not count from the end"
 
 
-class AssertionFailed(UserError, code="F381", exception=FusecRuntimeError):
+class AssertionFailed(Named, code="F381", exception=FusecRuntimeError):
     """An assertion that did not hold, found as the kernel ran."""
 
-    message = "kernel '{kernel}': an assertion does not hold"
+    message = "kernel '{name}': an assertion does not hold"
     label = "in element {element}"
     hint = "fusec.simulate runs the kernel in Python, where print and a debugger work"
-    kernel: str
     element: str
 
 
-class ItemOutside(UserError, code="F740", exception=FusecIndexError):
+class ItemOutside(Named, code="F740", exception=FusecIndexError):
     """An index outside a tuple, or an array from outside, found as the kernel ran."""
 
-    message = "kernel '{kernel}': index {index} is outside a table of {limit} items"
+    message = "kernel '{name}': index {index} is outside a table of {limit} items"
     label = "in element {element}"
     hint = "indices run from -{limit} to {last}; unchecked kernels take the nearest item"
-    kernel: str
     index: int
     limit: int
     last: int
     element: str
 
 
-class CannotCheck(UserError, code="F382"):
+class CannotCheck(Named, code="F382"):
     """A kernel whose accesses cannot be checked, since it computes with addresses."""
 
-    message = "kernel '{kernel}' moves pointers, whose bounds are unknown"
+    message = "kernel '{name}' moves pointers, whose bounds are unknown"
     hint = "index the arrays themselves, x[i], or run it without checks"
-    kernel: str
 
 
-class LocalArrayAfterTheCheck(UserError, code="F384"):
+class LocalArrayAfterTheCheck(Named, code="F384"):
     """A reduction or scan that indexes a local array where its check does not look."""
 
-    message = "kernel '{kernel}' indexes a local array in what combines or finishes, or in a function"
+    message = "kernel '{name}' indexes a local array in what combines or finishes, or in a function"
     hint = "a check of a reduction or scan looks at what is made of each element: index there"
-    kernel: str
 
 
-class AssertionAfterTheCheck(UserError, code="F385"):
+class AssertionAfterTheCheck(Named, code="F385"):
     """A reduction or scan that asserts something where its check does not look."""
 
-    message = "kernel '{kernel}' has an assertion in what combines or finishes, or in a function"
+    message = "kernel '{name}' has an assertion in what combines or finishes, or in a function"
     hint = "a check of a reduction looks at what is made of each element: assert it in map itself"
     about = """\
 A checked reduction looks at its elements before it combines any of them.
@@ -74,27 +68,24 @@ A checked reduction looks at its elements before it combines any of them.
     soon = "def positive(x):\\n    assert x >= 0\\n    return x"
     reduction(late, bounds="check")(np.ones(3))                                             # wrong
     reduction("lambda a, b: min(a, b)", map=soon, bounds="check")(np.ones(3))               # right"""
-    kernel: str
 
 
-class CombinationNotChecked(UserError, code="F386"):
+class CombinationNotChecked(Named, code="F386"):
     """A reduction or scan that combines integers in a way that the check for those that wrap does not follow."""
 
-    message = "kernel '{kernel}' combines integers in a way that the check \"wrap\" does not follow"
+    message = "kernel '{name}' combines integers in a way that the check \"wrap\" does not follow"
     hint = 'it follows a + b and a * b of one total; combine floats, or say check=""'
     about = """\
 The check compares sums and products of reductions and scans with the exact ones. It follows no others that may wrap.
 
     reduction("lambda a, b: a * 3 + b", check="wrap")(np.ones(3, np.int32))                 # wrong
     reduction("lambda a, b: a + b", check="wrap")(np.ones(3, np.int32))                     # right"""
-    kernel: str
 
 
 class UnknownCheck(UserError, code="F383"):
     """A way of checking that there is none of."""
 
     message = "{where} is {given}"
-    hint = "{cure}"
     where: str
     given: str
     cure: str = '"check" turns checks on, "trust" off; for all kernels there is FUSEC_CHECK=bounds'
@@ -104,7 +95,6 @@ class ConstantComparison(UserError, code="F720"):
     """A bool compared with a number that it never is, below, or above, so that the answer is known."""
 
     message = "a bool is 0 or 1, so '{op} {number}' is always {answer}"
-    hint = "{cure}"
     about = """\
 Sums and products of bools are bools, in NumPy and in what kernels compute from it, so that a count of neighbours on a
 bool board is 0 or 1 and never 3. A comparison whose answer is known is refused; fused functions, which follow NumPy,
@@ -131,26 +121,24 @@ def constant_comparison(op: str, number: float, cure: str) -> ConstantComparison
     return ConstantComparison(op, str(diagnostics.short(number)), "true" if answers == {True} else "false", cure)
 
 
-class IntegerWraps(UserError, code="F721", exception=FusecOverflowError):
+class IntegerWraps(Named, code="F721", exception=FusecOverflowError):
     """An operation on integers whose exact result its type does not hold, found as the kernel ran."""
 
-    message = "kernel '{kernel}': {operation} beyond {dtype}, and {result}"
+    message = "kernel '{name}': {operation} beyond {dtype}, and {result}"
     label = "in element {element}"
     hint = "convert an operand to a wider type first; where wrapping is intended, leave this check off"
-    kernel: str
     operation: str
     result: str
     dtype: str
     element: str
 
 
-class CastLoses(UserError, code="F722", exception=FusecOverflowError):
+class CastLoses(Named, code="F722", exception=FusecOverflowError):
     """A cast to an integer type that does not hold the value, found as the kernel ran."""
 
-    message = "kernel '{kernel}': {value} of {given} does not fit {dtype}, and becomes {result}"
+    message = "kernel '{name}': {value} of {given} does not fit {dtype}, and becomes {result}"
     label = "in element {element}"
     hint = "store it in a wider type, or clip it first; where the loss is intended, leave this check off"
-    kernel: str
     value: str
     given: str
     dtype: str
@@ -158,13 +146,12 @@ class CastLoses(UserError, code="F722", exception=FusecOverflowError):
     element: str
 
 
-class TotalWraps(UserError, code="F723", exception=FusecOverflowError):
+class TotalWraps(Named, code="F723", exception=FusecOverflowError):
     """A sum or product of the elements of an array that its type does not hold."""
 
-    message = "kernel '{kernel}': {what} beyond {dtype}, and wraps to {result}"
+    message = "kernel '{name}': {what} beyond {dtype}, and wraps to {result}"
     label = "in total {element}"
     hint = "combine floats, e.g. float64(x); where wrapping is intended, leave this check off"
-    kernel: str
     what: str
     dtype: str
     result: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecError, FusecRuntimeError, FusecTypeError, UserError
+from fusec.errors.base import Described, FusecError, FusecRuntimeError, FusecTypeError, Named, UserError
 
 
 class FusecSyntaxError(FusecError, SyntaxError, ValueError):
@@ -18,13 +18,8 @@ class FusecKeyError(FusecError, KeyError):
     """A FusecError that is also a KeyError."""
 
 
-class NotAnExpression(UserError, code="F500", exception=FusecSyntaxError):
+class NotAnExpression(Described, code="F500", exception=FusecSyntaxError):
     """A text that is no expression, or has what expressions cannot say."""
-
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class ExpressionTooLarge(UserError, code="F501", exception=FusecSyntaxError):
@@ -36,31 +31,23 @@ class ExpressionTooLarge(UserError, code="F501", exception=FusecSyntaxError):
     what: str
 
 
-class NoTruth(UserError, code="F502", exception=FusecTypeError):
+class NoTruth(Described, code="F502", exception=FusecTypeError):
     """Python's own logic, which needs one truth for a whole array."""
 
     message = "{what} would need one truth for all elements"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
-class NameNotFound(UserError, code="F503", exception=FusecKeyError):
+class NameNotFound(Named, code="F503", exception=FusecKeyError):
     """A name that neither dictionary nor frame has."""
 
     message = "'{name}' is defined neither where evaluate is called nor in the dictionaries given"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
-class NotANumber(UserError, code="F504", exception=FusecTypeError):
+class NotANumber(Described, code="F504", exception=FusecTypeError):
     """Text or another object where numbers are needed."""
 
     message = "{what}: fusec computes with numbers only"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class NegativePower(UserError, code="F505"):
@@ -70,22 +57,12 @@ class NegativePower(UserError, code="F505"):
     hint = "write 1 / x, or x ** -1.0"
 
 
-class BadAxis(UserError, code="F506"):
+class BadAxis(Described, code="F506"):
     """An axis that a reduction in a text cannot have."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class BadOption(UserError, code="F507"):
+class BadOption(Described, code="F507"):
     """A keyword of evaluate with a value that it does not take, or one that there is none of."""
-
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class CannotCast(UserError, code="F508", exception=FusecTypeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import UserError
+from fusec.errors.base import Named, UserError
 
 
 class NotToml(UserError, code="F400"):
@@ -24,16 +24,15 @@ class NoKernels(UserError, code="F401"):
     file: str
 
 
-class BadKernelTable(UserError, code="F402"):
+class BadKernelTable(Named, code="F402"):
     """A kernel's table with a missing, unknown or mistyped key."""
 
-    message = "kernel '{kernel}': {problem}"
+    message = "kernel '{name}': {problem}"
     hint = (
         "keys: in_params, out_params, operation, of a reduction map_expr, reduce_expr, post_map_expr; optional:"
         " preamble, loop_prep, after_loop, options, types, scalars, fp, of a reduction also identity, reduce_type,"
         " shape, axis; of a scan scan_expr, inclusive and segments"
     )
-    kernel: str
     problem: str
 
 
@@ -45,12 +44,11 @@ class NoPythonKernels(UserError, code="F403"):
     file: str
 
 
-class BadDecorator(UserError, code="F404"):
+class BadDecorator(Named, code="F404"):
     """A decorator, or a kernel of texts, whose arguments the file does not tell without being run."""
 
     message = "this kernel cannot be made without running the file: {problem}"
     hint = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
-    kernel: str
     problem: str
 
 

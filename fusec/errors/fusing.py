@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecAttributeError, FusecTypeError, UserError
+from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, Named, UserError
 
 
-class NeedsValues(UserError, code="F280", exception=FusecTypeError):
+class NeedsValues(Described, code="F280", exception=FusecTypeError):
     """Python's own logic on an array whose values are not known yet."""
 
     message = "{what} needs a Python scalar, but a fused function sees no values of arrays"
     label = "the values are not known here"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
-class NotFusable(UserError, code="F281", exception=FusecTypeError):
+class NotFusable(Described, code="F281", exception=FusecTypeError):
     """A function that cannot be traced."""
 
     message = "{what} cannot be fused"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
-class NotTraceable(UserError, code="F282", exception=FusecTypeError):
+class NotTraceable(Described, code="F282", exception=FusecTypeError):
     """An argument or a result of a fused function that is no array, number or plain value."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class NoSuchAttribute(UserError, code="F283", exception=FusecAttributeError):
+class NoSuchAttribute(Named, code="F283", exception=FusecAttributeError):
     """An attribute that arrays do not have."""
 
     message = "an array in a fused function has no attribute '{name}'"
-    hint = "{cure}"
-    name: str
     cure: str
 
 

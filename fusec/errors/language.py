@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecTypeError, UserError
+from fusec.errors.base import Described, FusecTypeError, Named, UserError
 
 # --- parameters and options -------------------------------------------------------------------------------------
 
@@ -12,7 +12,6 @@ class ParameterSyntax(UserError, code="F100"):
 
     message = "Syntax error: {declaration}"
     label = "a parameter is '[raw] TYPE NAME'"
-    hint = "{cure}"
     declaration: str
     cure: str = "declare parameters as in 'float32 x, raw T y', separated by single commas"
 
@@ -21,42 +20,35 @@ class ParameterKeyword(UserError, code="F101"):
     """A word before the type that is no keyword of parameters."""
 
     message = 'Unknown keyword "{word}"'
-    hint = "{cure}"
     word: str
     cure: str
 
 
-class ParameterType(UserError, code="F102", exception=FusecTypeError):
+class ParameterType(Named, code="F102", exception=FusecTypeError):
     """A parameter type that is neither a placeholder nor a dtype."""
 
     message = "data type '{name}' not understood"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
-class ParameterName(UserError, code="F103"):
+class ParameterName(Named, code="F103"):
     """A parameter name that the language keeps for itself, or that is no name."""
 
     message = "Can not use '{name}' as a parameter name"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
-class ParameterTwice(UserError, code="F104"):
+class ParameterTwice(Named, code="F104"):
     """Two parameters of one name."""
 
     message = "parameter '{name}' is declared twice"
     hint = "inputs and outputs share one set of names"
-    name: str
 
 
 class UnknownOption(UserError, code="F105"):
     """A compiler option that fusec does not take."""
 
     message = "unknown option '{option}'"
-    hint = "{cure}"
     option: str
     cure: str = "options are -DNAME[=VALUE], -UNAME, --std=... and -fsingle-precision-constant"
 
@@ -106,18 +98,14 @@ class BadNumber(UserError, code="F117"):
     """A number that C does not allow, or that no type holds."""
 
     message = "'{number}' is not a number{reason}"
-    hint = "{cure}"
     number: str
     reason: str
     cure: str = "suffixes are u, l, ll for integers and f for floats; 0x, 0b and 0 start other bases"
 
 
-class BadDirective(UserError, code="F118"):
+class BadDirective(Described, code="F118"):
     """A preprocessor line that is malformed or unknown."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
     cure: str = (
         "known directives: #define, #undef, #if, #ifdef, #ifndef, #elif, #else, #endif, #include, #pragma, #error"
     )
@@ -131,12 +119,11 @@ class UnknownHeader(UserError, code="F119"):
     header: str
 
 
-class MacroArguments(UserError, code="F120"):
+class MacroArguments(Named, code="F120"):
     """A function macro used with the wrong number of arguments."""
 
     message = "macro '{name}' takes {expected} argument(s), given {given}"
     hint = "a comma separates macro arguments unless it is inside parentheses"
-    name: str
     expected: int
     given: int
 
@@ -149,7 +136,6 @@ class UnexpectedToken(UserError, code="F125"):
 
     message = "unexpected '{found}'"
     label = "{expected}"
-    hint = "{cure}"
     found: str
     expected: str
     cure: str = ""
@@ -160,7 +146,6 @@ class UnexpectedEnd(UserError, code="F126"):
 
     message = "unexpected end of text"
     label = "{expected}"
-    hint = "{cure}"
     expected: str
     cure: str = ""
 
@@ -174,51 +159,40 @@ class Unbalanced(UserError, code="F127"):
     reason: str
 
 
-class NotSupported(UserError, code="F128"):
+class NotSupported(Described, code="F128"):
     """C++ or CUDA that is outside the portable language."""
 
     message = "{what} not part of the kernel language"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
-class NotElementwise(UserError, code="F129"):
+class NotElementwise(Named, code="F129"):
     """Something that needs blocks of threads."""
 
     message = "'{name}' is not available in an elementwise kernel"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
 # --- names ------------------------------------------------------------------------------------------------------
 
 
-class UnknownName(UserError, code="F135"):
+class UnknownName(Named, code="F135"):
     """A name that nothing declares."""
 
     message = "unknown name '{name}'"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
-class UnknownType(UserError, code="F136", exception=FusecTypeError):
+class UnknownType(Named, code="F136", exception=FusecTypeError):
     """A type name that nothing declares."""
 
     message = "unknown type '{name}'"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
-class UnknownFunction(UserError, code="F137"):
+class UnknownFunction(Named, code="F137"):
     """A call of something that is no function."""
 
     message = "unknown function '{name}'"
-    hint = "{cure}"
-    name: str
     cure: str
 
 
@@ -226,26 +200,22 @@ class UnknownMember(UserError, code="F138"):
     """A member that the object does not have."""
 
     message = "{owner} has no member '{name}'"
-    hint = "{cure}"
     owner: str
     name: str
     cure: str
 
 
-class Redeclared(UserError, code="F139"):
+class Redeclared(Named, code="F139"):
     """A second declaration in the same scope."""
 
     message = "'{name}' is already declared in this scope"
     hint = "rename one, or assign to the first instead of declaring it again"
-    name: str
 
 
-class HidesParameter(UserError, code="F140"):
+class HidesParameter(Named, code="F140"):
     """A local variable of the operation with the name of a parameter, which nobody could then reach."""
 
     message = "'{name}' is {role}; a variable of that name would hide it"
-    hint = "{cure}"
-    name: str
     role: str
     cure: str
 
@@ -257,7 +227,6 @@ class BadOperands(UserError, code="F145", exception=FusecTypeError):
     """Operands that an operator does not take."""
 
     message = "operator '{op}' does not take {types}"
-    hint = "{cure}"
     op: str
     types: str
     cure: str
@@ -267,19 +236,15 @@ class CannotConvert(UserError, code="F146", exception=FusecTypeError):
     """A value of a type that does not convert."""
 
     message = "cannot convert {given} to {wanted}"
-    hint = "{cure}"
     given: str
     wanted: str
     cure: str = ""
 
 
-class AssignToConst(UserError, code="F147", exception=FusecTypeError):
+class AssignToConst(Described, code="F147", exception=FusecTypeError):
     """An assignment to something that may only be read."""
 
     message = "cannot assign to {what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class NotAPlace(UserError, code="F148", exception=FusecTypeError):
@@ -290,43 +255,31 @@ class NotAPlace(UserError, code="F148", exception=FusecTypeError):
     what: str
 
 
-class ArgumentCount(UserError, code="F149", exception=FusecTypeError):
+class ArgumentCount(Named, code="F149", exception=FusecTypeError):
     """A call with too many or too few arguments."""
 
     message = "'{name}' takes {expected} argument(s), given {given}"
-    hint = "{cure}"
-    name: str
     expected: str
     given: int
     cure: str = ""
 
 
-class BadArgument(UserError, code="F150", exception=FusecTypeError):
+class BadArgument(Named, code="F150", exception=FusecTypeError):
     """An argument of a kind that the function does not take."""
 
     message = "'{name}' does not take {given}"
-    hint = "{cure}"
-    name: str
     given: str
     cure: str
 
 
-class NotAValue(UserError, code="F151", exception=FusecTypeError):
+class NotAValue(Described, code="F151", exception=FusecTypeError):
     """Something that must be indexed or called before it is a value."""
 
     message = "{what} is not a value"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
-class BadIndex(UserError, code="F152", exception=FusecTypeError):
+class BadIndex(Described, code="F152", exception=FusecTypeError):
     """An index that does not fit what is indexed."""
-
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class NotConstant(UserError, code="F153"):
@@ -337,21 +290,19 @@ class NotConstant(UserError, code="F153"):
     what: str
 
 
-class TemplateMismatch(UserError, code="F154", exception=FusecTypeError):
+class TemplateMismatch(Named, code="F154", exception=FusecTypeError):
     """A template whose parameters cannot be found from the call."""
 
     message = "cannot call template '{name}': {reason}"
     hint = "name the types: {name}<...>(...)"
-    name: str
     reason: str
 
 
-class Recursion(UserError, code="F155"):
+class Recursion(Named, code="F155"):
     """A function that calls itself, directly or not."""
 
     message = "function '{name}' calls itself"
     hint = "kernels have no call stack; use a loop"
-    name: str
 
 
 # --- statements -------------------------------------------------------------------------------------------------
@@ -361,7 +312,6 @@ class Misplaced(UserError, code="F160"):
     """A statement outside of what it belongs to."""
 
     message = "'{word}' outside of {owner}"
-    hint = "{cure}"
     word: str
     owner: str
     cure: str
@@ -374,27 +324,16 @@ class Fallthrough(UserError, code="F161"):
     hint = "end it with break, continue or return, or give both the same labels"
 
 
-class BadReturn(UserError, code="F162"):
+class BadReturn(Described, code="F162"):
     """A return that does not fit the function."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class BadDeclaration(UserError, code="F163"):
+class BadDeclaration(Described, code="F163"):
     """A declaration that cannot be."""
-
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class NoEffect(UserError, code="F164"):
     """An expression as a statement that changes nothing."""
 
     message = "this statement has no effect"
-    hint = "{cure}"
     cure: str

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusec.errors.base import FusecOverflowError, FusecTypeError, UserError
+from fusec.errors.base import Described, FusecOverflowError, FusecTypeError, Named, OfParameter, UserError
 
 
-class NotInSubset(UserError, code="F170"):
+class NotInSubset(Described, code="F170"):
     """Python that a kernel cannot say."""
 
     message = "{what} not part of the Python subset"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class NotPython(UserError, code="F171"):
     """Text that is no Python at all."""
 
     message = "not Python: {reason}"
-    hint = "{cure}"
     reason: str
     cure: str = "check the line, and the brackets before it"
 
@@ -42,22 +38,16 @@ class NoSource(UserError, code="F173", exception=FusecTypeError):
     name: str
 
 
-class NotAFunction(UserError, code="F174", exception=FusecTypeError):
+class NotAFunction(Described, code="F174", exception=FusecTypeError):
     """Something decorated that is no plain function, or a text that defines none."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class TypeChanges(UserError, code="F175", exception=FusecTypeError):
+class TypeChanges(Named, code="F175", exception=FusecTypeError):
     """A variable that has different types on different ways to the same place."""
 
     message = "'{name}' is {first} on one path through this statement and {second} on another"
     label = "'{name}' must have one type after this"
     hint = "{first} in line {first_line}, {second} in line {second_line}: convert one, e.g. {cure}"
-    name: str
     first: str
     first_line: int
     second: str
@@ -65,22 +55,19 @@ class TypeChanges(UserError, code="F175", exception=FusecTypeError):
     cure: str
 
 
-class MaybeUnassigned(UserError, code="F176"):
+class MaybeUnassigned(Named, code="F176"):
     """A variable that has no value on some way to where it is read."""
 
     message = "'{name}' may have no value here"
     hint = "line {line} assigns it, but not on every path to this place: assign it before the {where}"
-    name: str
     line: int
     where: str
 
 
-class ReturnsDiffer(UserError, code="F177", exception=FusecTypeError):
+class ReturnsDiffer(Named, code="F177", exception=FusecTypeError):
     """Returns of different types or numbers of values."""
 
     message = "'{name}' returns {first} in line {first_line} and {second} in line {second_line}"
-    hint = "{cure}"
-    name: str
     first: str
     first_line: int
     second: str
@@ -88,12 +75,10 @@ class ReturnsDiffer(UserError, code="F177", exception=FusecTypeError):
     cure: str
 
 
-class NoReturn(UserError, code="F178"):
+class NoReturn(Named, code="F178"):
     """A function that can end without a value."""
 
     message = "'{name}' can end without returning a value"
-    hint = "{cure}"
-    name: str
     cure: str = "end every path through it with 'return value'"
 
 
@@ -101,18 +86,15 @@ class NumberTooLarge(UserError, code="F179", exception=FusecOverflowError):
     """A Python integer that the dtype it meets cannot hold; int64 if it meets none."""
 
     message = "Python integer {value} out of bounds for {dtype}"
-    hint = "{cure}"
     value: str
     dtype: str
     cure: str
 
 
-class NotACapture(UserError, code="F180", exception=FusecTypeError):
+class NotACapture(Named, code="F180", exception=FusecTypeError):
     """A name from outside the function that stands for nothing that a kernel can hold."""
 
     message = "'{name}' is {given}, which a kernel cannot use"
-    hint = "{cure}"
-    name: str
     given: str
     cure: str
 
@@ -121,7 +103,6 @@ class BadAnnotation(UserError, code="F181", exception=FusecTypeError):
     """An annotation that names no dtype."""
 
     message = "annotation '{annotation}' is not a dtype"
-    hint = "{cure}"
     annotation: str
     cure: str
 
@@ -130,56 +111,38 @@ class NoDtype(UserError, code="F182", exception=FusecTypeError):
     """Operands without a dtype that NumPy would give to both."""
 
     message = "{op} of {types} has no dtype"
-    hint = "{cure}"
     op: str
     types: str
     cure: str
 
 
-class BadParameter(UserError, code="F183"):
+class BadParameter(Described, code="F183"):
     """A parameter that a kernel cannot have."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class BadTarget(UserError, code="F184"):
+class BadTarget(Described, code="F184"):
     """Something that cannot be assigned to."""
 
     message = "cannot assign to {what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
 
 class CannotUnpack(UserError, code="F185"):
     """A value that has another number of parts than targets."""
 
     message = "cannot unpack {given} into {wanted} names"
-    hint = "{cure}"
     given: str
     wanted: int
     cure: str
 
 
-class BadLoop(UserError, code="F186"):
+class BadLoop(Described, code="F186"):
     """A loop over something that is no range."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class ArgumentMissing(UserError, code="F187", exception=FusecTypeError):
+class ArgumentMissing(OfParameter, code="F187", exception=FusecTypeError):
     """A call without an argument that has no default."""
 
     message = "{name}() is missing the argument '{param}'"
-    hint = "{cure}"
-    name: str
-    param: str
     cure: str
 
 
@@ -191,22 +154,19 @@ def argument_missing(name: str, param: str, params: Sequence[str]) -> ArgumentMi
     return ArgumentMissing(name, param, cure)
 
 
-class UnexpectedArgument(UserError, code="F188", exception=FusecTypeError):
+class UnexpectedArgument(Named, code="F188", exception=FusecTypeError):
     """An argument that a function does not take, or takes once only."""
 
     message = "{name}() does not take {given!r} like this"
-    hint = "{cure}"
-    name: str
     given: str
     cure: str
 
 
-class CannotStore(UserError, code="F189", exception=FusecTypeError):
+class CannotStore(Named, code="F189", exception=FusecTypeError):
     """An output whose dtype cannot hold the results."""
 
     message = "cannot store results of {name}() of dtype {dtype} in an array of {wanted}"
     hint = "convert in the function: return np.{wanted}(value)"
-    name: str
     dtype: str
     wanted: str
 
@@ -218,22 +178,15 @@ class StencilRadius(UserError, code="F190"):
     hint = "write numbers as offsets, or choose another boundary"
 
 
-class BadBoundary(UserError, code="F191"):
+class BadBoundary(Described, code="F191"):
     """A boundary or axes that a stencil does not have."""
 
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str
 
-
-class StencilShapes(UserError, code="F192"):
+class StencilShapes(OfParameter, code="F192"):
     """Arrays of a stencil that do not have one shape."""
 
     message = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
     hint = "arrays whose neighbours are read must have the shape of the result: use np.broadcast_to"
-    name: str
-    param: str
     given: tuple[int, ...]
     shape: tuple[int, ...]
 
@@ -242,16 +195,10 @@ class PartsDiffer(UserError, code="F193", exception=FusecTypeError):
     """Functions of a reduction that do not agree on what is accumulated."""
 
     message = "{first}, but {second}"
-    hint = "{cure}"
     first: str
     second: str
     cure: str
 
 
-class BadReduction(UserError, code="F194", exception=FusecTypeError):
+class BadReduction(Described, code="F194", exception=FusecTypeError):
     """A reduction whose functions do not have the shape of map, combine and finish."""
-
-    message = "{what}"
-    hint = "{cure}"
-    what: str
-    cure: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fusec.base.source import Span
-from fusec.errors.base import FusecIndexError, FusecTypeError, FusecValueError, UserError
+from fusec.errors.base import FusecIndexError, FusecTypeError, FusecValueError, Named, UserError
 
 
 class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
@@ -22,7 +22,6 @@ class AxisOutOfBounds(UserError, code="F240", exception=FusecAxisError):
     """An axis that the arguments do not have."""
 
     message = "axis {axis} is out of bounds for array of dimension {ndim}"
-    hint = "{cure}"
     axis: int
     ndim: int
     cure: str
@@ -46,104 +45,91 @@ class AxisNotInteger(UserError, code="F242", exception=FusecTypeError):
     """An axis that is no integer."""
 
     message = "axis must be {wanted}, not {given}"
-    hint = "{cure}"
     given: str
     wanted: str = "None, an integer or a tuple of integers"
     cure: str = "axis=None reduces all axes, axis=() none of them"
 
 
-class NothingToReduce(UserError, code="F243"):
+class NothingToReduce(Named, code="F243"):
     """No elements, and no identity to give instead."""
 
     message = "zero-size array to reduction operation {name} which has no identity"
     hint = "the shape is {shape}; {cure}, or reduce other axes"
-    name: str
     shape: tuple[int, ...]
     cure: str = "pass at least one element"
 
 
-class WhereWithoutIdentity(UserError, code="F244"):
+class WhereWithoutIdentity(Named, code="F244"):
     """Elements left out of a reduction that has nothing to put in their place."""
 
     message = (
         "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'identity'"
     )
     hint = "define the kernel with identity='...'"
-    name: str
 
 
-class WhereNotBool(UserError, code="F245", exception=FusecTypeError):
+class WhereNotBool(Named, code="F245", exception=FusecTypeError):
     """A mask of another type."""
 
     message = "where= of '{name}' must be bool, not {given}"
     hint = "make it bool, e.g. where=mask != 0"
-    name: str
     given: str
 
 
-class RowsTooLong(UserError, code="F246"):
+class RowsTooLong(Named, code="F246"):
     """A kernel that keeps every row to itself, given longer rows than one chunk."""
 
     message = "'{name}' takes at most {most} elements along the axis it reduces, not {count}"
     hint = "its chunks cannot be combined; reduce in steps"
-    name: str
     most: int
     count: int
 
 
-class IdentityLost(UserError, code="F248", exception=FusecTypeError):
+class IdentityLost(Named, code="F248", exception=FusecTypeError):
     """An identity, given as a number, that is no value of the totals."""
 
     message = "identity {given} of '{name}' is not a value of {held}, the type of its totals"
     hint = "pass a number that {held} holds, or a wider reduce_type=; identity='...' is converted as C converts"
-    name: str
     given: str
     held: str
 
 
-class WhereWithoutInitial(UserError, code="F250"):
+class WhereWithoutInitial(Named, code="F250"):
     """Elements left out of a least or greatest element, so that there may be none."""
 
     message = (
         "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'"
     )
     hint = "pass initial=, the value of a total of no elements"
-    name: str
 
 
-class NoPosition(UserError, code="F251"):
+class NoPosition(Named, code="F251"):
     """The place of the greatest or least of no elements."""
 
     message = "attempt to get {name} of an empty sequence"
     hint = "the shape is {shape}"
-    name: str
     shape: tuple[int, ...]
 
 
-class OnlyNan(UserError, code="F252"):
+class OnlyNan(Named, code="F252"):
     """The place of the greatest or least number where there are only nan."""
 
     message = "All-NaN slice encountered"
     hint = "{name} skips nan; its namesake without 'nan' gives the place of the first one"
-    name: str
 
 
-class NotReducible(UserError, code="F253", exception=FusecTypeError):
+class NotReducible(Named, code="F253", exception=FusecTypeError):
     """A dtype that a reduction has no meaning for."""
 
     message = "{name} is not defined for dtype {dtype}"
-    hint = "{cure}"
-    name: str
     dtype: str
     cure: str
 
 
-class NotOneAxis(UserError, code="F254", exception=FusecTypeError):
+class NotOneAxis(Named, code="F254", exception=FusecTypeError):
     """Several axes for what works along one, or one and the same."""
 
     message = "{name} takes one axis{none}, not {given}"
-    hint = "{cure}"
-    name: str
     given: str
     cure: str = "positions count along one axis, or through all elements in C order"
     none: str = " or None"
@@ -158,32 +144,27 @@ class WhereTooLarge(UserError, code="F255"):
     shape: tuple[int, ...]
 
 
-class NotOneNumber(UserError, code="F256", exception=FusecTypeError):
+class NotOneNumber(Named, code="F256", exception=FusecTypeError):
     """An array, or something else, where one number is expected."""
 
     message = "{keyword}= of '{name}' must be one number, not {given}"
-    hint = "{cure}"
-    name: str
     keyword: str
     given: str
     cure: str
 
 
-class KeepdimsNotBool(UserError, code="F257", exception=FusecTypeError):
+class KeepdimsNotBool(Named, code="F257", exception=FusecTypeError):
     """Something for keepdims= that is neither true nor false."""
 
     message = "keepdims= of '{name}' must be True or False, not {given}"
     hint = "keepdims=True keeps the reduced axes, with one element each"
-    name: str
     given: str
 
 
-class ContractedAxis(UserError, code="F258"):
+class ContractedAxis(Named, code="F258"):
     """Vectors of different lengths in a dot product, or an axis that is not the same one of both."""
 
     message = "{name} of shapes {left} and {right} along axis {axis}: {problem}"
-    hint = "{cure}"
-    name: str
     left: tuple[int, ...]
     right: tuple[int, ...]
     axis: int
@@ -191,12 +172,11 @@ class ContractedAxis(UserError, code="F258"):
     cure: str
 
 
-class CorrectionTwice(UserError, code="F259", exception=FusecTypeError):
+class CorrectionTwice(Named, code="F259", exception=FusecTypeError):
     """A variance's correction by both of its names."""
 
     message = "'{name}' got correction= and ddof=, which are two names for one thing"
     hint = "pass one of them; ddof is NumPy's older name"
-    name: str
 
 
 class UnknownOrder(UserError, code="F247", exception=FusecTypeError):
@@ -210,11 +190,10 @@ class UnknownOrder(UserError, code="F247", exception=FusecTypeError):
     given: str
 
 
-class DatesRefused(UserError, code="F802"):
+class DatesRefused(Named, code="F802"):
     """A reduction or scan of dates or durations that NumPy refuses."""
 
     message = "{name} of {dtype}: {reason}"
     hint = "dates and durations have NumPy's rules; x.view('int64') computes on their numbers"
-    name: str
     dtype: str
     reason: str

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecTypeError, UserError
+from fusec.errors.base import FusecTypeError, Named, OfParameter, UserError
 
 
-class AxisNeeded(UserError, code="F260"):
+class AxisNeeded(Named, code="F260"):
     """A scan of an array of several axes, or of none, that does not say along which."""
 
     message = "'{name}' scans one axis of an array of dimension {ndim}, not axis={axis}"
     hint = "pass axis= as one integer; without it, an array must have one dimension"
-    name: str
     axis: str
     ndim: int
 
 
-class SegmentsNotBool(UserError, code="F261", exception=FusecTypeError):
+class SegmentsNotBool(OfParameter, code="F261", exception=FusecTypeError):
     """Starts of segments of another type."""
 
     message = "'{param}' says where segments of '{name}' start and must be bool, not {given}"
     hint = "declare it as 'bool {param}', and compare, e.g. keys[1:] != keys[:-1]"
-    name: str
-    param: str
     given: str
 
 
-class SegmentsUnknown(UserError, code="F262"):
+class SegmentsUnknown(OfParameter, code="F262"):
     """Segments by an input that is not declared."""
 
     message = "segments='{param}' is not an input of '{name}' that lies along its arrays"
     hint = "declare 'bool {param}' among in_params, not raw"
-    name: str
-    param: str
 
 
-class ExclusiveWithoutIdentity(UserError, code="F263"):
+class ExclusiveWithoutIdentity(Named, code="F263"):
     """An exclusive scan whose first element has no value."""
 
     message = "'{name}' is exclusive: its first element would be the identity, and there is none"
     hint = "define the kernel with identity='...', or inclusive=True"
-    name: str
 
 
 class NoPositionInScan(UserError, code="F264"):

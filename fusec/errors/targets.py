@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusec.errors.base import FusecRuntimeError, FusecTypeError, UserError
+from fusec.errors.base import FusecRuntimeError, FusecTypeError, Named, UserError
 
 # --- settings and the CPU runtime: F300-F319 --------------------------------------------------------------------
 
@@ -41,7 +41,6 @@ class NoSuchTypeOnTarget(UserError, code="F320", exception=FusecTypeError):
 
     message = "{where} has dtype {dtype}, which {target} does not have"
     label = "{dtype} here"
-    hint = "{cure}"
     about = (
         "Apple's GPUs have no float64 at all. In the language of kernel strings a literal such as 0.5 is float64, as "
         "in C, and makes every expression around it float64."
@@ -63,12 +62,11 @@ class AtomicUnsupported(UserError, code="F321", exception=FusecTypeError):
     target: str
 
 
-class TooManyArrays(UserError, code="F322"):
+class TooManyArrays(Named, code="F322"):
     """The kernel binds more arrays than the target has places for."""
 
     message = "kernel '{name}' uses {count} arrays, but {target} binds at most {limit}"
     hint = "split the kernel, or stack arrays of one dtype into a raw array"
-    name: str
     count: int
     limit: int
     target: str
@@ -115,14 +113,13 @@ class NvrtcMissing(UserError, code="F353", exception=FusecRuntimeError):
     reason: str
 
 
-class CudaCompileFailed(UserError, code="F354", exception=FusecRuntimeError):
+class CudaCompileFailed(Named, code="F354", exception=FusecRuntimeError):
     """NVRTC refused generated text."""
 
-    message = "NVRTC refused the text generated for kernel '{kernel}' ({arch})"
+    message = "NVRTC refused the text generated for kernel '{name}' ({arch})"
     label = "{log}"
     hint = "this is a bug in fusec, not in your kernel: please report it with the text in {path}"
     about = "Every CUDA text that fusec generates should compile. The text and the compiler's log were kept."
-    kernel: str
     arch: str
     log: str
     path: str
