@@ -54,7 +54,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.dispatch.checked": "fault_of",
     "fusec.dispatch.device": "_allocate _launch",
     "fusec.dispatch.exact_totals": "_compare check_running",
-    "fusec.dispatch.explain_axis": "canonical",
     "fusec.dispatch.fast_path_device": "entry_of",
     "fusec.dispatch.host": "placed_entry",
     "fusec.dispatch.planned": "__init__",
