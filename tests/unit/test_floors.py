@@ -76,10 +76,6 @@ KNOWN_LONG = {  # functions of more than five parameters, by module: to take a r
     "fusec.kinds.elementwise": "make_space",
     "fusec.kinds.reduction": "_after _phase phases",
     "fusec.kinds.scan": "_step _steps steps_of",
-    "fusec.library.arguments": "extreme moments place product run total truth",
-    "fusec.library.cumulative": "_kernel _running _standard _total",
-    "fusec.library.cumulative_on_device": "with_initial",
-    "fusec.library.dtype_rules": "extreme moments total",
     "fusec.passes.serialise_threads": "__init__",
     "fusec.runtime.cpu.composites": "_composite",
     "fusec.runtime.cpu.fastcall": "make",
@@ -98,6 +94,7 @@ LIKE_NUMPY = {  # modules whose functions have the parameters of NumPy's, CuPy's
     "fusec.kernels.reduction_kernel",
     "fusec.kernels.scan_kernel",
     "fusec.kernels.vectorize",
+    "fusec.library.cumulative",
     "fusec.library.normalisation",
     "fusec.library.reductions",
 }
