@@ -13,8 +13,9 @@ from fusec.base.ops import TABLE
 from fusec.base.records import dataclass, field
 from fusec.frontends.python.types import Kind, PythonType, storage
 from fusec.frontends.python.values import Scalar
-from fusec.ir.expr import Apply, Const, Expr
+from fusec.ir.expr import Apply, Expr
 from fusec.ir.graph import Input
+from fusec.ir.walk import inner_first
 
 Array = NDArray[Any]
 Step = Callable[[Array], Array]
@@ -56,11 +57,6 @@ class Leaf:
     version: int = 0
     steps: tuple[Step, ...] = ()
     number: tuple[Literal["argument", "known", "computed"], object] | None = None
-
-    @property
-    def geometry(self) -> object:
-        """The identity of a view among views of one buffer."""
-        return geometry(self.phantom)
 
 
 @dataclass(frozen=True)
@@ -167,46 +163,22 @@ def leaves_of(root: Expr) -> list[Input]:
 
 
 def parts_of(root: Expr) -> list[Expr]:
-    """Every node of an expression, itself included, each once."""
-    seen: dict[Expr, None] = {}
-    pending = [root]
-    while pending:
-        expr = pending.pop()
-        if expr not in seen:
-            seen[expr] = None
-            pending += reversed(expr.children)
-    return list(seen)
+    """Every node of an expression, each once after its operands."""
+    return list(inner_first([root]))
 
 
 def replaced(root: Expr, known: dict[Expr, Expr]) -> Expr:
     """The expression with some parts replaced; `known` grows."""
-    pending = [root]
-    while pending:
-        expr = pending[-1]
-        if expr in known:
-            pending.pop()
-            continue
-        missing = [child for child in expr.children if child not in known]
-        if missing:
-            pending += missing
-            continue
+    for expr in inner_first([root], known):
         known[expr] = expr.rebuild(tuple(known[child] for child in expr.children)) if expr.children else expr
-        pending.pop()
     return known[root]
 
 
 def depth_of(root: Expr) -> int:
     """The largest depth of nested operations."""
     depths: dict[Expr, int] = {}
-    pending = [root]
-    while pending:
-        expr = pending[-1]
-        missing = [child for child in expr.children if child not in depths]
-        if missing:
-            pending += missing
-            continue
+    for expr in inner_first([root]):
         depths[expr] = 1 + max((depths[child] for child in expr.children), default=0)
-        pending.pop()
     return depths[root]
 
 
@@ -218,8 +190,3 @@ def is_expensive(root: Expr) -> bool:
 def is_dear_op(op: str) -> bool:
     """Whether an op stands for a whole function."""
     return not TABLE[op].primitive and op not in CHEAP
-
-
-def is_constant(root: Expr) -> bool:
-    """Whether an expression reads nothing."""
-    return isinstance(root, Const) or not leaves_of(root)
