@@ -22,7 +22,7 @@ from fusec.fusion.constants import Traced
 from fusec.fusion.numbers import OtherNumberError
 from fusec.fusion.recording import Numbers
 from fusec.fusion.running import FusedPlan, TracedRun
-from fusec.fusion.trace import RECORDING, NeedsNumberError, literal
+from fusec.fusion.trace import RECORDING, NeedsNumberError
 from fusec.kernels.public_types import FusedFunction
 
 MAX_PLANS = 256  # kinds of calls remembered by one function
@@ -146,7 +146,7 @@ class Fused(Public, Traced):
         pattern: Any = None
         values = self._values
         while True:
-            run = TracedRun(self._name, self._function, found, values, self._numbers, pattern)
+            run = TracedRun(self._name, found, values, self._numbers, pattern)
             try:
                 with default_rounding():  # of constants, which the function may convert
                     plan = run.plan()
@@ -200,13 +200,13 @@ class Fused(Public, Traced):
         if name:
             return name
         if isinstance(function, FunctionType) and pickling.named(self.__module__, qualname) is not function:
-            return _unpickled, (self._name, *pickling.parts_of(function))
+            return _unpickled, (self._name, pickling.parts_of(function))
         return Fused, (function, self._name)
 
 
-def _unpickled(name: str, *parts: Any) -> Fused:
+def _unpickled(name: str, parts: pickling.FunctionParts) -> Fused:
     """A fused lambda, or one of a function within another."""
-    return Fused(pickling.from_parts(*parts), name)
+    return Fused(pickling.from_parts(parts), name)
 
 
 @overload
@@ -246,6 +246,3 @@ def fuse(
         return Fused(decorated, name or kernel_name or getattr(decorated, "__name__", "fused"))
 
     return decorate if function is None else decorate(function)
-
-
-__all__ = ["Fused", "fuse", "literal"]

@@ -8,7 +8,7 @@ import sys
 from operator import attrgetter
 from pickle import UnpicklingError
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fusec.frontends.capture.namespace import closure_of
 
@@ -32,19 +32,30 @@ def named(module: str, qualname: str) -> Any:
         return None
 
 
-def parts_of(function: FunctionType) -> tuple[object, ...]:
+class FunctionParts(NamedTuple):
+    """What a lambda or a nested function is made of."""
+
+    version: str  # of the Python that wrote `code`
+    code: bytes
+    module: str
+    qualname: str
+    defaults: Any
+    keywords: Any
+    cells: tuple[Any, ...]  # `CellType` for those without contents
+
+
+def parts_of(function: FunctionType) -> FunctionParts:
     """The parts from which `from_parts` makes a function."""
     cells = tuple(closure_of(function).get(name, CellType) for name in function.__code__.co_freevars)
-    return (
+    return FunctionParts(
         VERSION, marshal.dumps(function.__code__), function.__module__, function.__qualname__, function.__defaults__,
         function.__kwdefaults__, cells,
     )  # fmt: skip
 
 
-def from_parts(
-    version: str, code: bytes, module: str, qualname: str, defaults: Any, keywords: Any, cells: tuple[Any, ...]
-) -> FunctionType:
+def from_parts(parts: FunctionParts) -> FunctionType:
     """A lambda, or a nested function. Raises UnpicklingError for other versions of Python."""
+    version, code, module, qualname, defaults, keywords, cells = parts
     if version != VERSION:
         raise UnpicklingError(f"'{qualname}' was pickled by {version}, and this is {VERSION}: define it in a module")
     names = vars(importlib.import_module(module))
@@ -52,6 +63,3 @@ def from_parts(
     made = FunctionType(marshal.loads(code), names, None, defaults, closure or None)
     made.__qualname__, made.__kwdefaults__ = qualname, keywords
     return made
-
-
-__all__ = ["from_parts", "name_of", "named", "parts_of"]

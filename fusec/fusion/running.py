@@ -112,12 +112,9 @@ class FusedPlan:
 class TracedRun:
     """One run of the function on tracers. flat: the arrays and numbers of the call, those from outside last."""
 
-    def __init__(
-        self, name: str, function: Callable[..., Any], found: CallArguments, values: frozenset[int], numbers: Numbers,
-        pattern: Any,
-    ) -> None:  # fmt: skip
+    def __init__(self, name: str, found: CallArguments, values: frozenset[int], numbers: Numbers, pattern: Any) -> None:
         self.flat: list[Any] = [*found.flat]
-        self.trace, self.function, self.found, self.values = Trace(name, self.flat), function, found, values
+        self.trace, self.function, self.found, self.values = Trace(name, self.flat), found.function, found, values
         self.recording = Recording(name, numbers, self._operand, found.labelled)
         self.trace.labelled = {**found.labelled_places}
         self.pattern = pattern
