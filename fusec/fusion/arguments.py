@@ -208,6 +208,3 @@ def pattern_of(flat: Sequence[Any], writes: Sequence[int]) -> Any:
         for at, each in arrays
     )  # fmt: skip
     return (tuple(groups.items()), offsets)
-
-
-__all__ = ["CallArguments", "ConstantPattern", "ContainerPattern", "Object", "ValuePattern", "pattern_of"]

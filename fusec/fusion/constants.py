@@ -211,9 +211,3 @@ def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, An
     found = found.view()
     found.flags.writeable = False  # of copies too, where what is written would be lost
     return found
-
-
-__all__ = [
-    "KEPT", "NUMPY", "Traced", "copied", "exact", "foreign", "has_tracers", "is_array", "is_fixed", "is_mutable",
-    "is_number", "is_of_library", "is_same", "is_user_made", "key_of", "maker_of", "refuse_random",
-]  # fmt: skip

@@ -33,7 +33,7 @@ from fusec.fusion import numbers
 from fusec.fusion.tables import cure_for
 from fusec.fusion.trace import Trace, constant, here, holds, rounded_to
 from fusec.fusion.trace_values import ArrayValue
-from fusec.ir.expr import Const, Expr, apply, const
+from fusec.ir.expr import Const, Expr, apply
 
 WEAK = {kind: python for python, kind in PYTHON_TYPES.items()}
 ORDERED = frozenset("less less_equal greater greater_equal".split())
@@ -241,5 +241,3 @@ def _bitwise_count(site: CallSite, args: list[Scalar]) -> list[Scalar]:
 SEVERAL: dict[str, Callable[[CallSite, list[Scalar]], list[Scalar]]] = {
     "divmod": _divmod, "modf": _modf, "frexp": _frexp, "bitwise_count": _bitwise_count,
 }  # fmt: skip
-
-__all__ = ["apply_ufunc", "choose", "const", "known_dtype", "result_type"]

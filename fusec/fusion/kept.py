@@ -53,6 +53,3 @@ class Kept:
 def _called(function: Any, names: tuple[str, ...], *given: Any) -> Any:
     """Call a function of which the last arguments have names."""
     return function(*given[: -len(names)], **dict(zip(names, given[-len(names) :], strict=True)))
-
-
-__all__ = ["Kept"]

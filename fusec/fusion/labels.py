@@ -47,6 +47,3 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return bool(one[0] == other[0]) and _is_same(one[1], other[1])
     return one is other or (one is not None and other is not None and bool(one.equals(other)))
-
-
-__all__ = ["Labelled", "aligned", "labels_of"]

@@ -305,7 +305,7 @@ class PlanBuilder:
         """Where an output is written."""
         buffer: Buffer = statement.buffer
         if isinstance(statement, Write):
-            fetch, shape = viewed(buffer, statement.steps, statement.phantom), statement.phantom.shape
+            fetch, shape = viewed(buffer, statement.steps), statement.phantom.shape
         else:
             fetch, shape = _allocated(buffer), buffer.phantom.shape
         wanted = self._made(statement, group)
@@ -330,9 +330,8 @@ def _allocated(buffer: Buffer) -> Fetch:
     return fetch
 
 
-def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]], wanted: Array | None = None) -> Fetch:
-    """A view of a buffer; wanted: of one that may not have been created yet."""
-    del wanted
+def viewed(buffer: Buffer, steps: Sequence[Callable[[Array], Array]]) -> Fetch:
+    """A view of a buffer."""
     place, array = buffer.place, buffer.array
     if buffer.kind == "constant":
         whole: Fetch = lambda *_: array  # noqa: E731 - one of three

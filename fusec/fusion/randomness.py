@@ -64,6 +64,3 @@ def traced(value: Any) -> Any:
     if isinstance(value, FunctionType) and value.__module__ == random.__name__:
         return _NAMES[value.__name__]
     return value
-
-
-__all__ = ["traced"]

@@ -131,6 +131,3 @@ def _holds(value: Any, check: int, expected: Any) -> bool:
         return type(value) is expected[0] and list(map(key_of, value)) == expected[1]
     origin: object = getattr(value, "__func__" if check == METHOD else "__code__", value)
     return check in (METHOD, CODE) and origin is expected
-
-
-__all__ = ["Guard", "Guards", "Location"]

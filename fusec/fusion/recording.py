@@ -474,6 +474,3 @@ def _is_filled(cell: CellType) -> bool:
     except ValueError:
         return False
     return True
-
-
-__all__ = ["Numbers", "Recording", "Stored"]

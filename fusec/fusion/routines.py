@@ -176,11 +176,7 @@ def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = T
         raise TypeError(
             f"Cannot cast {what} from {value.dtype.numpy!r} to {target.dtype!r} according to the rule '{casting}'"
         )
-    if where is not True:
-        value = trace.adapted(value, elementwise.known_dtype(target.dtype))
-        mask = elementwise.mask(tracer._operand(trace, where))
-        value = elementwise.choose(trace, mask, value, target._read())
-    target._write(value)
+    target._write(value, where)
 
 
 # --- element by element ----------------------------------------------------------------------------------------------
@@ -480,6 +476,3 @@ METHODS.update(
     "fill": lambda x, value: x.__setitem__(..., value), "view": _refused_view,
     }
 )  # fmt: skip
-
-
-__all__ = ["reshaped", "scalar_function", "trace_of", "traced"]

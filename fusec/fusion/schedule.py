@@ -19,7 +19,6 @@ from fusec.fusion.trace_values import (
     Define,
     Leaf,
     Statement,
-    Total,
     Write,
     is_dear_op,
     leaves_of,
@@ -250,6 +249,3 @@ def _users(trace: Trace, parts: Sequence[Expr]) -> dict[Expr, Statement]:
             if part in wanted:
                 found.setdefault(part, statement)
     return found
-
-
-__all__ = ["Total", "schedule"]

@@ -396,6 +396,3 @@ def _refuse(self: Refused, *_: Any) -> Any:
 
 for _name in ASKED:
     setattr(Refused, f"__{_name}__", _refuse)
-
-
-__all__ = ["Refused", "Super", "TypeStandIn", "class_standing_in", "is_readable", "object_standing_in"]

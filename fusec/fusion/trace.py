@@ -30,7 +30,6 @@ from fusec.fusion.trace_values import (
     Leaf,
     Statement,
     Step,
-    Total,
     Write,
     geometry,
     is_expensive,
@@ -411,6 +410,3 @@ def _line(name: str, number: int) -> Span:
     lines = "\n" * (number - 1)
     start = len(lines) + len(text) - len(text.lstrip())
     return Span(SourceFile(name, lines + text), start, len(lines) + len(text))
-
-
-__all__ = ["NeedsNumberError", "Storage", "Total", "Trace", "defined", "here"]

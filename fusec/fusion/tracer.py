@@ -39,6 +39,12 @@ class Tracer:
 
     __array_priority__ = 1000.0
     __fusec_tracer__ = True
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...]
+    ndim: int
+    size: int
+    itemsize: int
+    nbytes: int
 
     def __init__(
         self, trace: Trace, memory: Storage, steps: tuple[Step, ...], seen: Array, is_scalar: bool = False
@@ -47,11 +53,6 @@ class Tracer:
         self._is_scalar = is_scalar
 
     # --- what arrays say of themselves ---------------------------------------------------------------------------
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype."""
-        return self._seen.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,31 +64,6 @@ class Tracer:
         """Change the shape in place. Raises an error if that needs a copy."""
         found = METHODS["_reshaped"](self, given, copies=False)
         self._steps, self._seen, self._memory = found._steps, found._seen, found._memory
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """The strides in bytes, as unfused."""
-        return self._seen.strides
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self._seen.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._seen.size
-
-    @property
-    def itemsize(self) -> int:
-        """The number of bytes of an element."""
-        return self._seen.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes of all elements."""
-        return self._seen.nbytes
 
     @property
     def device(self) -> str:
@@ -117,9 +93,12 @@ class Tracer:
     def _read(self) -> ArrayValue:
         return self._trace.read(self._memory, self._steps, self._seen)
 
-    def _write(self, value: ArrayValue) -> None:
+    def _write(self, value: ArrayValue, where: Any = True) -> None:
         """Store a value, as NumPy casts and broadcasts it. Raises NumPy's errors."""
         dtype = elementwise.known_dtype(self.dtype)
+        if where is not True:
+            mask, value = elementwise.mask(_operand(self._trace, where)), self._trace.adapted(value, dtype)
+            value = elementwise.choose(self._trace, mask, value, self._read())
         if value.is_weak and value.dtype.is_complex and not dtype.is_complex:
             python = (
                 "int() argument must be a string, a bytes-like object"
@@ -242,37 +221,6 @@ class Tracer:
         cure = CURES.get(what, "keep arrays as they are; what needs numbers comes before or after the fused function")
         raise NeedsValues(what, cure).at(here())
 
-    def __bool__(self) -> bool:
-        found: bool = self._number("bool()")
-        return found
-
-    def __int__(self) -> int:
-        found: int = self._number("int()")
-        return found
-
-    def __float__(self) -> float:
-        found: float = self._number("float()")
-        return found
-
-    def __complex__(self) -> complex:
-        found: complex = self._number("complex()")
-        return found
-
-    def __index__(self) -> int:
-        found: int = self._number("an index, range or axis")
-        return found
-
-    def item(self, *_: Any) -> Any:
-        """Refused."""
-        return self._number("item()")
-
-    def tolist(self) -> Any:
-        """Refused."""
-        return self._number("tolist()")
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        return self._number("making a NumPy array of it")
-
     def __hash__(self) -> int:
         if not self._is_scalar:
             raise TypeError("unhashable type: 'numpy.ndarray'")
@@ -309,10 +257,6 @@ class Tracer:
             return np.ndarray
         kind = self._memory.value.kind if self._memory.value is not None else None
         return WEAK_TYPES[kind] if isinstance(kind, PythonType) else self.dtype.type
-
-    def __contains__(self, _: Any) -> bool:
-        found: bool = self._number("in")
-        return found
 
     def __iter__(self) -> Iterator[Tracer]:
         if not self.ndim:
@@ -444,7 +388,20 @@ def not_an_operand(given: Any, what: str = "an operand") -> FusecError:
     return NotFusable(f"{what} of type {type(given).__name__}", cure).at(here())
 
 
+def _needs_number(what: str) -> Callable[..., Any]:
+    """A method for which Python needs the number that an array holds."""
+    return lambda self, *_, **__: self._number(what)
+
+
 Tracer.__name__ = Tracer.__qualname__ = "ndarray"  # in messages of Python's and NumPy's
+for _name in ("dtype", "strides", "ndim", "size", "itemsize", "nbytes"):  # as unfused, known while tracing
+    setattr(Tracer, _name, property(operator.attrgetter(f"_seen.{_name}")))
+for _name, _what in {
+    **{f"__{each}__": f"{each}()" for each in ("bool", "int", "float", "complex")}, "__contains__": "in",
+    "__index__": "an index, range or axis", "__array__": "making a NumPy array of it",
+    "item": "item()", "tolist": "tolist()",
+}.items():  # fmt: skip
+    setattr(Tracer, _name, _needs_number(_what))
 
 
 def viewed(trace: Trace, value: ArrayValue, step: Step) -> ArrayValue:
@@ -462,6 +419,3 @@ def made(trace: Trace, value: ArrayValue, is_scalar: bool = False) -> Tracer:
     if value.is_weak and not scalar:
         value = trace.adapted(value, value.dtype)
     return Tracer(trace, trace.storage(seen, None, ArrayValue(value.scalar, seen)), (), seen, scalar)
-
-
-__all__ = ["Tracer", "made"]

@@ -47,11 +47,11 @@ def call(trace: Trace, ufunc: np.ufunc, method: str, args: Sequence[Any], option
                 value = ArrayValue(value.scalar, laid_out(value.phantom, value.dtype.numpy, order))
             results.append(tracer.made(trace, value, True))
             continue
-        results.append(_into(trace, ufunc, target, value, where, casting))
+        results.append(_into(ufunc, target, value, where, casting))
     return results[0] if ufunc.nout == 1 else tuple(results)
 
 
-def _into(trace: Trace, ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:
+def _into(ufunc: np.ufunc, target: Any, value: Any, where: Any, casting: str) -> tracer.Tracer:
     """Store a result in an array given for it."""
     if isinstance(target, np.ndarray) and not isinstance(target, tracer.Tracer):
         cure = "make it of an argument, e.g. with xp.zeros_like(x), or pass it as one"
@@ -68,11 +68,7 @@ def _into(trace: Trace, ufunc: np.ufunc, target: Any, value: Any, where: Any, ca
             f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape "
             f"{np.broadcast_shapes(value.shape, target.shape)}"
         )
-    if where is not True:
-        value = trace.adapted(value, elementwise.known_dtype(target.dtype))
-        mask = elementwise.mask(tracer._operand(trace, where))
-        value = elementwise.choose(trace, mask, value, target._read())
-    target._write(value)
+    target._write(value, where)
     return target
 
 

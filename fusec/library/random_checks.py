@@ -94,6 +94,3 @@ def in_range(low: Number, high: Number) -> None:
 def _is_traced(value: object) -> bool:
     """Whether a fused function is traced, where values are not known."""
     return hasattr(value, "__fusec_tracer__")
-
-
-__all__ = ["checks_range", "checks_words"]
