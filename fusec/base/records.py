@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # type checkers know the originals
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from dataclasses import dataclass, field, replace
 else:
 
@@ -32,7 +32,7 @@ else:
         return type(record)(**{name: getattr(record, name) for name in names if name not in changes}, **changes)
 
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["dataclass", "field", "replace", "values_of"]
 
 MISSING: Any = dataclasses.MISSING
 FROZEN = "cannot assign to field {!r}"
@@ -120,7 +120,7 @@ def _methods(fields: Mapping[str, RecordField], frozen: bool, eq: bool, post_ini
     made = {"__init__": _init(fields, frozen, post_init), "__repr__": show, "__match_args__": positional}
     if not eq:
         return made
-    values = _getter([name for name, each in fields.items() if each.compare])
+    values = values_of([name for name, each in fields.items() if each.compare])
 
     def equal(self: Any, other: Any) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
@@ -131,7 +131,7 @@ def _methods(fields: Mapping[str, RecordField], frozen: bool, eq: bool, post_ini
     return made | {"__eq__": equal, "__hash__": digest if frozen else None}
 
 
-def _getter(names: list[str]) -> Callable[[Any], tuple[object, ...]]:
+def values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """A function that gives the values of fields as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)

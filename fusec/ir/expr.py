@@ -2,19 +2,25 @@
 
 Interning makes structurally equal nodes identical, so equality and hashing cost nothing, common subexpressions are
 found by construction and a printed expression parses back to the very same object.
+
+Annotations say what the fields of a class are: operands are `Expr`, nested statements are ``tuple[Stmt, ...]``. `Node`
+reads and rebuilds all nodes by them.
 """
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from fusec.base.dtypes import DType
 from fusec.base.ops import TABLE, result_type
-from fusec.base.records import dataclass
+from fusec.base.records import dataclass, values_of
 
 Space = Literal["global", "local", "shared"]
 
@@ -64,19 +70,63 @@ class _Interned(type):
             return _Interned._nodes.setdefault(key, node)
 
 
-@dataclass(frozen=True, eq=False)
-class Expr(metaclass=_Interned):
-    """Base of all expressions; every concrete node has a `type`."""
+class Node:
+    """Base of expressions and statements: access to operands and nested statements, whatever the class."""
+
+    _values: ClassVar[Any]  # a function: the values of all positional fields
+    _single: ClassVar[tuple[int, ...]]  # places of the fields that are one operand, which come before the others
+    _several: ClassVar[int | None]  # the place of the field that holds any number of operands
+    _nested: ClassVar[tuple[int, ...]]  # places of the fields that hold statements
+
+    def __init_subclass__(cls) -> None:
+        kinds = inspect.get_annotations(cls)
+        names = list(kinds)
+        single = [name for name, kind in kinds.items() if kind in ("Expr", "Expr | None", "Call")]
+        several = [name for name, kind in kinds.items() if kind == "tuple[Expr, ...]"]
+        nested = [name for name, kind in kinds.items() if kind == "tuple[Stmt, ...]"]
+        cls._values = staticmethod(values_of(names))
+        cls._single, cls._nested = tuple(map(names.index, single)), tuple(map(names.index, nested))
+        cls._several = names.index(several[0]) if several else None
+        children = _reader(single, several, "Expr | None" in kinds.values())
+        for name, read in (("children", children), ("blocks", values_of(nested))):
+            setattr(cls, name, property(read))
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        """The operand expressions, left to right."""
-        return ()
+        """The operands, left to right, without those of nested statements."""
+        raise NotImplementedError
+
+    def replaced(self, children: Sequence[Expr], blocks: Sequence[object] = ()) -> list[Any]:
+        """The values of the fields, with other operands and nested statements."""
+        values = [*self._values(self)]
+        for place, value in zip(self._single, children, strict=False):
+            values[place] = value
+        if self._several is not None:
+            values[self._several] = children[len(self._single) :]
+        for place, block in zip(self._nested, blocks, strict=False):
+            values[place] = block
+        return values
+
+
+def _reader(single: Sequence[str], several: Sequence[str], is_optional: bool) -> Callable[[Any], tuple[Expr, ...]]:
+    """A function that gives a node's operands, by the names of the fields that hold them."""
+    one = values_of(single)
+    if is_optional:
+        return lambda node: tuple([value for value in one(node) if value is not None])
+    if not several:
+        return one
+    more = attrgetter(several[0])
+    return (lambda node: (*one(node), *more(node))) if single else more
+
+
+@dataclass(frozen=True, eq=False)
+class Expr(Node, metaclass=_Interned):
+    """Base of all expressions; every concrete node has a `type`."""
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
         """The same node with other operands."""
-        assert not children, f"{type(self).__name__} has no operands"
-        return self
+        found: Expr = type(self)(*self.replaced(children))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +164,6 @@ class Apply(Expr):
     args: tuple[Expr, ...]
     type: DType
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The operands."""
-        return self.args
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same op with other operands of the same dtypes."""
-        return Apply(self.op, children, self.type)
-
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Expr):
@@ -135,15 +176,6 @@ class Lookup(Expr):
     values: tuple[Const, ...]
     index: Expr
     type: DType
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The index."""
-        return (self.index,)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """Another entry of the same table."""
-        return Lookup(self.values, children[0], self.type)
 
     def at(self, index: int) -> Const:
         """The entry at a known index."""

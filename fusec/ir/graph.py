@@ -30,15 +30,6 @@ class Reduce(Expr):
     value: Expr
     type: DType
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The value."""
-        return (self.value,)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same combination of another value."""
-        return Reduce(self.op, children[0], self.type)
-
 
 @dataclass(frozen=True, eq=False)
 class Count(Expr):

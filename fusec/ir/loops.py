@@ -10,13 +10,14 @@ calls that write memory are statements of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Literal, TypeGuard
 
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile
-from fusec.ir.expr import Expr, Pointer, Space, Struct, Type
+from fusec.ir.expr import Expr, Node, Pointer, Space, Struct, Type
 
 Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate", "thread"]
 AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange"]
@@ -54,15 +55,6 @@ class Moved(Expr):
     distances: tuple[Expr, ...]
     type: Pointer
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The distances."""
-        return self.distances
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same array shifted by other distances."""
-        return Moved(self.param, self.axes, children, self.type)
-
 
 @dataclass(frozen=True, eq=False)
 class At(Expr):
@@ -74,15 +66,6 @@ class At(Expr):
     param: str
     index: tuple[Expr, ...]
     type: Pointer
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The index values."""
-        return self.index
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same array at another index."""
-        return At(self.param, children, self.type)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +84,6 @@ class Offset(Expr):
     offset: Expr
     type: Pointer
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The address and the distance."""
-        return (self.pointer, self.offset)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """Another address shifted by another distance."""
-        return Offset(children[0], children[1], self.type)
-
 
 @dataclass(frozen=True, eq=False)
 class Load(Expr):
@@ -117,15 +91,6 @@ class Load(Expr):
 
     pointer: Expr
     type: DType
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The address."""
-        return (self.pointer,)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """A load from another address."""
-        return Load(children[0], self.type)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +107,6 @@ class Query(Expr):
     axis: Expr | None
     type: DType
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The axis, if the quantity has one."""
-        return () if self.axis is None else (self.axis,)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same quantity along another axis."""
-        return Query(self.param, self.what, children[0] if children else None, self.type)
-
 
 @dataclass(frozen=True, eq=False)
 class Call(Expr):
@@ -159,15 +115,6 @@ class Call(Expr):
     function: str
     args: tuple[Expr, ...]
     type: Type
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The arguments."""
-        return self.args
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same function called with other arguments."""
-        return Call(self.function, children, self.type)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,15 +125,6 @@ class Field(Expr):
     name: str
     type: DType
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The struct."""
-        return (self.value,)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same field of another struct value."""
-        return Field(children[0], self.name, self.type)
-
 
 @dataclass(frozen=True, eq=False)
 class Make(Expr):
@@ -195,24 +133,24 @@ class Make(Expr):
     fields: tuple[Expr, ...]
     type: Struct
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The field values."""
-        return self.fields
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same struct with other values."""
-        return Make(children, self.type)
-
 
 # --- statements ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Stmt:
+class Stmt(Node):
     """Base of all statements. line: the line of the user's text, 0 for none; it takes no part in equality."""
 
     line: int = field(default=0, compare=False, kw_only=True)
+
+    @property
+    def blocks(self) -> tuple[tuple[Stmt, ...], ...]:
+        """The statement lists nested directly in the statement."""
+        raise NotImplementedError
+
+    def rebuild(self, children: Sequence[Expr], blocks: Sequence[tuple[Stmt, ...]] = ()) -> Stmt:
+        """The same statement with other operands and nested lists."""
+        return type(self)(*self.replaced(children, blocks), line=self.line)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from operator import is_
+from operator import attrgetter, is_
 
 from fusec.base.records import replace
 from fusec.ir import loops as ir
@@ -14,69 +14,11 @@ Body = tuple[ir.Stmt, ...]
 ON_DEMAND = frozenset({"where", "logical_and", "logical_or"})  # ops that evaluate all but the first operand if wanted
 
 
-def operands(stmt: ir.Stmt) -> tuple[Expr, ...]:
-    """The expressions that a statement itself evaluates, in order, without those of nested statements."""
-    match stmt:
-        case ir.Declare(_, _, value) | ir.Return(value):
-            return () if value is None else (value,)
-        case ir.DeclareArray(_, _, _, values):
-            return values
-        case ir.Assign(_, value) | ir.SetField(_, _, value) | ir.Shuffle(_, value):
-            return (value,)
-        case ir.Store(pointer, value):
-            return (pointer, value)
-        case ir.Atomic(_, pointer, values):
-            return (pointer, *values)
-        case ir.CallStatement(call):
-            return (call,)
-        case ir.If(condition) | ir.While(condition):
-            return (condition,)
-        case _:
-            return ()
+operands: Callable[[ir.Stmt], tuple[Expr, ...]] = attrgetter("children")
+"""The expressions that a statement itself evaluates, in order, without those of nested statements."""
 
-
-def blocks(stmt: ir.Stmt) -> tuple[Body, ...]:
-    """The statement lists nested directly in a statement."""
-    match stmt:
-        case ir.If(_, then, orelse):
-            return (then, orelse)
-        case ir.While(_, body, step):
-            return (body, step)
-        case _:
-            return ()
-
-
-def rebuild(stmt: ir.Stmt, exprs: tuple[Expr, ...], nested: tuple[Body, ...]) -> ir.Stmt:
-    """The same statement with other operands and nested lists, in the order of `operands` and `blocks`."""
-    line = stmt.line
-    match stmt:
-        case ir.Declare(name, kind):
-            return ir.Declare(name, kind, exprs[0] if exprs else None, line=line)
-        case ir.DeclareArray(name, element, length):
-            return ir.DeclareArray(name, element, length, exprs, stmt.space, line=line)
-        case ir.Assign(name):
-            return ir.Assign(name, exprs[0], line=line)
-        case ir.SetField(name, part):
-            return ir.SetField(name, part, exprs[0], line=line)
-        case ir.Store():
-            return ir.Store(exprs[0], exprs[1], line=line)
-        case ir.Atomic(op, _, _, result):
-            return ir.Atomic(op, exprs[0], exprs[1:], result, line=line)
-        case ir.Shuffle(result, _, distance):
-            return ir.Shuffle(result, exprs[0], distance, line=line)
-        case ir.CallStatement(_, result):
-            assert isinstance(exprs[0], ir.Call), "a call statement needs a call"
-            return ir.CallStatement(exprs[0], result, line=line)
-        case ir.If():
-            return ir.If(exprs[0], nested[0], nested[1], line=line)
-        case ir.While():
-            return ir.While(exprs[0], nested[0], nested[1], stmt.test_first, line=line)
-        case ir.Return():
-            return ir.Return(exprs[0] if exprs else None, line=line)
-        case ir.Break() | ir.Continue() | ir.Barrier():
-            return stmt
-        case _:
-            raise AssertionError(f"unknown statement {stmt}")
+blocks: Callable[[ir.Stmt], tuple[Body, ...]] = attrgetter("blocks")
+"""The statement lists nested directly in a statement."""
 
 
 def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
@@ -90,7 +32,7 @@ def map_expressions(body: Body, change: Callable[[Expr], Expr]) -> Body:
         new_nested = tuple([map_expressions(block, change) for block in old_nested])
         unchanged = new == old and same(new_nested, old_nested)
         changed = changed or not unchanged
-        result.append(stmt if unchanged else rebuild(stmt, new, new_nested))
+        result.append(stmt if unchanged else stmt.rebuild(new, new_nested))
     return tuple(result) if changed else body
 
 
@@ -108,7 +50,7 @@ def map_blocks(stmt: ir.Stmt, change: Callable[[Body], Body]) -> ir.Stmt:
     if not old:
         return stmt
     new = tuple([change(block) for block in old])
-    return stmt if same(new, old) else rebuild(stmt, operands(stmt), new)
+    return stmt if same(new, old) else stmt.rebuild(operands(stmt), new)
 
 
 def same(new: Sequence[object], old: Sequence[object]) -> bool:

@@ -32,16 +32,6 @@ class Guarded(Expr):
     usual: Expr
     type: Type
 
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        """The condition and the two values."""
-        return (self.condition, self.rare, self.usual)
-
-    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
-        """The same choice among other values."""
-        condition, rare, usual = children
-        return Guarded(condition, rare, usual, self.type)
-
 
 def guard(condition: Value, rare: Value, usual: Value) -> Value:
     """A Guarded value; `rare` should be a call, whose arguments are computed in any case."""

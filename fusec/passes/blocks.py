@@ -15,7 +15,7 @@ from fusec.base.records import dataclass, replace
 from fusec.errors.blocks import BlockTooLarge
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Type, const
-from fusec.ir.walk import Body, blocks, expressions, operands, rebuild, rewriter, statements
+from fusec.ir.walk import Body, blocks, expressions, operands, rewriter, statements
 from fusec.passes.serialise_threads import DONE, Region, Threads, Writer, array_of, has, parts_of
 from fusec.passes.uniform_statements import Together, set_by
 
@@ -164,7 +164,7 @@ class _Turns:
                 case Region():
                     found += [*part.first, *(self._writer(part).statements() if part.body else ())]
                 case _Control(stmt, nested):
-                    found.append(rebuild(stmt, operands(stmt), tuple(map(self._written, nested))))
+                    found.append(stmt.rebuild(operands(stmt), tuple(map(self._written, nested))))
                 case _:
                     found.append(part)
         return tuple(found)

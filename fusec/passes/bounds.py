@@ -22,7 +22,6 @@ from fusec.ir.walk import (
     map_expressions,
     map_statements,
     operands,
-    rebuild,
     renamed,
     rewriter,
     statements,
@@ -150,7 +149,7 @@ class _Checks:
                 return self._loop(stmt)
             case ir.If(_, then, orelse):
                 checks = self._checks(stmt, operands(stmt))
-                return [*checks, rebuild(stmt, (self.held(stmt, checks),), (self.block(then), self.block(orelse)))]
+                return [*checks, stmt.rebuild((self.held(stmt, checks),), (self.block(then), self.block(orelse)))]
         return self.simple(stmt, self._checks(stmt, operands(stmt)))
 
     def simple(self, stmt: ir.Stmt, checks: list[ir.Stmt]) -> list[ir.Stmt]:
@@ -163,7 +162,7 @@ class _Checks:
         checks = self._checks(stmt, (stmt.condition,))
         body, condition = self.block(stmt.body), self.held(stmt, checks)
         if not checks and step == stmt.step:
-            return [rebuild(stmt, (condition,), (body, step))]
+            return [stmt.rebuild((condition,), (body, step))]
         first = self._name("first")
         test: Body = (*checks, ir.If(apply("logical_not", condition), (ir.Break(line=line),), line=line))
         begin = ir.Assign(first, const(False, BOOL), line=line)

@@ -21,7 +21,6 @@ from fusec.ir.walk import (
     inner_first,
     is_harmless,
     operands,
-    rebuild,
     same,
     with_scopes,
 )
@@ -79,7 +78,7 @@ class _Sharer:
         if not isinstance(stmt, ir.While) and not all(map(_is_leaf, roots)):
             new = self.operands(roots, stmt, before)
         unchanged = new == roots and same(nested, blocks(stmt))
-        return before, stmt if unchanged else rebuild(stmt, new, nested)
+        return before, stmt if unchanged else stmt.rebuild(new, nested)
 
     def operands(self, roots: tuple[Expr, ...], stmt: ir.Stmt, before: list[ir.Stmt]) -> tuple[Expr, ...]:
         """The operands over names; the declarations are appended to `before`, inner values first."""

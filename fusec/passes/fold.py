@@ -13,7 +13,7 @@ from fusec.base.rounding_mode import default_rounding
 from fusec.ir import loops as ir
 from fusec.ir.arithmetic import evaluate
 from fusec.ir.expr import Apply, Const, Expr, Lookup
-from fusec.ir.walk import Body, blocks, changed_names, map_blocks, operands, rebuild, rewriter, same, with_bodies
+from fusec.ir.walk import Body, blocks, changed_names, map_blocks, operands, rewriter, same, with_bodies
 
 KEEPS_BITS = frozenset({"bitcast", "where", "negative", "absolute", "complex", "real", "imag"})
 
@@ -79,7 +79,7 @@ def _fold_body(body: Body) -> Body:
         for stmt in block:
             old = operands(stmt)
             new = tuple([rewrite(expr) for expr in old])
-            result.extend(_choose(stmt if new == old else rebuild(stmt, new, blocks(stmt)), fold_block))
+            result.extend(_choose(stmt if new == old else stmt.rebuild(new, blocks(stmt)), fold_block))
             if isinstance(stmt, ir.Declare) and stmt.name not in assigned and isinstance(stmt.type, DType):
                 value = new[0] if new else Const(0, stmt.type)
                 if isinstance(value, Const):

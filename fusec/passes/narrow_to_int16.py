@@ -11,7 +11,7 @@ from fusec.base.dtypes import BOOL, INT16, INT32, UINT16, DType
 from fusec.base.ops import COMPARISONS
 from fusec.ir.expr import Apply, Const, Expr, const, convert, scalar_type
 from fusec.ir.loops import Declare, Local, Program, Stmt
-from fusec.ir.walk import Body, blocks, fixed_names, map_statements, operands, rebuild, rewriter, with_bodies
+from fusec.ir.walk import Body, blocks, fixed_names, map_statements, operands, rewriter, with_bodies
 from fusec.passes.simplify import simplify_expression
 
 Range = tuple[int, int]
@@ -47,7 +47,7 @@ class _Fitter:
         """One statement on fewer bits; a declaration of what never changes declares fewer bits."""
         roots = operands(stmt)
         found = tuple(map(self.rewrite, roots))
-        new = stmt if found == roots else rebuild(stmt, found, blocks(stmt))
+        new = stmt if found == roots else stmt.rebuild(found, blocks(stmt))
         match new:
             case Declare(name, DType() as kind, Apply("convert", (inner,))) if name in self.fixed:
                 source = scalar_type(inner)

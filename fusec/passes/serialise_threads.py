@@ -9,7 +9,7 @@ from fusec.base.records import dataclass, field, replace
 from fusec.ir import loops as ir
 from fusec.ir.expr import Const, Expr, Pointer, Struct, Type, apply, const, type_of
 from fusec.ir.update import updated
-from fusec.ir.walk import Body, blocks, operands, rebuild, rewriter, statements
+from fusec.ir.walk import Body, blocks, operands, rewriter, statements
 from fusec.passes.affine import int64, plus, test
 from fusec.passes.uniform_statements import set_by
 
@@ -129,17 +129,17 @@ class Writer:
                 return self.leave(stmt)
             case ir.While():
                 inside = _Inside(self)
-                loop = rebuild(stmt, values, (inside.block(stmt.body), inside.block(stmt.step)))
+                loop = stmt.rebuild(values, (inside.block(stmt.body), inside.block(stmt.step)))
                 return (loop, ir.If(self.gone, (ir.Break(line=stmt.line),))) if has(stmt.body, ir.Return) else (loop,)
             case ir.If():
-                return (rebuild(stmt, values, tuple(self._block(each) for each in blocks(stmt))),)
+                return (stmt.rebuild(values, tuple(self._block(each) for each in blocks(stmt))),)
             case ir.Declare(name, kind) if name in self.kept:
                 return (ir.Assign(self._own(name), values[0] if values else _zero(kind), line=stmt.line),)
             case ir.DeclareArray(name) if name in self.arrays:
                 return self._cleared(stmt)
             case ir.Atomic(op, _, _, result) if _space(values[0]) != "global":
                 return self._update(op, values, self._named(result), stmt.line)
-        return (self._renamed(rebuild(stmt, values, ())),)
+        return (self._renamed(stmt.rebuild(values)),)
 
     def leave(self, stmt: ir.Stmt) -> Body:
         """The thread's turn ends; after a return it has no further turns."""
@@ -213,7 +213,7 @@ class _Inside:
                     found += [ir.Assign(self.writer.gone.name, const(True, BOOL)), *self.writer.leave(stmt)]
                 case ir.If():
                     (changed,) = self.writer.statement(replace(stmt, then=(), orelse=()))
-                    found.append(rebuild(changed, operands(changed), tuple(map(self.block, blocks(stmt)))))
+                    found.append(changed.rebuild(operands(changed), tuple(map(self.block, blocks(stmt)))))
                 case _:
                     found += self.writer.statement(stmt)
         return tuple(found)

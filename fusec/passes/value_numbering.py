@@ -14,7 +14,6 @@ from fusec.ir.walk import (
     fixed_names,
     is_elementary,
     operands,
-    rebuild,
     with_scopes,
 )
 
@@ -137,7 +136,7 @@ class _Reuser:
                 inner, number = self.block(part, number)
                 self.names = outside
                 nested.append(inner)
-            result += [*before, rebuild(stmt, new, tuple(nested))]
+            result += [*before, stmt.rebuild(new, tuple(nested))]
         return tuple(result), number
 
     def own_name(self, stmt: ir.Stmt, number: int) -> Expr | None:

@@ -19,7 +19,7 @@ from fusec.codegen import cuda, metal
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import Barrier, If, While
 from fusec.ir.memory import BlockFault
-from fusec.ir.walk import Body, blocks, operands, rebuild
+from fusec.ir.walk import Body, blocks, operands
 
 NEEDS_GXX = pytest.mark.skipif(cuda_on_host.GXX is None, reason="needs g++")
 NEEDS_CLANG = pytest.mark.skipif(metal_on_host.CLANG is None, reason="needs clang")
@@ -168,6 +168,6 @@ def _without(body: Body, left: list[int]) -> Body:
             if left[0] == -1:
                 continue
         if isinstance(stmt, If | While):
-            stmt = rebuild(stmt, operands(stmt), tuple(_without(block, left) for block in blocks(stmt)))
+            stmt = stmt.rebuild(operands(stmt), tuple(_without(block, left) for block in blocks(stmt)))
         found.append(stmt)
     return tuple(found)

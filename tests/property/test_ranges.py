@@ -22,7 +22,7 @@ from fusec.ir.expr import Expr, Pointer, apply, const
 from fusec.ir.interpret import interpret
 from fusec.ir.loops import ArrayParam, Break, Continue, Declare, Element, If, Local, Program, ScalarParam, Store, While
 from fusec.ir.reductions import AXIS
-from fusec.ir.walk import Body, blocks, operands, rebuild, statements
+from fusec.ir.walk import Body, blocks, operands, statements
 from tests.property.programs import runs
 from tests.support.random_arguments import Arguments
 
@@ -33,7 +33,7 @@ FLAG = Element("violated", Pointer(BOOL, "global"))
 
 def fresh(body: Body) -> Body:
     """The statements, none of them used twice, so that each has a state of its own."""
-    return tuple(rebuild(stmt, operands(stmt), tuple(map(fresh, blocks(stmt)))) for stmt in body)
+    return tuple(stmt.rebuild(operands(stmt), tuple(map(fresh, blocks(stmt)))) for stmt in body)
 
 
 def states_of(program: Program, arrays: dict[str, np.ndarray], shape: tuple[int, ...]) -> dict[int, State]:
@@ -73,7 +73,7 @@ def watched(body: Body, states: dict[int, State], dtypes: dict[str, DType], unse
         if isinstance(stmt, While):
             declared = {each.name for each in statements(stmt.body) if isinstance(each, Declare)}
             inner[1] = watched(stmt.step, states, dtypes, unseen | declared)
-        result.append(rebuild(stmt, operands(stmt), tuple(inner)))
+        result.append(stmt.rebuild(operands(stmt), tuple(inner)))
     return tuple(result)
 
 
