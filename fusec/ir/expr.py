@@ -3,8 +3,8 @@
 Interning makes structurally equal nodes identical, so equality and hashing cost nothing, common subexpressions are
 found by construction and a printed expression parses back to the very same object.
 
-Annotations say what the fields of a class are: operands are `Expr`, nested statements are ``tuple[Stmt, ...]``. `Node`
-reads and rebuilds all nodes by them.
+Annotations say what the fields of a class are: operands are `Expr`, nested statements are ``tuple[Stmt, ...]``.
+`IRNode` reads and rebuilds all nodes by them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Interned(type):
             return _Interned._nodes.setdefault(key, node)
 
 
-class Node:
+class IRNode:
     """Base of expressions and statements: access to operands and nested statements, whatever the class."""
 
     _values: ClassVar[Any]  # a function: the values of all positional fields
@@ -120,7 +120,7 @@ def _reader(single: Sequence[str], several: Sequence[str], is_optional: bool) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Expr(Node, metaclass=_Interned):
+class Expr(IRNode, metaclass=_Interned):
     """Base of all expressions; every concrete node has a `type`."""
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:

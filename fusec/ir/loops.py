@@ -17,7 +17,7 @@ from typing import Literal, TypeGuard
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile
-from fusec.ir.expr import Expr, Node, Pointer, Space, Struct, Type
+from fusec.ir.expr import Expr, IRNode, Pointer, Space, Struct, Type
 
 Quantity = Literal["size", "ndim", "shape", "stride", "index", "coordinate", "thread"]
 AtomicOp = Literal["add", "subtract", "minimum", "maximum", "and", "or", "xor", "exchange", "compare_exchange"]
@@ -138,7 +138,7 @@ class Make(Expr):
 
 
 @dataclass(frozen=True)
-class Stmt(Node):
+class Stmt(IRNode):
     """Base of all statements. line: the line of the user's text, 0 for none; it takes no part in equality."""
 
     line: int = field(default=0, compare=False, kw_only=True)

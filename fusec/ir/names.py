@@ -50,8 +50,10 @@ class NameTable:
 def default_type(expr: Expr, names: NameTable) -> Type | None:
     """The type of an expression whose text does not state one, or None if the text must state it."""
     match expr:
-        case Const() | ir.Make() | Input() | Lookup():
+        case Const() | ir.Make() | Input():
             return expr.type
+        case Lookup(values):
+            return values[0].type
         case Apply(op, args):
             row = TABLE.get(op)
             if row is None or not args or not all(isinstance(type_of(arg), DType) for arg in args):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from fusec.base.dtypes import BOOL, BY_NAME, INT64, DType
-from fusec.base.ops import SYMBOLS, TABLE, result_type
+from fusec.base.ops import SYMBOLS
 from fusec.base.records import replace
 from fusec.ir import loops as ir
-from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Space, Struct, Type, const, scalar_type, type_of
-from fusec.ir.graph import Count, Graph, Input, Reduce
-from fusec.ir.names import NameTable
+from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Space, Struct, Type, const
+from fusec.ir.forms import BLANKS, STARTS, WORDS, Blank
+from fusec.ir.graph import Graph, Input
+from fusec.ir.names import NameTable, default_type
 from fusec.ir.tokens import Tokens
+
+Kind = TypeVar("Kind", bound=Type)
 
 
 def parse_program(text: str) -> ir.Program:
@@ -46,14 +49,14 @@ class _Parser(Tokens):
     def struct(self) -> None:
         """The rest of a struct declaration."""
         name = self.name()
-        self.expect("{")
-        fields = []
-        for _ in self.list("}"):
-            part = self.name()
-            self.expect(":")
-            fields.append((part, self.dtype()))
+        self.structs[name] = Struct(name, self.inside("{}", lambda: self.pair(self.dtype)))
         self.expect("\n")
-        self.structs[name] = Struct(name, tuple(fields))
+
+    def pair(self, kind: Callable[[], Kind]) -> tuple[str, Kind]:
+        """A name with its type."""
+        name = self.name()
+        self.expect(":")
+        return name, kind()
 
     def dtype(self) -> DType:
         """A dtype by name."""
@@ -62,7 +65,7 @@ class _Parser(Tokens):
             raise self.error("a dtype")
         return BY_NAME[text]
 
-    def type(self) -> Type:
+    def any_type(self) -> Type:
         """A dtype, a struct or a pointer."""
         constant = self.accept("const")
         name = self.name()
@@ -78,50 +81,31 @@ class _Parser(Tokens):
     def function(self, functions: Mapping[str, ir.Function]) -> ir.Function:
         """The rest of a function."""
         name = self.name()
-        self.expect("(")
-        params = []
-        for _ in self.list(")"):
-            param = self.name()
-            self.expect(":")
-            params.append((param, self.type()))
-        result = self.type() if self.accept("->") else None
+        params = self.inside("()", lambda: self.pair(self.any_type))
+        result = self.any_type() if self.accept("->") else None
         self.names = NameTable(dict(functions), dict(params))
-        self.expect("{")
+        body = self.body()
         self.expect("\n")
-        body = self.block()
-        self.expect("\n")
-        return ir.Function(name, tuple(params), result, body)
+        return ir.Function(name, params, result, body)
 
     def kernel(self, functions: Mapping[str, ir.Function]) -> ir.Program:
         """A kernel, which ends the text; of a block program ``block(16, 16)`` stands after the parameters."""
         self.expect("kernel")
         name = self.name()
-        self.expect("(")
-        params = tuple(self.param() for _ in self.list(")"))
-        block: tuple[int, ...] = ()
-        if self.accept("block"):
-            self.expect("(")
-            block = tuple(int(self.take("number")) for _ in self.list(")"))
+        params = self.inside("()", self.param)
+        block = self.inside("()", self.number) if self.accept("block") else ()
         self.names = NameTable.of_kernel(params, functions)
-        self.expect("{")
-        self.expect("\n")
-        body = self.block()
+        body = self.body()
         self.expect("\n")
         self.take("end")
         return ir.Program(name, params, body, tuple(functions.values()), block=block)
 
     def param(self) -> ir.Param:
         """A kernel parameter: ``a: float32``, ``x: float32 array read``, ``h: int32 raw[1] read written``."""
-        name = self.name()
-        self.expect(":")
-        dtype = self.dtype()
+        name, dtype = self.pair(self.dtype)
         raw = self.accept("raw")
-        ndim = 0
-        if raw:
-            self.expect("[")
-            ndim = int(self.take("number"))
-            self.expect("]")
-        elif not self.accept("array"):
+        (ndim,) = self.inside("[]", self.number) if raw else (0,)
+        if not raw and not self.accept("array"):
             return ir.ScalarParam(name, dtype)
         read = self.accept("read")
         return ir.ArrayParam(name, dtype, raw, self.accept("written"), read, ndim)
@@ -132,13 +116,9 @@ class _Parser(Tokens):
         """A graph, which ends the text."""
         self.expect("graph")
         name = self.name()
-        self.expect("(")
-        for _ in self.list(")"):
-            variable = self.name()
-            self.expect(":")
-            self.names.inputs[variable] = Input(variable, self.dtype())
-        self.expect("{")
-        self.expect("\n")
+        inputs = self.inside("()", lambda: self.pair(self.dtype))
+        self.names.inputs = {each: Input(each, dtype) for each, dtype in inputs}
+        self.expect("{", "\n")
         names: dict[Expr, str] = {}
         lines: dict[Expr, int] = {}
         outputs: list[tuple[str, Expr]] = []
@@ -161,6 +141,11 @@ class _Parser(Tokens):
 
     # --- statements ----------------------------------------------------------------------------------------------
 
+    def body(self) -> tuple[ir.Stmt, ...]:
+        """A block on lines of its own."""
+        self.expect("{", "\n")
+        return self.block()
+
     def block(self) -> tuple[ir.Stmt, ...]:
         """Statements up to the closing brace."""
         body: list[ir.Stmt] = []
@@ -177,96 +162,84 @@ class _Parser(Tokens):
 
     def statement(self) -> ir.Stmt:
         """One statement with its line."""
-        if self.accept("if"):
-            condition, line, then = self.head_and_block()
-            return ir.If(condition, then, self.second_block("else"), line=line)
-        test_first = self.accept("while")
-        if test_first or self.accept("do_while"):
-            condition, line, body = self.head_and_block()
-            return ir.While(condition, body, self.second_block("step"), test_first, line=line)
-        stmt = self.simple()
+        for word, second in (("if", "else"), ("while", "step"), ("do_while", "step")):
+            if self.accept(word):
+                return self.nest(word, second)
+        is_field = ("mark", ".") in self.tokens[self.at : self.at + 2]
+        stmt: ir.Stmt = self.formed(self.started(ir.Stmt) or (ir.SetField if is_field else ir.Assign))
         return replace(stmt, line=self.line())
 
-    def head_and_block(self) -> tuple[Expr, int, tuple[ir.Stmt, ...]]:
-        """A condition, its line and the block it governs."""
+    def nest(self, word: str, second: str) -> ir.Stmt:
+        """A branch or a loop after its word. second: the word before its second block."""
         condition = self.expression()
         self.expect("{")
-        line = self.line()
-        return condition, line, self.block()
-
-    def second_block(self, keyword: str) -> tuple[ir.Stmt, ...]:
-        """The block after a keyword, or none."""
-        body: tuple[ir.Stmt, ...] = ()
-        if self.accept(keyword):
-            self.expect("{")
-            self.expect("\n")
-            body = self.block()
+        line, first = self.line(), self.block()
+        other = self.body() if self.accept(second) else ()
         self.expect("\n")
-        return body
+        if word == "if":
+            return ir.If(condition, first, other, line=line)
+        return ir.While(condition, first, other, word == "while", line=line)
 
-    def simple(self) -> ir.Stmt:
-        """A statement without blocks, up to its line mark."""
-        if self.accept("let"):
-            name = self.name()
-            self.expect(":")
-            return ir.Declare(name, self.type(), self.expression() if self.accept("=") else None)
-        if self.accept("array"):
-            return self.declare_array("local")
-        if self.accept("shared"):
-            return self.declare_array("shared")
-        if self.accept("store"):
-            pointer = self.expression()
-            self.expect("=")
-            return ir.Store(pointer, self.expression())
-        if self.accept("shuffle"):
-            name = self.name()
-            self.expect("=")
-            value = self.expression()
-            self.expect("from")
-            return ir.Shuffle(name, value, int(self.take("number")))
-        if self.accept("atomic"):
-            return self.atomic()
-        if self.accept("do"):
-            call = self.expression()
-            assert isinstance(call, ir.Call), "do takes a call"
-            return ir.CallStatement(call, self.name() if self.accept("->") else "")
-        if self.accept("barrier"):
-            return ir.Barrier()
-        if self.accept("break"):
-            return ir.Break()
-        if self.accept("continue"):
-            return ir.Continue()
-        if self.accept("return"):
-            ends = self.next_is("newline") or self.next_is("line")
-            return ir.Return(None if ends else self.expression())
-        name = self.name()
-        part = self.name() if self.accept(".") else None
-        self.expect("=")
-        value = self.expression()
-        return ir.Assign(name, value) if part is None else ir.SetField(name, part, value)
+    # --- forms ---------------------------------------------------------------------------------------------------
 
-    def declare_array(self, space: Space) -> ir.Stmt:
-        """The rest of a local or shared array."""
-        name = self.name()
-        self.expect(":")
-        element = self.dtype()
-        self.expect("[")
-        length = int(self.take("number"))
-        self.expect("]")
-        values: tuple[Expr, ...] = ()
-        if self.accept("="):
-            self.expect("{")
-            values = tuple(self.expression() for _ in self.list("}"))
-        return ir.DeclareArray(name, element, length, values, space)
+    def started(self, base: type[IRNode]) -> type[IRNode] | None:
+        """The kind of statement or expression that begins with the next word, if there is one."""
+        kind, text = self.tokens[self.at]
+        node = STARTS.get(text) if kind == "name" else None
+        return node if node is not None and issubclass(node, base) else None
 
-    def atomic(self) -> ir.Stmt:
-        """The rest of an atomic update."""
-        op = self.take("name")
-        if op not in get_args(ir.AtomicOp):
-            raise self.error("an atomic op")
-        self.expect("(")
-        pointer, *values = [self.expression() for _ in self.list(")")]
-        return ir.Atomic(cast("ir.AtomicOp", op), pointer, tuple(values), self.name() if self.accept("->") else "")
+    def formed(self, node: type[IRNode]) -> Any:
+        """A node of a class by its form; the type of an expression, where no field of the form, may follow."""
+        head, tail = BLANKS[node]
+        values: dict[str, object] = {}
+        self.fill(head, values)
+        if not (self.next_is("newline") or self.next_is("line")):
+            self.fill(tail, values)
+        if issubclass(node, ir.Stmt) or "type" in values:
+            return node(**values)
+        made: Any = node
+        return self.typed(made(**values, type=BOOL))
+
+    def fill(self, blanks: tuple[Blank, ...], values: dict[str, object]) -> None:
+        """Read the fields of a form."""
+        for blank in blanks:
+            self.expect(*(mark for _, mark in Tokens(blank.text).tokens[:-1]))
+            if blank.field:
+                values[blank.field] = self.value(blank.kind)
+
+    def value(self, kind: str) -> object:
+        """The value of a field with that annotation."""
+        match kind:
+            case "str":
+                return self.name()
+            case "int":
+                return self.number()
+            case "DType":
+                return self.dtype()
+            case "Type" | "Struct":
+                return self.any_type()
+            case "Space" | "AtomicOp":
+                return self.word(kind)
+            case "tuple[Expr, ...]" | "tuple[Const, ...]":
+                return self.several(self.expression)
+            case _:
+                return self.expression()
+
+    def number(self) -> int:
+        """A whole number."""
+        return int(self.take("number"))
+
+    def word(self, kind: str) -> Any:
+        """One of some words, as what it means."""
+        text = self.take("name")
+        if text not in WORDS[kind]:
+            raise self.error(f"a word for {kind}")
+        return WORDS[kind][text]
+
+    def typed(self, value: Expr) -> Expr:
+        """The expression with the type that follows from what it is made of; as it is if a type stands behind it."""
+        kind = default_type(value, self.names)
+        return value if kind is None else replace(value, type=kind)  # type: ignore[call-arg]
 
     # --- expressions ---------------------------------------------------------------------------------------------
 
@@ -278,42 +251,22 @@ class _Parser(Tokens):
             return self.parenthesis()
         if self.accept("&"):
             return self.address()
-        for keyword, rule in (("call", self.call), ("make", self.make), ("field", self.field), ("lookup", self.lookup)):
-            if self.accept(keyword):
-                return rule()
-        if self.accept("load"):
-            self.expect("(")
-            pointer = self.expression()
-            self.expect(")")
-            return ir.Load(pointer, cast("Pointer", type_of(pointer)).element)
-        if self.accept("offset"):
-            self.expect("(")
-            pointer, distance = [self.expression() for _ in self.list(")")]
-            return ir.Offset(pointer, distance, cast("Pointer", type_of(pointer)))
-        if self.accept("reduce"):
-            op = self.name()
-            self.expect("(")
-            value = self.expression()
-            self.expect(")")
-            return Reduce(op, value, scalar_type(value))
-        if self.accept("count"):
-            self.expect("(")
-            self.expect(")")
-            return Count(INT64)
+        node = self.started(Expr)
+        if node is not None:
+            return cast("Expr", self.formed(node))
         if self.accept("moved"):
             return self.moved()
         if self.accept("true"):
             return Const(1, BOOL)
         if self.accept("false"):
             return Const(0, BOOL)
-        quoted = self.next_is("string")
-        return self.named(self.name(), quoted)
+        return self.named(self.name(), quoted=self.tokens[self.at - 1][0] == "string")
 
     def parenthesis(self) -> Expr:
         """``(a + b)`` or ``(a : type)``, after the parenthesis."""
         left = self.untyped()
         if self.accept(":"):
-            kind = self.type()
+            kind = self.any_type()
             self.expect(")")
             return replace(left, type=kind)  # type: ignore[call-arg]
         op = SYMBOLS.get(self.take("mark"))
@@ -321,7 +274,7 @@ class _Parser(Tokens):
             raise self.error("an operator")
         right = self.expression()
         self.expect(")")
-        return self.applied(op, (left, right), None)
+        return self.typed(Apply(op, (left, right), BOOL))
 
     def untyped(self) -> Expr:
         """An expression whose type may follow; a name not declared stands for a local until then."""
@@ -333,68 +286,29 @@ class _Parser(Tokens):
             )
         return self.expression()
 
-    def applied(self, op: str, args: tuple[Expr, ...], target: DType | None) -> Expr:
-        """An op with the type its rule gives, or a stand-in if a type follows."""
-        types = tuple(type_of(arg) for arg in args)
-        scalars = tuple(kind for kind in types if isinstance(kind, DType))
-        known = op in TABLE and scalars and len(scalars) == len(types)
-        return Apply(op, args, result_type(TABLE[op], scalars, target) if known else BOOL)
-
     def address(self) -> Expr:
         """What follows ``&``; ``element`` tells a parameter from a local array of its name."""
         is_param = self.accept("element")
         name = self.name()
-        param = self.names.params.get(name)
-        kind = Pointer(BOOL if param is None else param.dtype, "global")
-        if self.accept("["):
-            return ir.At(name, tuple(self.expression() for _ in self.list("]")), kind)
-        if name in self.names.arrays and not is_param:
-            return ir.LocalArray(name, self.names.arrays[name])
-        return ir.Element(name, kind)
+        kind = Pointer(BOOL, "global")
+        if self.tokens[self.at][1] == "[":
+            return self.typed(ir.At(name, self.inside("[]", self.expression), kind))
+        is_local = name in self.names.arrays and not is_param
+        return self.typed(ir.LocalArray(name, kind) if is_local else ir.Element(name, kind))
 
     def moved(self) -> Expr:
         """The rest of an element's address at another position."""
         self.expect("(")
-        name = self.name()
-        axes, distances = [], []
+        name, moves = self.name(), []
         while self.accept(","):
-            axes.append(int(self.take("number")))
+            axis = self.number()
             self.expect(":")
-            distances.append(self.expression())
+            moves.append((axis, self.expression()))
         self.expect(")")
-        return ir.Moved(name, tuple(axes), tuple(distances), Pointer(self.names.params[name].dtype, "global"))
+        axes, distances = zip(*moves, strict=True) if moves else ((), ())
+        return self.typed(ir.Moved(name, axes, distances, Pointer(BOOL, "global")))
 
-    def call(self) -> Expr:
-        """The rest of a call."""
-        name = self.name()
-        self.expect("(")
-        args = tuple(self.expression() for _ in self.list(")"))
-        function = self.names.functions.get(name)
-        return ir.Call(name, args, BOOL if function is None or function.result is None else function.result)
-
-    def lookup(self) -> Expr:
-        """The rest of an entry of a constant table."""
-        self.expect("(")
-        index, *values = [self.expression() for _ in self.list(")")]
-        return Lookup(tuple(cast("list[Const]", values)), index, scalar_type(values[0]))
-
-    def make(self) -> Expr:
-        """The rest of a struct value."""
-        kind = self.structs[self.name()]
-        self.expect("(")
-        return ir.Make(tuple(self.expression() for _ in self.list(")")), kind)
-
-    def field(self) -> Expr:
-        """The rest of a field of a struct value."""
-        self.expect("(")
-        value = self.expression()
-        self.expect(",")
-        name = self.name()
-        self.expect(")")
-        kind = type_of(value)
-        return ir.Field(value, name, dict(kind.fields).get(name, BOOL) if isinstance(kind, Struct) else BOOL)
-
-    def named(self, name: str, quoted: bool) -> Expr:
+    def named(self, name: str, *, quoted: bool) -> Expr:
         """What starts with a name: a query, an op, a constant, an input or a local."""
         if self.accept("."):
             return self.query("" if name == "_" and not quoted else name)
@@ -402,12 +316,11 @@ class _Parser(Tokens):
             self.expect("<")
             target = self.dtype()
             self.expect(">")
-            self.expect("(")
-            return self.applied(name, tuple(self.expression() for _ in self.list(")")), target)
-        if not quoted and self.accept("("):
+            return self.typed(Apply(name, self.inside("()", self.expression), target))
+        if not quoted and self.tokens[self.at][1] == "(":
             if name in BY_NAME:
                 return self.constant(BY_NAME[name])
-            return self.applied(name, tuple(self.expression() for _ in self.list(")")), None)
+            return self.typed(Apply(name, self.inside("()", self.expression), BOOL))
         if name in self.labels:
             return self.labels[name]
         if name in self.names.inputs:
@@ -417,20 +330,15 @@ class _Parser(Tokens):
         return ir.Local(name, self.names.locals[name])
 
     def constant(self, dtype: DType) -> Expr:
-        """The number in ``float32(0.1)``, after the parenthesis."""
-        text = self.take("number")
-        self.expect(")")
+        """The number in ``float32(0.1)``, after the dtype."""
+        (text,) = self.inside("()", lambda: self.take("number"))
         if text.startswith("0x"):
             return Const(int(text, 16), dtype)
         return const(int(text) if dtype.is_integer else float(text), dtype)
 
     def query(self, param: str) -> Expr:
         """What follows the dot."""
-        what = self.name()
-        if what not in get_args(ir.Quantity):
-            raise self.error("a quantity")
-        axis = None
-        if self.accept("["):
-            axis = self.expression()
-            self.expect("]")
-        return ir.Query(param, cast("ir.Quantity", what), axis, INT64)
+        what, axis = self.word("Quantity"), None
+        if self.tokens[self.at][1] == "[":
+            (axis,) = self.inside("[]", self.expression)
+        return ir.Query(param, what, axis, INT64)

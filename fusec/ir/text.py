@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.ops import SYMBOLS
 from fusec.ir import loops as ir
-from fusec.ir.expr import Apply, Const, Expr, Lookup, Pointer, Struct, Type, const, type_of
-from fusec.ir.graph import Count, Graph, Input, Reduce
+from fusec.ir.expr import Apply, Const, Expr, IRNode, Pointer, Struct, Type, const, type_of
+from fusec.ir.forms import BLANKS, WORDS
+from fusec.ir.graph import Graph, Input
 from fusec.ir.names import KEYWORDS, NameTable, default_type
 from fusec.ir.parse import parse_graph, parse_program
 from fusec.ir.walk import expressions, inner_first, operands, statements, uses_of
@@ -142,59 +143,18 @@ def _block(body: Iterable[ir.Stmt], depth: int, names: NameTable) -> list[str]:
 def _statement(stmt: ir.Stmt, depth: int, names: NameTable, printer: _Expressions) -> list[str]:
     pad, line = "    " * depth, _at(stmt.line)
     match stmt:
-        case ir.If(condition, then, orelse):
-            lines = [f"{pad}if {printer.text(condition)} {{{line}", *_block(then, depth + 1, names)]
-            if orelse:
-                lines += [f"{pad}}} else {{", *_block(orelse, depth + 1, names)]
-            return [*lines, f"{pad}}}"]
-        case ir.While(condition, body, step, test_first):
-            kind = "while" if test_first else "do_while"
-            lines = [f"{pad}{kind} {printer.text(condition)} {{{line}", *_block(body, depth + 1, names)]
-            if step:
-                lines += [f"{pad}}} step {{", *_block(step, depth + 1, names)]
-            return [*lines, f"{pad}}}"]
+        case ir.If(condition, first, second):
+            word, other = "if", "else"
+        case ir.While(condition, first, second, test_first):
+            word, other = "while" if test_first else "do_while", "step"
         case _:
-            text = _simple(stmt, printer)
+            text = printer.formed(stmt)
             names.declare(stmt)
             return [f"{pad}{text}{line}"]
-
-
-def _simple(stmt: ir.Stmt, printer: _Expressions) -> str:
-    """A statement without blocks."""
-    match stmt:
-        case ir.Declare(variable, kind, value):
-            initial = "" if value is None else f" = {printer.text(value)}"
-            return f"let {name(variable)}: {type_text(kind)}{initial}"
-        case ir.DeclareArray(variable, element, length, values):
-            initial = f" = {{{printer.texts(values)}}}" if values else ""
-            word = "shared" if stmt.space == "shared" else "array"
-            return f"{word} {name(variable)}: {element.name}[{length}]{initial}"
-        case ir.Assign(variable, value):
-            return f"{name(variable)} = {printer.text(value)}"
-        case ir.SetField(variable, field, value):
-            return f"{name(variable)}.{name(field)} = {printer.text(value)}"
-        case ir.Store(pointer, value):
-            return f"store {printer.text(pointer)} = {printer.text(value)}"
-        case ir.Atomic(op, pointer, values, result):
-            return f"atomic {op}({printer.texts((pointer, *values))}){_result(result)}"
-        case ir.Shuffle(variable, value, distance):
-            return f"shuffle {name(variable)} = {printer.text(value)} from {distance}"
-        case ir.CallStatement(call, result):
-            return f"do {printer.text(call)}{_result(result)}"
-        case ir.Barrier():
-            return "barrier"
-        case ir.Break():
-            return "break"
-        case ir.Continue():
-            return "continue"
-        case ir.Return(returned):
-            return "return" if returned is None else f"return {printer.text(returned)}"
-        case _:
-            raise AssertionError(f"unknown statement {stmt}")
-
-
-def _result(variable: str) -> str:
-    return f" -> {name(variable)}" if variable else ""
+    lines = [f"{pad}{word} {printer.text(condition)} {{{line}", *_block(first, depth + 1, names)]
+    if second:
+        lines += [f"{pad}}} {other} {{", *_block(second, depth + 1, names)]
+    return [*lines, f"{pad}}}"]
 
 
 # --- expressions -------------------------------------------------------------------------------------------------
@@ -233,6 +193,30 @@ class _Expressions:
             return text
         return f"({text} : {type_text(type_of(expr))})"
 
+    def formed(self, node: IRNode) -> str:
+        """A statement without blocks, or an expression, by its form."""
+        head, tail = BLANKS[type(node)]
+        is_whole = any(blank.field and getattr(node, blank.field) not in (None, "", ()) for blank in tail)
+        blanks = head + tail if is_whole else head
+        return "".join([blank.text + self._value(getattr(node, blank.field, None), blank.kind) for blank in blanks])
+
+    def _value(self, value: Any, kind: str) -> str:
+        match value:
+            case None:
+                return ""
+            case Expr():
+                return self.text(value)
+            case tuple():
+                return self.texts(value)
+            case str():
+                return (
+                    next(word for word, each in WORDS[kind].items() if each == value) if kind in WORDS else name(value)
+                )
+            case int():
+                return str(value)
+            case _:
+                return type_text(value)
+
     def _bare(self, expr: Expr) -> str:
         match expr:
             case Const():
@@ -250,30 +234,14 @@ class _Expressions:
                 return f"&{name(variable)}"
             case ir.At(variable, index):
                 return f"&{name(variable)}[{self.texts(index)}]"
-            case Reduce(op, value):
-                return f"reduce {op}({self.text(value)})"
-            case Count():
-                return "count()"
             case ir.Moved(variable, axes, distances):
                 moves = ", ".join(f"{axis}: {self.text(d)}" for axis, d in zip(axes, distances, strict=True))
                 return f"moved({name(variable)}, {moves})"
-            case ir.Offset(pointer, distance):
-                return f"offset({self.text(pointer)}, {self.text(distance)})"
-            case ir.Load(pointer):
-                return f"load({self.text(pointer)})"
-            case Lookup(values, index):
-                return f"lookup({self.text(index)}, {self.texts(values)})"
             case ir.Query(param, what, axis):
                 place = name(param) if param else "_"
                 return f"{place}.{what}" if axis is None else f"{place}.{what}[{self.text(axis)}]"
-            case ir.Call(function, args):
-                return f"call {name(function)}({self.texts(args)})"
-            case ir.Field(value, field):
-                return f"field({self.text(value)}, {name(field)})"
-            case ir.Make(fields, kind):
-                return f"make {name(kind.name)}({self.texts(fields)})"
             case _:
-                raise AssertionError(f"unknown expression {expr}")
+                return self.formed(expr)
 
 
 def constant_text(value: Const) -> str:

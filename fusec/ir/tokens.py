@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+CLOSING = (")", "]", "}")
 
 _TOKEN = re.compile(
     r"""(?P<label>%\d+)
@@ -48,10 +53,11 @@ class Tokens:
             return True
         return False
 
-    def expect(self, text: str) -> None:
-        """Skip a mark or keyword that must be next."""
-        if not self.accept(text):
-            raise self.error(repr(text))
+    def expect(self, *texts: str) -> None:
+        """Skip marks or keywords that must be next."""
+        for text in texts:
+            if not self.accept(text):
+                raise self.error(repr(text))
 
     def take(self, *kinds: str) -> str:
         """Skip a token of one of the kinds and return it."""
@@ -70,15 +76,21 @@ class Tokens:
         text = self.take("name", "string")
         return str(json.loads(text)) if text.startswith('"') else text
 
-    def list(self, close: str) -> Iterator[None]:
-        """Iterate once for every element of a comma-separated list, up to the closing mark."""
-        if self.accept(close):
-            return
-        while True:
-            yield None
-            if self.accept(close):
-                return
-            self.expect(",")
+    def several(self, read: Callable[[], Item]) -> tuple[Item, ...]:
+        """What is read between commas, up to a closing mark."""
+        found: list[Item] = []
+        while self.tokens[self.at][1] not in CLOSING:
+            if found:
+                self.expect(",")
+            found.append(read())
+        return tuple(found)
+
+    def inside(self, marks: str, read: Callable[[], Item]) -> tuple[Item, ...]:
+        """What is read between commas within a pair of marks."""
+        self.expect(marks[0])
+        found = self.several(read)
+        self.expect(marks[1])
+        return found
 
     def line(self) -> int:
         """An ``@`` mark if there is one, followed by the end of the line."""
