@@ -90,7 +90,7 @@ def output_array(value: object, param: str, kernel: str, taken: str = "") -> Arr
     if value is None or is_number(value):
         raise OutputIsNotAnArray(kernel, param, repr(value), taken).at()
     if type(value) is not np.ndarray and not _is_memory(value):
-        lost = "what is written to a copy would be lost; "
+        lost = "writes to a copy would be lost; "
         raise OutputIsNotAnArray(kernel, param, f"a {type(value).__name__}", taken or lost).at()
     found = value if type(value) is np.ndarray else _read(value, param, kernel)
     if not found.flags.writeable:
@@ -108,7 +108,8 @@ def _read(value: object, param: str, kernel: str) -> Array:
     if isinstance(value, np.ndarray):
         return np.asarray(value)
     if isinstance(value, TEXT):
-        cure = "np.frombuffer(x, 'uint8') reads bytes as numbers" if isinstance(value, bytes) else "text is no array"
+        is_bytes = isinstance(value, bytes)
+        cure = "np.frombuffer(x, 'uint8') reads bytes as numbers" if is_bytes else "text is not an array"
         raise UnsupportedArgument(kernel, param, type(value).__name__, cure).at()
     if isinstance(value, type):
         raise UnsupportedArgument(kernel, param, str(type(value)), f"pass an instance of {value.__name__}").at()
@@ -208,7 +209,7 @@ def cure_for(dtype: np.dtype[np.generic]) -> str:
     if dtype.kind in "mM":
         return "compute with .view('int64'), whose least number is NaT, and convert back with .view(x.dtype)"
     if dtype.kind in "SUTa":
-        return "text is no number; convert with .astype('float64') if it spells numbers"
+        return "text is not a number; convert with .astype('float64') if it spells numbers"
     if dtype.kind in "fc":
         return "extended precision is not portable; convert with .astype('float64') or .astype('complex128')"
     return f"supported are {', '.join(dtypes.BY_NAME)}"

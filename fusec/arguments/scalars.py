@@ -50,7 +50,7 @@ def _refusal(kind: str, value: object, dtype: DType, param: str, kernel: str) ->
 
 def _range_of(value: object, dtype: DType) -> str:
     if not dtype.is_integer:
-        return "the largest float64 is 1.8e308, and an integer beyond is no number that a kernel computes with"
+        return "the largest float64 is 1.8e308, and kernels do not compute with larger integers"
     info = np.iinfo(dtype.numpy)
     also = isinstance(value, int) and dtype == INT64 and 0 < value < 1 << 64
     return f"{dtype} holds {info.min} to {info.max}" + ("; np.uint64(...) passes a larger one" if also else "")

@@ -28,7 +28,8 @@ class Parameter:
 
     def __str__(self) -> str:
         marks = ("raw " if self.raw else "") + ("_non_const " if self.non_const else "")
-        return f"{marks}{self.type_name} {self.name}"
+        kind = "" if self.type_name == self.name else f"{self.type_name} "  # each has a type of its own
+        return f"{marks}{kind}{self.name}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Signature:
             return
         known, by = bound.setdefault(param.type_name, (dtype, param.name))
         if known != dtype:
-            reason = f"'{by}' has made {param.type_name} {known}"
+            reason = f"'{by}' has bound {param.type_name} to {known}"
             cure = self._cure(param, known)
             if param in self.outputs and any(each.name == by for each in self.inputs):
                 cure += f", or convert the inputs first, e.g. {by}.astype('{dtype}')"

@@ -56,6 +56,11 @@ def excerpt(span: Span, label: str = "") -> list[str]:
     ]
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things, such as "1 axis" or "2 axes"; plural: if it is not the noun with an s."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def short(value: object) -> object:
     """A value for a message; long texts are cut, and so are long integers, which Python refuses to print."""
     if isinstance(value, str) and len(value) > LONGEST_TEXT:

@@ -114,7 +114,7 @@ class Folder:
         if BY_DESCRIPTOR and not reason:
             reason = _objection(about, _OTHERS_WRITE if self.for_code else 0)
             if flags & os.O_WRONLY and about.st_nlink > 1:
-                reason = "it has another name, too"
+                reason = "it has a second name"
         if reason:
             os.close(descriptor)
             raise PermissionError(f"{self.path / name} is not used: {reason}")

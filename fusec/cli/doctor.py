@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusec.base.diagnostics import counted
 from fusec.errors.base import FusecError
 from fusec.version import VERSION
 
@@ -30,7 +31,7 @@ def examine() -> list[Finding]:
     return [
         Finding("fusec", VERSION),
         Finding("Python", f"{platform.python_version()} {sys.implementation.name}, {platform.platform(terse=True)}"),
-        Finding("pages", f"{_pages()}, which messages call docs"),
+        Finding("pages", f"{_pages()}; messages call them docs/"),
         Finding("NumPy", np.__version__),
         Finding("llvmlite", f"{_version('llvmlite')}, LLVM {_llvm()}"),
         Finding("lark", _version("lark")),
@@ -97,9 +98,9 @@ def _cache() -> str:
 
     store = default_cache()
     if store is None:
-        return "off (FUSEC_CACHE=0, or no folder that only its owner can write)"
+        return "off (FUSEC_CACHE=0, or there is no folder that only its owner can write)"
     entries = store.list()
-    return f"{store.path}: {len(entries)} entries, {sum(entry.size for entry in entries):,} bytes"
+    return f"{store.path}: {counted(len(entries), 'entry', 'entries')}, {sum(entry.size for entry in entries):,} bytes"
 
 
 def _trial() -> str:
@@ -115,7 +116,7 @@ def _trial() -> str:
     best = min(_timed(lambda: kernel(x)) for _ in range(200))
     entry = "the native entry" if isinstance(kernel._fast, BuiltinFunctionType) else "Python"
     times = f"first call {1e3 * first:.1f} ms, then {1e6 * best:.2f} us through {entry}"
-    return f"a kernel ran, and gave NumPy's result: {times}"
+    return f"a kernel ran and gave NumPy's result: {times}"
 
 
 def _timed(call: Callable[[], object]) -> float:

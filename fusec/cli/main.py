@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusec.base.diagnostics import did_you_mean, excerpt, place
+from fusec.base.diagnostics import counted, did_you_mean, excerpt, place
 from fusec.cli.selected_kernels import MODES, UsageError
 from fusec.codegen import DEFAULT_TARGET, TARGETS
 from fusec.errors.arguments import TypesIncomplete
@@ -163,7 +163,7 @@ def _cache(options: argparse.Namespace) -> int:
 
     store = default_cache()
     if store is None:
-        print("the cache is off: FUSEC_CACHE=0, or its folder cannot be used (FUSEC_DEBUG=1 says why)")
+        print("the cache is off: FUSEC_CACHE=0, or its folder cannot be used (FUSEC_DEBUG=1 prints the reason)")
         return OK
     match options.action:
         case "path":
@@ -175,9 +175,9 @@ def _cache(options: argparse.Namespace) -> int:
             megabytes = None if options.megabytes is None else int(options.megabytes * 1e6)
             if days is None and megabytes is None:
                 raise UsageError("cache prune: give --days or --megabytes")
-            print(f"removed {store.prune(max_bytes=megabytes, older_than=days)} entries")
+            print(f"removed {counted(store.prune(max_bytes=megabytes, older_than=days), 'entry', 'entries')}")
         case "clear":
-            print(f"removed {store.clear()} entries")
+            print(f"removed {counted(store.clear(), 'entry', 'entries')}")
     return OK
 
 
@@ -188,7 +188,7 @@ def _list(store: Cache) -> None:
     for entry in entries:
         when = strftime("%Y-%m-%d", localtime(entry.mtime))
         print(f"{entry.size:>10,}  {when}  {entry.kind:<12}{entry.label or entry.path.stem[:12]}")
-    print(f"{sum(entry.size for entry in entries):>10,}  bytes in {len(entries)} entries")
+    print(f"{sum(entry.size for entry in entries):>10,}  bytes in {counted(len(entries), 'entry', 'entries')}")
 
 
 # --- the command line ----------------------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ def _parser() -> argparse.ArgumentParser:
 
     cache = commands.add_parser("cache", help="list, prune, clear or locate the cache of compiled kernels")
     cache.add_argument("action", choices=("ls", "prune", "clear", "path"))
-    cache.add_argument("--days", type=_quantity, help="prune what was not used for so long")
-    cache.add_argument("--megabytes", type=_quantity, help="prune the oldest until so much remains")
+    cache.add_argument("--days", type=_quantity, help="remove entries that were not used for this many days")
+    cache.add_argument("--megabytes", type=_quantity, help="remove the oldest entries until the rest fits")
     cache.set_defaults(run=_cache)
     return parser
 
@@ -241,7 +241,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", "--inputs", default="", metavar="PARAMS", help="with -e, as in 'float32 x, raw T y'")
     parser.add_argument("-o", "--outputs", metavar="PARAMS", help="with -e, as in 'float32 z'")
     parser.add_argument("--preamble", default="", metavar="TEXT", help="with -e: device functions")
-    parser.add_argument("--name", help="of the kernel: to choose one of a file, or to name the one of -e")
+    parser.add_argument("--name", help="selects one kernel of a file, or names the kernel of -e")
     targets = ", ".join(f"{row.name} is {row.language}" for row in TARGETS.values()) + f"; default: {DEFAULT_TARGET}"
     parser.add_argument("--target", choices=TARGETS, default=DEFAULT_TARGET, help=targets)
     types = "of placeholders, or of parameters; may be given several times"

@@ -52,7 +52,7 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
 }  # fmt: skip
-CONSTANT = "without running the file only numbers that stand in it are known, tuples of them, and arithmetic on those"
+CONSTANT = "without running the file, only literal numbers, tuples of them and arithmetic on these are known"
 MAX_BITS = 4096  # of an integer
 MAX_TEXT = 1 << 20  # characters or bytes
 MAX_ITEMS = 1 << 16  # of a tuple with all that it contains, for every place where that stands
@@ -153,7 +153,7 @@ class _File:
                 self.names[name] = self._constant(value)
             case _:
                 written = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and _is_store(each)}
-                self.names |= dict.fromkeys(written, Unusable("made when the file runs", CONSTANT))
+                self.names |= dict.fromkeys(written, Unusable("computed when the file runs", CONSTANT))
 
     def _import(self, each: ast.alias) -> None:
         root = each.name.partition(".")[0]
@@ -183,7 +183,7 @@ class _File:
         except _BeyondError as problem:
             return problem.found
         except _NotKnownError:
-            return Unusable("made when the file runs", CONSTANT)
+            return Unusable("computed when the file runs", CONSTANT)
 
     def value(self, node: ast.expr) -> Any:
         """The value of an expression that is known without running anything of the file. Raises _NotKnownError."""
@@ -357,7 +357,7 @@ def _items(value: tuple[object, ...], node: ast.expr) -> int:
                 case int():
                     total += each.bit_length() // 64
         if total > MAX_ITEMS:
-            raise _beyond(f"a tuple of more than {MAX_ITEMS} items, those in them included", node)
+            raise _beyond(f"a tuple of more than {MAX_ITEMS} items, nested ones included", node)
         if depth > MAX_NESTING:
             raise _beyond(f"a tuple of more than {MAX_NESTING} levels", node)
     return total
@@ -371,7 +371,7 @@ def _check(a: object, op: ast.operator, b: object, node: ast.expr) -> None:
         case (str(), ast.Mod(), _):
             # a width makes a text of any length; a star takes it from the operand
             if "*" in a or sum(map(int, re.findall(r"[0-9]+", a))) > MAX_TEXT:
-                raise _beyond(f"a text of more than {MAX_TEXT} characters, or of a width that is computed", node)
+                raise _beyond(f"a text of more than {MAX_TEXT} characters, or of a computed width", node)
         case (str() | bytes() | tuple(), ast.Mult(), int()) | (int(), ast.Mult(), str() | bytes() | tuple()):
             times, repeated = (a, b) if isinstance(a, int) else (b, a)
             assert isinstance(times, int)

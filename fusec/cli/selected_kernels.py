@@ -19,7 +19,9 @@ from fusec.errors.base import FusecError
 if TYPE_CHECKING:
     from fusec.base.kernel_abi import Kernel
     from fusec.base.source import SourceFile
-    from fusec.dispatch.shown import Shown
+    from fusec.compiler.pipeline import Source, Specialisation
+    from fusec.dispatch.axis_spec import Bound
+    from fusec.dispatch.planned_axis import AxisKernel
     from fusec.kernels.elementwise_function import Elementwise
     from fusec.kernels.elementwise_kernel import ElementwiseKernel
     from fusec.kernels.reduction_function import Reduction
@@ -54,17 +56,53 @@ class Choice:
 
     def kernels(self, target: str) -> list[Kernel]:
         """The kernel of an elementwise definition, or all kernels of a reduction or a scan."""
-        return self._shown(target).kernels(target)
+        from fusec.compiler import pipeline
+        from fusec.dispatch import explain_axis
+
+        shown = self._bound(target)
+        if shown is not None:
+            return explain_axis.kernels_of(*shown, target)
+        return [pipeline.generate(*self._definition(), target)]
 
     def text(self, target: str) -> str:
         """The text by itself."""
-        return self._shown(target).text(target)
+        from fusec.compiler import pipeline
+        from fusec.dispatch import explain_axis
 
-    def _shown(self, target: str) -> Shown:
-        from fusec.dispatch.shown import Showing
+        shown = self._bound(target)
+        if shown is not None:
+            return explain_axis.text_of(*shown, target)
+        return pipeline.text_of(*self._definition(), target)
 
-        asked = Showing(target, self.types or None, self.scalars, self.shape, self.axis)
-        return self.kernel.shown(asked).in_mode(self.fp)
+    def _definition(self) -> tuple[Source, Specialisation]:
+        """What is compiled of an elementwise kernel, for which types and memory."""
+        from fusec.dispatch.planned_axis import AxisKernel
+        from fusec.kernels.reduction_function import Reduction
+
+        kernel = self.kernel
+        assert not isinstance(kernel, (AxisKernel, Reduction)), "kernels along axes are shown by their calls"
+        definition, spec = kernel.shown_as(self.types if self.types or self.scalars else None, self.scalars)
+        return definition, spec if self.fp is None else replace(spec, fp=self.fp)
+
+    def _bound(self, target: str) -> tuple[AxisKernel, Bound] | None:
+        """The call that is shown, and its kernel, of functions that for its types; None of elementwise kernels."""
+        from fusec.dispatch import explain_axis
+        from fusec.dispatch.axis_spec import Along
+        from fusec.dispatch.planned_axis import AxisKernel
+        from fusec.kernels.reduction_function import Reduction
+
+        kernel = self.kernel
+        if isinstance(kernel, Reduction):
+            variant, bound = kernel.shown(self.types, self.shape, self.axis, self.scalars)
+            return variant, explain_axis.in_mode(bound, self.fp)
+        if not isinstance(kernel, AxisKernel):
+            return None
+        found = kernel.last
+        if found is None or self.types or self.scalars or self.shape is not None or self.axis is not None:
+            shape = explain_axis.SHOWN if self.shape is None else self.shape
+            axis = -1 if self.axis is None and kernel.kind.keeps_shape else self.axis
+            found = explain_axis.canonical(kernel, self.types, shape, Along(axis), self.scalars, target)
+        return kernel, explain_axis.in_mode(found, self.fp)
 
 
 def one_file(choices: list[Choice], target: str) -> str:
@@ -124,10 +162,10 @@ def _from_options(options: argparse.Namespace) -> list[Choice]:
     if not path:
         raise UsageError(f"compile: there is no file {what}, and no ':' as in MODULE:KERNEL")
     if Path(path).suffix == ".toml":
-        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {path} --name {name}")
+        raise UsageError(f"compile: --name selects a kernel of a file: fusec compile {path} --name {name}")
     if Path(path).suffix == ".py" or "/" in path or os.sep in path:
         file = Path(path).with_suffix(".py")
-        raise UsageError(f"compile: a kernel of a file is chosen with --name: fusec compile {file} --name {name}")
+        raise UsageError(f"compile: --name selects a kernel of a file: fusec compile {file} --name {name}")
     return [Choice(_imported(what), types, scalars)]
 
 

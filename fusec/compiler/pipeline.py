@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
-from fusec.base.diagnostics import did_you_mean
+from fusec.base.diagnostics import counted, did_you_mean
 from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout, Step
 from fusec.base.locks import fork_safe
@@ -128,7 +128,7 @@ def program_of(
 ) -> Program:
     """The program of one specialisation; native: ops that the target has instructions for.
 
-    Raises AxisOutOfRange if it names an axis that the layout has not.
+    Raises AxisOutOfRange if it names an axis that the layout does not have.
     """
     from fusec.ir import axes
     from fusec.passes import Facts
@@ -139,7 +139,7 @@ def program_of(
         if needed > ndims[param]:
             what = f"'{param}'" if param else "the iteration space ('_ind')"
             cure = "pass an array with more axes" if param else "axes are merged unless reduce_dims=False"
-            count = str(needed) if needed <= MAX_AXES else "impossible"
+            count = counted(needed, "axis", "axes") if needed <= MAX_AXES else "impossible axes"
             raise AxisOutOfRange(definition.name, what, count, ndims[param], cure).at()
     return program
 

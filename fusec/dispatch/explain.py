@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Fp, Kernel, Step
 from fusec.base.records import dataclass
 from fusec.dispatch import host
@@ -54,13 +55,13 @@ class Explanation:
 def explain(kernel: KernelSpec, plan: Plan, call: Call) -> Explanation:
     """Describe a call by its plan."""
     compiled = plan.executable.kernel
-    moved = _bytes(kernel, plan)
+    moved = sum(_bytes(kernel, plan))
     lines = [
         ("types", ", ".join(f"{name}: {dtype}" for name, dtype in plan.types.items())),
-        ("by value", ", ".join(sorted(call.numbers)) or "none"),
+        ("by value", ", ".join(param.name for param in kernel.in_params if param.name in call.numbers) or "none"),
         ("iteration space", _space(plan.space, compiled.block)),
-        *((f"'{name}'", _walk(plan.space, name)) for name, *_ in plan.space.operands),
-        *((f"'{name}'", _raw(plan.space, name)) for name in plan.space.raw),
+        *((f"'{param.name}'", _walk(plan.space, param.name)) for param, _ in plan.space.operands),
+        *((f"'{param.name}'", _raw(plan.space, param.name)) for param, _ in plan.space.raw),
         ("bytes moved", f"{moved:,} ({_per_element(moved, plan.space.size)})"),
         ("code", _code(compiled)),
         ("fp", FP[compiled.fp]),
@@ -74,12 +75,12 @@ def explain(kernel: KernelSpec, plan: Plan, call: Call) -> Explanation:
 
 def _space(space: Space, block: int) -> str:
     """block: positions of a block if each element is one, else 0."""
-    shape, merged = space.shape, space.extents
+    shape, merged = space.shape, space.nest.extents
     if block:
-        return f"{shape}, {space.size:,} blocks of {block} positions"
+        return f"{shape}, {counted(space.size, 'block')} of {counted(block, 'position')}"
     if shape == merged:
-        return f"{shape}, {space.size:,} elements"
-    return f"{shape} walked as {merged}, {space.size:,} elements"
+        return f"{shape}, {counted(space.size, 'element')}"
+    return f"{shape} walked as {merged}, {counted(space.size, 'element')}"
 
 
 def _walk(space: Space, name: str) -> str:
@@ -89,14 +90,16 @@ def _walk(space: Space, name: str) -> str:
 
 def _raw(space: Space, name: str) -> str:
     ndim, contiguous = dict(space.layout.raw)[name]
-    return f"raw, {ndim} axes, {'C-contiguous' if contiguous else 'strided'}"
+    return f"raw, {counted(ndim, 'axis', 'axes')}, {'C-contiguous' if contiguous else 'strided'}"
 
 
-def _bytes(kernel: KernelSpec, plan: Plan) -> int:
+def _bytes(kernel: KernelSpec, plan: Plan) -> list[int]:
     """Bytes of every array, once; an output whose former content matters counts twice."""
-    twice = {param.name for param in kernel.out_params}.intersection(plan.executable.kernel.fills)
-    views = plan.space.views.items()
-    return sum(view.size * view.dtype.nbytes * (2 if name in twice else 1) for name, view in views)
+    counts = []
+    for param, view in (*plan.space.operands, *plan.space.raw):
+        twice = param in kernel.out_params and param.name in plan.executable.kernel.fills
+        counts.append(view.size * view.dtype.nbytes * (2 if twice else 1))
+    return counts
 
 
 def _per_element(moved: int, size: int) -> str:
@@ -105,4 +108,4 @@ def _per_element(moved: int, size: int) -> str:
 
 def _code(kernel: Kernel) -> str:
     streaming = ", outputs written around the cache" if kernel.layout.streaming else ""
-    return f"{kernel.lanes} elements a step, about {kernel.cost} operations each{streaming}"
+    return f"{counted(kernel.lanes, 'element')} a step, about {counted(kernel.cost, 'operation')} each{streaming}"

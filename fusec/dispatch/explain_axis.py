@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
+from fusec.arguments.layouts import Shape
 from fusec.arguments.signature import types_named
-from fusec.base.kernel_abi import Fp, Kernel
+from fusec.base.diagnostics import counted
+from fusec.base.kernel_abi import Kernel
 from fusec.base.kernel_abi import Step as Stride
-from fusec.base.records import dataclass, replace
-from fusec.codegen import TARGETS, target_of
+from fusec.base.records import replace
+from fusec.codegen import DEFAULT_TARGET, TARGETS, target_of
 from fusec.compiler import pipeline, reduction_pipeline, scan_pipeline, texts
 from fusec.compiler.scan_pipeline import ScanDefinition
 from fusec.dispatch.axis_spec import Along, AxisSpec, Bound, Given, Launch
 from fusec.dispatch.explain import FP, Explanation
 from fusec.dispatch.scans import planned
-from fusec.dispatch.shown import Showing
 from fusec.errors.arguments import UnknownScalar
 from fusec.ir.loops import GROUP, Program
 from fusec.ir.reductions import ROUNDS
@@ -27,24 +28,30 @@ SHOWN = (1_000_000,)  # the shape of the arrays if nobody says
 STRIDES = {Stride.ZERO: "repeated", Stride.UNIT: "contiguous", Stride.ANY: "strided"}
 ALONE = Machine(1, 1, 1)  # the shortest texts: one kernel whatever comes
 WHAT = {
-    "whole": "scans", "totals": "makes the totals of chunks of", "results": "makes results from scanned totals and",
-    "advance": "scans",
+    "whole": "scans", "totals": "computes the totals of chunks of", "advance": "scans",
+    "results": "computes results from scanned totals and",
 }  # fmt: skip
 
 
-def canonical(kernel: AxisSpec, asked: Showing) -> Bound:
+def canonical(
+    kernel: AxisSpec,
+    types: Mapping[str, object] | None,
+    shape: Shape,
+    along: Along,
+    scalars: Sequence[str],
+    target: str = DEFAULT_TARGET,
+) -> Bound:
     """The plan of a call with contiguous arrays of a shape; raw ones have one axis.
 
-    A scan for a CPU is one kernel, whatever its threads. Raises TypesIncomplete, UnknownScalar, and what a call raises
-    for its axes.
+    scalars: inputs passed by value. target: decides on how many kernels a scan has; one for a CPU, whatever its
+    threads. Raises TypesIncomplete, UnknownScalar, and what a call raises for its axes.
     """
     names = [param.name for param in kernel.in_params]
-    for name in asked.scalars:
+    for name in scalars:
         if name not in names:
             raise UnknownScalar(kernel.name, name, ", ".join(names)).at()
-    bound = kernel.signature.bind_names(types_named(asked.types))
-    shape = SHOWN if asked.shape is None else asked.shape
-    axis = -1 if asked.axis is None and kernel.kind.keeps_shape else asked.axis
+    bound = kernel.signature.bind_names(types_named(types))
+    machine = MANY_THREADS if target_of(target).threads else ALONE
 
     def shown(taken: tuple[str, ...]) -> Bound:
         inputs = {
@@ -52,37 +59,9 @@ def canonical(kernel: AxisSpec, asked: Showing) -> Bound:
             for param in kernel.in_params
             if param.name not in taken
         }
-        given = Given(inputs, frozenset(taken), None, None, Along(axis, reverse=asked.reverse))
-        return kernel.kind.bind(kernel, given, machine_of(asked.target), bound)
+        return kernel.kind.bind(kernel, Given(inputs, frozenset(taken), None, None, along), machine, bound)
 
-    return pipeline.by_value(names, asked.scalars, shown)
-
-
-def machine_of(target: str) -> Machine:
-    """What the kernels that are shown for a target keep busy."""
-    return MANY_THREADS if target_of(target).threads else ALONE
-
-
-@dataclass(frozen=True)
-class AlongAxes:
-    """The kernels of a call of a kernel along axes."""
-
-    kernel: AxisSpec
-    bound: Bound
-
-    def kernels(self, target: str) -> list[Kernel]:
-        """All, each with its own name."""
-        return kernels_of(self.kernel, self.bound, target)
-
-    def text(self, target: str) -> str:
-        """The text of all of them."""
-        return text_of(self.kernel, self.bound, target)
-
-    def in_mode(self, fp: Fp | None) -> AlongAxes:
-        """The same in another floating-point mode; None for its own."""
-        if fp is None:
-            return self
-        return replace(self, bound=replace(self.bound, request=replace(self.bound.request, fp=fp)))
+    return pipeline.by_value(names, scalars, shown)
 
 
 def text_of(kernel: AxisSpec, bound: Bound, target: str) -> str:
@@ -136,7 +115,7 @@ def explain(kernel: AxisSpec, bound: Bound, compiled: Sequence[Kernel]) -> Expla
     """Describe a call. compiled: its kernels, in order."""
     lines = [
         ("types", ", ".join(f"{name}: {dtype}" for name, dtype in bound.types.items())),
-        ("by value", ", ".join(sorted(bound.request.scalars)) or "none"),
+        ("by value", ", ".join(each.name for each in kernel.in_params if each.name in bound.request.scalars) or "none"),
     ]
     moved, more = (_scan if kernel.kind.keeps_shape else _reduction)(bound, compiled)
     lines += [*more, ("fp", FP[kernel.fp])]
@@ -152,7 +131,7 @@ def _reduction(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
     """The bytes that a reduction moves, and what it does."""
     phases = [launch for launch in bound.launches if isinstance(launch, Phase)]
     moved = sum(_bytes_of(bound, phase) for phase in phases)
-    lines = [("reduces", f"{bound.shape} to {bound.kept}: {bound.count:,} elements make a total")]
+    lines = [("reduces", f"{bound.shape} to {bound.kept}: {counted(bound.count, 'element')} for each total")]
     named = zip(phases, compiled, strict=True)
     lines += [(f"kernel {at}", _phase(phase, each)) for at, (phase, each) in enumerate(named, 1)]
     lines.append(("bytes moved", f"{moved:,}"))
@@ -163,15 +142,15 @@ def _phase(phase: Phase, kernel: Kernel) -> str:
     """What one kernel does, and in which order."""
     extent, totals = phase.extents[phase.axis], phase.positions // phase.chunks
     if phase.is_last:
-        order = f"chunks of up to {ROUNDS} elements for each accumulator, which then meet by halves"
+        order = f"chunks of up to {ROUNDS} elements for each accumulator; accumulators are then combined by halves"
     else:
         order = f"chunks of up to {ROUNDS}, one element after the other"
     walks = "; ".join(f"'{name}' {STRIDES[row[-1]]}" for name, row in phase.layout.steps)
     place = "along the innermost axis" if phase.is_last else f"along axis {phase.axis} of {len(phase.extents)}"
     threads = ""
     if TARGETS[kernel.target].threads:
-        threads = f"; {prod(phase.threads):,} threads{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
-    counts = f"{extent:,} elements {place}, {phase.chunks:,} chunk{'s' * (phase.chunks > 1)} for each of {totals:,}"
+        threads = f"; {counted(prod(phase.threads), 'thread')}{f' in groups of {GROUP}' if kernel.group > 1 else ''}"
+    counts = f"{counted(extent, 'element')} {place}, {counted(phase.chunks, 'chunk')} for each of {totals:,}"
     return f"{counts}; {order}; {walks}{threads}"
 
 
@@ -203,12 +182,12 @@ def _scan(bound: Bound, compiled: Sequence[Kernel]) -> tuple[int, Lines]:
         place = "along the innermost axis" if is_last else f"along axis {walk.axis} of {len(extents)}"
         rows = prod(extents) // extents[walk.axis]
         times = "once" if rows == 1 else f"{rows:,} times"
-        lines.append(("scans", f"{extents[walk.axis]:,} elements {place}, {times}"))
+        lines.append(("scans", f"{counted(extents[walk.axis], 'element')} {place}, {times}"))
         how = f"groups of {GROUP} by doubling distances" if is_last else "one after the other"
         lines.append(("order", f"chunks of {chunk_of(is_last):,} elements, {how}; then their totals by the same rules"))
         if bound.chain:
             block = f"{GROUP * chunk_of(True):,} elements"
-            lines.append(("a chain", f"threads run the kernels block by block, {block} that stay in a cache meanwhile"))
+            lines.append(("a chain", f"threads run the kernels block by block, {block} at a time, which stay in cache"))
         pairs = zip(bound.chain or bound.launches, compiled, strict=True)
         lines += [(f"kernel {at}", _step(step, each)) for at, (step, each) in enumerate(pairs, 1)]
     lines.append(("bytes moved", f"{moved:,}, if everything is read and written once"))
@@ -220,6 +199,11 @@ def _step(step: Launch, kernel: Kernel) -> str:
     assert isinstance(step, Step), "a step of a scan"
     arrays = [(name, row) for name, row in step.form.layout.steps if not name.startswith("_")]
     walks = "; ".join(f"'{name}' {STRIDES[row[-1]]}" for name, row in arrays) or "between the others"
-    extents = "totals" if step.form.of_totals else "elements"
-    threads = f"; {step.positions:,} threads" if TARGETS[kernel.target].threads else ""
-    return f"{WHAT[step.form.role]} {step.extent:,} {extents}; {walks}{threads}"
+    extent = counted(step.extent, "total" if step.form.of_totals else "element")
+    threads = f"; {counted(step.positions, 'thread')}" if TARGETS[kernel.target].threads else ""
+    return f"{WHAT[step.form.role]} {extent}; {walks}{threads}"
+
+
+def in_mode(bound: Bound, fp: str | None) -> Bound:
+    """The same in another floating-point mode."""
+    return bound if fp is None else replace(bound, request=replace(bound.request, fp=pipeline.check_fp(fp)))

@@ -116,7 +116,7 @@ class Entries:
             return None
 
 
-WHY_NOT = "entries take NumPy's own arrays, aligned, in memory that outputs share with none or element by element"
+WHY_NOT = "entries take aligned NumPy arrays; outputs share no memory with inputs, or the same elements"
 
 
 class ShortWays:

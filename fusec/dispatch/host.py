@@ -41,8 +41,7 @@ from fusec.errors.arguments import (
     SizeUndecided,
 )
 from fusec.errors.python import StencilShapes
-from fusec.kinds.elementwise import make_space
-from fusec.kinds.slots import arrange
+from fusec.kinds.elementwise import arrange, make_space
 
 if TYPE_CHECKING:
     from fusec.runtime.cpu.fastcall import ArgSpec, KnownLayout
@@ -112,7 +111,7 @@ def loop_shape(kernel: KernelSpec, shapes: Sequence[Shape | None], size: int | S
         return (size,)
     if shape is None:
         if any(each is not None for each in shapes):
-            raise SizeUndecided(kernel.name, "every array argument", "pass size=, how often the operation runs").at()
+            raise SizeUndecided(kernel.name, "every array argument", "pass size=, the number of elements").at()
         raise SizeUndecided(
             kernel.name, "no argument is an array", "pass an array, e.g. np.asarray(2.0), or size="
         ).at()
@@ -152,8 +151,8 @@ def make_plan(kernel: KernelSpec, call: Call) -> Plan:
         debug.show(2, f"{kernel.name}: outputs exceed the last-level cache and are written around it")
     spec = Specialisation(tuple(types.items()), call.numbers, space.layout, kernel.fp)
     executable = pipeline.executable(kernel.definition, spec)
-    executable = engine.with_rows(executable, space.extents[-1], space.size)
-    return Plan(executable, arrange(executable.kernel, space, space.extents, space.raw, {}), space, types, orders)
+    executable = engine.with_rows(executable, space.nest.extents[-1], space.size)
+    return Plan(executable, arrange(executable.kernel, space, kernel.params), space, types, orders)
 
 
 def _views(
@@ -337,7 +336,7 @@ def objection(kernel: KernelSpec, plan: Plan, numbers: frozenset[str], deciding:
         return "no elements"
     for name, value in deciding.items():
         if _exact(value) is None:
-            return f"'{name}' is no int and says how many elements there are"
+            return f"'{name}' determines how many elements there are, and is not an int"
     blank = fastcall.KnownCall(plan.arguments.template, 0, (), (), {})
     return fastcall.objection(plan.executable, _specs(kernel, plan, numbers, deciding), blank)
 
@@ -375,10 +374,12 @@ def places_of(kernel: KernelSpec, plan: Plan, call: Call) -> tuple[KnownLayout |
     """The layout of a call's arrays, including outputs to allocate."""
     from fusec.runtime.cpu.fastcall import KnownLayout
 
-    offsets = {name: offset for name, _, offset in plan.space.operands}
+    space = plan.space
+    offsets = {param.name: offset for (param, _), offset in zip(space.operands, space.nest.offsets, strict=True)}
+    views = {param.name: view for param, view in (*space.operands, *space.raw)}
     places: list[KnownLayout | None] = []
     for param, given in zip(kernel.params, call.arrays, strict=True):
-        view = plan.space.views.get(param.name)
+        view = views.get(param.name)
         if view is None:
             places.append(None)
             continue

@@ -1,4 +1,4 @@
-"""Errors of a call: arguments that do not fit the kernel (codes F200 to F299, F730 to F732, F800 on).
+"""Errors of calls: arguments that do not fit the kernel (codes F200 to F299, F730 to F732, F800 on).
 
 CuPy's own texts where it has them.
 """
@@ -19,7 +19,7 @@ from fusec.errors.base import (
 
 
 class WrongNumberOfArguments(Named, code="F200", exception=FusecTypeError):
-    """A call with neither the inputs alone nor inputs and outputs."""
+    """A call with the wrong number of arguments."""
 
     message = (
         "Wrong number of arguments for '{name}'. It must be either {nin} or {nargs} (with outputs), but given {given}."
@@ -33,7 +33,7 @@ class WrongNumberOfArguments(Named, code="F200", exception=FusecTypeError):
 
 
 class UnknownKeyword(Named, code="F201", exception=FusecTypeError):
-    """A keyword that calls do not take."""
+    """A call with an unknown keyword."""
 
     message = "Wrong arguments: kernel '{name}' takes no keyword {keyword!r}"
     keyword: str
@@ -44,13 +44,13 @@ class UnsupportedArgument(OfParameter, code="F202", exception=FusecTypeError):
     """An argument that is neither an array nor a number."""
 
     message = "Unsupported type {given} for parameter '{param}' of kernel '{name}'"
-    hint = "pass a number, an array, or something that NumPy can turn into one; {cure}"
+    hint = "pass a number, an array, or an object that NumPy converts to an array; {cure}"
     given: str
     cure: str = "other objects need DLPack, __cuda_array_interface__ or __array__"
 
 
 class ContainerDeclines(Named, code="F800", exception=FusecTypeError):
-    """An argument whose class wants no ufuncs, or not this one."""
+    """An argument whose class refuses ufuncs, or refuses this one."""
 
     message = "'{name}' cannot be called with a {given}: its __array_ufunc__ declines"
     hint = "pass np.asarray(x); the result is then an array"
@@ -58,7 +58,7 @@ class ContainerDeclines(Named, code="F800", exception=FusecTypeError):
 
 
 class ContainerFails(Named, code="F801"):
-    """An argument that fails to hand out its arrays, or to take results."""
+    """A container that fails to provide its arrays or to wrap the results."""
 
     message = "'{name}' fails on a {given}: {reason}"
     hint = "pass np.asarray(x); the result is then an array"
@@ -88,7 +88,7 @@ class TypeMismatch(OfParameter, code="F204", exception=FusecTypeError):
 
 
 class PlaceholderUnbound(OfParameter, code="F205", exception=FusecTypeError):
-    """A placeholder that no array argument fixes."""
+    """A placeholder whose dtype no array argument determines."""
 
     message = "the type {placeholder} of parameter '{param}' of kernel '{name}' cannot be determined"
     placeholder: str
@@ -96,7 +96,7 @@ class PlaceholderUnbound(OfParameter, code="F205", exception=FusecTypeError):
 
 
 class UnsupportedDtype(OfParameter, code="F206", exception=FusecTypeError):
-    """An array of a dtype that fusec has no row for."""
+    """An array of an unsupported dtype."""
 
     message = "dtype {given!r} of parameter '{param}' of kernel '{name}' is not supported"
     given: str
@@ -104,10 +104,10 @@ class UnsupportedDtype(OfParameter, code="F206", exception=FusecTypeError):
 
 
 class ShapesDoNotBroadcast(OfParameter, code="F212"):
-    """Array shapes without a common broadcast shape."""
+    """Shapes that do not broadcast together."""
 
     message = "shapes {left} and {right} do not broadcast: axis {axis} differs"
-    label = "parameter '{param}' of kernel '{name}' has shape {right}; those before it give {left}"
+    label = "parameter '{param}' of kernel '{name}' has shape {right}; the arguments before it broadcast to {left}"
     hint = "insert an axis with np.expand_dims, or slice one side"
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -115,25 +115,25 @@ class ShapesDoNotBroadcast(OfParameter, code="F212"):
 
 
 class OutShapeMismatch(OfParameter, code="F213"):
-    """An output whose shape is not the broadcast shape of the inputs."""
+    """An output whose shape is not the shape to which the inputs broadcast."""
 
     message = "Out shape is mismatched"
     label = "output '{param}' of kernel '{name}' has shape {given}; the arguments broadcast to {expected}"
-    hint = "give it shape {expected}, or leave outputs out to have them allocated"
+    hint = "give it shape {expected}, or omit the outputs to have them allocated"
     given: tuple[int, ...]
     expected: tuple[int, ...]
 
 
 class SizeNotAllowed(OfParameter, code="F214"):
-    """`size=` although an array that is not raw decides the size."""
+    """`size=` in a call where an array that is not raw determines the size."""
 
     message = "Specified 'size' can be used only if all of the ndarray are 'raw'."
-    label = "parameter '{param}' of kernel '{name}' is not raw, so its shape is the loop's"
-    hint = "leave size= out, or declare the parameter 'raw'"
+    label = "parameter '{param}' of kernel '{name}' is not raw, so its shape determines the size of the loop"
+    hint = "omit size=, or declare the parameter 'raw'"
 
 
 class SizeUndecided(Named, code="F215"):
-    """No `size=` although nothing else decides it."""
+    """A call without `size=` where nothing else determines the size."""
 
     message = "Loop size is undecided."
     label = "{reason} of kernel '{name}'"
@@ -142,7 +142,7 @@ class SizeUndecided(Named, code="F215"):
 
 
 class OutputSizeUndecided(OfParameter, code="F216"):
-    """A raw output that nobody sized."""
+    """A raw output whose size is unknown."""
 
     message = "Output array size is Undecided"
     label = "output '{param}' of kernel '{name}' is raw, so its size does not follow from the inputs"
@@ -182,7 +182,7 @@ class ScalarOfWrongKind(OfParameter, code="F220", exception=FusecTypeError):
 
 
 class OutputIsReadOnly(OfParameter, code="F221"):
-    """An output that may not be written."""
+    """An output that is read-only."""
 
     message = "output array is read-only: '{param}' of kernel '{name}'"
     hint = "pass a writable array, e.g. a copy"
@@ -196,7 +196,7 @@ class OutputOverlapsItself(OfParameter, code="F222"):
 
 
 class OutputsOverlap(Named, code="F223"):
-    """Two outputs in the same memory."""
+    """Two outputs that share memory."""
 
     message = "outputs '{left}' and '{right}' of kernel '{name}' overlap in memory"
     hint = "pass separate arrays"
@@ -205,17 +205,17 @@ class OutputsOverlap(Named, code="F223"):
 
 
 class OutGivenTwice(Named, code="F224", exception=FusecTypeError):
-    """Outputs both as positional arguments and as `out=`."""
+    """Outputs given both as positional arguments and as `out=`."""
 
     message = "kernel '{name}' got its outputs twice: as positional arguments and as out="
-    hint = "pass them one way only"
+    hint = "pass them in one way only"
 
 
 class WrongNumberOfOutputs(Named, code="F225"):
     """An `out=` tuple of the wrong length."""
 
     message = "{keyword} of kernel '{name}' must hold one {item} for each output: {expected}, not {given}"
-    hint = "the outputs are: {outputs}; a list or tuple is taken for several"
+    hint = "the outputs are: {outputs}; a list or tuple stands for several outputs"
     expected: int
     given: int
     outputs: str
@@ -233,7 +233,7 @@ class TypesIncomplete(Named, code="F226", exception=FusecTypeError):
 
 
 class UnknownTypeName(UserError, code="F227", exception=FusecTypeError):
-    """A types= entry that names no placeholder, or no dtype."""
+    """An entry of types= whose key is not a placeholder or whose value is not a dtype."""
 
     message = "types={{{key!r}: {value!r}}}: {problem}"
     key: str
@@ -243,21 +243,21 @@ class UnknownTypeName(UserError, code="F227", exception=FusecTypeError):
 
 
 class UnknownTarget(UserError, code="F228"):
-    """A target that fusec does not generate."""
+    """An unknown target."""
 
     message = "unknown target {given!r}"
-    hint = "targets are {known}"
+    hint = "the targets are {known}"
     given: str
     known: str
 
 
 class UnknownFp(UserError, code="F237"):
-    """A floating-point mode that there is not."""
+    """An unknown floating-point mode."""
 
     message = "fp={given} is not a floating-point mode"
     about = (
-        'fp="strict" computes every operation as IEEE 754 says, fp="contract" may make one fma of a product and a sum, '
-        'fp="fast" may approximate as well. For instance:\n\n'
+        'fp="strict" rounds every operation as IEEE 754 demands, fp="contract" fuses a product and a sum into one fma, '
+        'fp="fast" also approximates. For instance:\n\n'
         '    ElementwiseKernel("T x", "T y", "y = x * x + 1", fp="fasst")  # wrong\n'
         '    ElementwiseKernel("T x", "T y", "y = x * x + 1", fp="fast")'
     )
@@ -266,7 +266,7 @@ class UnknownFp(UserError, code="F237"):
 
 
 class InvalidKernelName(UserError, code="F229"):
-    """A kernel name that is no identifier, or a keyword of a target."""
+    """A kernel name that is not an identifier, or is a keyword of a target."""
 
     message = 'Invalid kernel name: "{given}"'
     hint = "use letters, digits and underscores, not a keyword of C, CUDA or Metal"
@@ -274,7 +274,7 @@ class InvalidKernelName(UserError, code="F229"):
 
 
 class ReservedParameterName(UserError, code="F230"):
-    """A parameter called like a variable of the language."""
+    """A parameter with the name of a built-in variable of the language."""
 
     message = "Can not use '{given}' as a parameter name"
     hint = "'i' is the flat index and '_ind' the indexer; choose another name"
@@ -282,7 +282,7 @@ class ReservedParameterName(UserError, code="F230"):
 
 
 class MixedDevices(Named, code="F231", exception=FusecTypeError):
-    """Arrays of the host and of a GPU in one call."""
+    """A call with arrays on the host and on a GPU."""
 
     message = "kernel '{name}' got arrays on different devices: '{left}' is on the {where}, '{right}' is not"
     hint = "move all arrays to one device first"
@@ -292,9 +292,9 @@ class MixedDevices(Named, code="F231", exception=FusecTypeError):
 
 
 class AxisOutOfRange(Named, code="F232", exception=FusecIndexError):
-    """A body that names an axis which the array of this call has not."""
+    """A body that uses an axis that an array of the call does not have."""
 
-    message = "kernel '{name}' uses {needed} axes of {what}, which has {given}"
+    message = "kernel '{name}' uses {needed} of {what}, which has {given}"
     what: str
     needed: str
     given: int
@@ -302,7 +302,7 @@ class AxisOutOfRange(Named, code="F232", exception=FusecIndexError):
 
 
 class DefinitionNotText(Named, code="F233", exception=FusecTypeError):
-    """A part of a definition that is no text."""
+    """A part of a definition that is not a string."""
 
     message = "{part} of kernel '{name}' must be {wanted}, not {given}"
     part: str
@@ -312,7 +312,7 @@ class DefinitionNotText(Named, code="F233", exception=FusecTypeError):
 
 
 class UnknownScalar(Named, code="F234"):
-    """A name in scalars= that is no input."""
+    """A name in scalars= that is not an input."""
 
     message = "scalars={given!r}: kernel '{name}' has no such input"
     hint = "its inputs are: {inputs}"
@@ -321,22 +321,22 @@ class UnknownScalar(Named, code="F234"):
 
 
 class OutputTooLarge(OfParameter, code="F235", exception=FusecMemoryError):
-    """An output that the machine has no memory for."""
+    """An output for which the memory does not suffice."""
 
-    message = "no memory for output '{param}' of kernel '{name}': shape {shape}, {nbytes:,} bytes"
+    message = "not enough memory for output '{param}' of kernel '{name}': shape {shape}, {nbytes:,} bytes"
     shape: tuple[int, ...]
     nbytes: int
     cure: str = "work on parts of the arrays, or pass an output on disk (np.memmap)"
 
 
 class CannotSimulate(Described, code="F238", exception=FusecTypeError):
-    """Something that the interpreter, or Python, cannot run as a kernel."""
+    """An object that cannot be simulated as a kernel."""
 
     message = "{what} cannot be simulated"
 
 
 class CannotExplain(UserError, code="F239", exception=FusecTypeError):
-    """Something that has no calls to report on."""
+    """An object that has no calls to explain."""
 
     message = "{what} cannot be explained"
     hint = "pass a kernel of any kind or a decorated function, and the arguments of its call"
@@ -344,7 +344,7 @@ class CannotExplain(UserError, code="F239", exception=FusecTypeError):
 
 
 class NotWhole(Named, code="F730", exception=FusecTypeError):
-    """A key, a counter or an end of a range of random numbers that is no whole number."""
+    """A key, a counter or a bound of random numbers that is not a whole number."""
 
     message = "the {name} of random numbers is {given}, which is not a whole number"
     hint = "pass integers, or convert: int(x) for one number, x.astype('int64') for an array"
@@ -352,10 +352,10 @@ class NotWhole(Named, code="F730", exception=FusecTypeError):
 
 
 class NotInWord(Named, code="F731", exception=FusecOverflowError):
-    """A key, a counter or an end of a range of random numbers that does not fit in 64 bits."""
+    """A key, a counter or a bound of random numbers that does not fit in 64 bits."""
 
     message = "the {name} of random numbers is {given}, which is outside {low} to {high}"
-    hint = "bring it into the range, e.g. with x % 2**63"
+    hint = "reduce it to the range, e.g. with x % 2**63"
     given: str
     low: int
     high: int

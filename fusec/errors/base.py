@@ -9,7 +9,7 @@ from fusec.base.source import Span
 
 
 class FusecError(Exception):
-    """A mistake in what the user gave: `error` is the value, `span` the place in the text, if it has one.
+    """A mistake of the user. `error` describes it; `span` is its place in the text, if it has one.
 
     >>> try:
     ...     fusec.ElementwiseKernel("T x", "T y", "y = 2 * z")
@@ -30,7 +30,7 @@ class FusecError(Exception):
 
     @property
     def hint(self) -> str:
-        """The cure, "" if there is none to tell."""
+        """What to do instead; "" if there is no advice."""
         return self.error.text("hint")
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class FusecMemoryError(FusecError, MemoryError):
 
 
 class FusecRuntimeError(FusecError, RuntimeError):
-    """A FusecError that is also a RuntimeError: the machine, not the program, is in the way.
+    """A FusecError that is also a RuntimeError: the machine is at fault, not the program.
 
     >>> issubclass(fusec.FusecRuntimeError, RuntimeError)
     True
@@ -104,7 +104,7 @@ class FusecRuntimeError(FusecError, RuntimeError):
 
 
 class FusecWarning(UserWarning):
-    """What fusec warns of: a function that it leaves as NumPy has it, with an error's text, or a misspelt setting.
+    """A warning: a fused function does what NumPy does and a kernel refuses, or a setting is misspelt.
 
     >>> import warnings
     >>> warnings.simplefilter("error", fusec.FusecWarning)

@@ -1,4 +1,4 @@
-"""Errors that checked kernels report (codes F380 to F389, F720 to F724 and F740)."""
+"""Errors reported by checked kernels (codes F380 to F389, F720 to F724 and F740)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusec.errors.base import FusecIndexError, FusecOverflowError, FusecRuntimeE
 
 
 class IndexOutside(Named, code="F380", exception=FusecIndexError):
-    """An index that lies outside its array, found as the kernel ran."""
+    """An index outside its array, found as the kernel ran."""
 
     message = "kernel '{name}': {index} of '{array}' is outside its {limit} elements"
     label = "in element {element}"
@@ -31,7 +31,7 @@ class AssertionFailed(Named, code="F381", exception=FusecRuntimeError):
 
 
 class ItemOutside(Named, code="F740", exception=FusecIndexError):
-    """An index outside a tuple, or an array from outside, found as the kernel ran."""
+    """An index outside a tuple or a constant array, found as the kernel ran."""
 
     message = "kernel '{name}': index {index} is outside a table of {limit} items"
     label = "in element {element}"
@@ -43,26 +43,26 @@ class ItemOutside(Named, code="F740", exception=FusecIndexError):
 
 
 class CannotCheck(Named, code="F382"):
-    """A kernel whose accesses cannot be checked, since it computes with addresses."""
+    """A kernel that moves pointers, so its accesses cannot be checked."""
 
     message = "kernel '{name}' moves pointers, whose bounds are unknown"
     hint = "index the arrays themselves, x[i], or run it without checks"
 
 
 class LocalArrayAfterTheCheck(Named, code="F384"):
-    """A reduction or scan that indexes a local array where its check does not look."""
+    """A reduction or scan that indexes a local array where the check does not reach."""
 
-    message = "kernel '{name}' indexes a local array in what combines or finishes, or in a function"
-    hint = "a check of a reduction or scan looks at what is made of each element: index there"
+    message = "kernel '{name}' indexes a local array where it combines or finishes, or in a function"
+    hint = "the check of a reduction or scan covers only the value of each element: index there"
 
 
 class AssertionAfterTheCheck(Named, code="F385"):
-    """A reduction or scan that asserts something where its check does not look."""
+    """A reduction or scan that has an assertion where the check does not reach."""
 
-    message = "kernel '{name}' has an assertion in what combines or finishes, or in a function"
-    hint = "a check of a reduction looks at what is made of each element: assert it in map itself"
+    message = "kernel '{name}' has an assertion where it combines or finishes, or in a function"
+    hint = "the check of a reduction covers only the value of each element: put the assertion into map itself"
     about = """\
-A checked reduction looks at its elements before it combines any of them.
+A checked reduction tests all elements before it combines any of them.
 
     late = "def least(a, b):\\n    assert b >= 0\\n    return min(a, b)"
     soon = "def positive(x):\\n    assert x >= 0\\n    return x"
@@ -71,34 +71,34 @@ A checked reduction looks at its elements before it combines any of them.
 
 
 class CombinationNotChecked(Named, code="F386"):
-    """A reduction or scan that combines integers in a way that the check for those that wrap does not follow."""
+    """A reduction or scan whose combination of integers cannot be checked for wrapping."""
 
-    message = "kernel '{name}' combines integers in a way that the check \"wrap\" does not follow"
-    hint = 'it follows a + b and a * b of one total; combine floats, or say check=""'
+    message = "kernel '{name}' combines integers in a way that the check \"wrap\" does not support"
+    hint = 'it supports a + b and a * b of one total; combine floats, or pass check=""'
     about = """\
-The check compares sums and products of reductions and scans with the exact ones. It follows no others that may wrap.
+The check compares sums and products of reductions and scans with the exact ones. It supports no other combination.
 
     reduction("lambda a, b: a * 3 + b", check="wrap")(np.ones(3, np.int32))                 # wrong
     reduction("lambda a, b: a + b", check="wrap")(np.ones(3, np.int32))                     # right"""
 
 
 class UnknownCheck(UserError, code="F383"):
-    """A way of checking that there is none of."""
+    """An unknown check."""
 
     message = "{where} is {given}"
     where: str
     given: str
-    cure: str = '"check" turns checks on, "trust" off; for all kernels there is FUSEC_CHECK=bounds'
+    cure: str = '"check" turns checks on, "trust" turns them off; FUSEC_CHECK=bounds checks all kernels'
 
 
 class ConstantComparison(UserError, code="F720"):
-    """A bool compared with a number that it never is, below, or above, so that the answer is known."""
+    """A comparison of a bool with a number whose result is always the same."""
 
     message = "a bool is 0 or 1, so '{op} {number}' is always {answer}"
     about = """\
-Sums and products of bools are bools, in NumPy and in what kernels compute from it, so that a count of neighbours on a
-bool board is 0 or 1 and never 3. A comparison whose answer is known is refused; fused functions, which follow NumPy,
-warn instead.
+Sums and products of bools are bools, in NumPy and therefore in kernels, so a count of neighbours on a
+bool board is 0 or 1 and never 3. A comparison whose result is constant is refused; fused functions follow NumPy and
+only warn.
 
     elementwise("def f(x): return x + x == 2")(np.ones(3, "bool"))               # wrong
     elementwise("def f(x): return np.int8(x) + x == 2")(np.ones(3, "bool"))      # right"""
@@ -122,7 +122,7 @@ def constant_comparison(op: str, number: float, cure: str) -> ConstantComparison
 
 
 class IntegerWraps(Named, code="F721", exception=FusecOverflowError):
-    """An operation on integers whose exact result its type does not hold, found as the kernel ran."""
+    """An operation on integers whose exact result does not fit its type, found as the kernel ran."""
 
     message = "kernel '{name}': {operation} beyond {dtype}, and {result}"
     label = "in element {element}"
@@ -134,7 +134,7 @@ class IntegerWraps(Named, code="F721", exception=FusecOverflowError):
 
 
 class CastLoses(Named, code="F722", exception=FusecOverflowError):
-    """A cast to an integer type that does not hold the value, found as the kernel ran."""
+    """A cast of a value that the integer type does not hold, found as the kernel ran."""
 
     message = "kernel '{name}': {value} of {given} does not fit {dtype}, and becomes {result}"
     label = "in element {element}"
@@ -147,7 +147,7 @@ class CastLoses(Named, code="F722", exception=FusecOverflowError):
 
 
 class TotalWraps(Named, code="F723", exception=FusecOverflowError):
-    """A sum or product of the elements of an array that its type does not hold."""
+    """A sum or product of an array's elements that does not fit its type."""
 
     message = "kernel '{name}': {what} beyond {dtype}, and wraps to {result}"
     label = "in total {element}"

@@ -1,4 +1,4 @@
-"""Errors of expressions given as texts to fusec.evaluate (codes F500 to F519)."""
+"""Errors of the expressions that fusec.evaluate takes (codes F500 to F519)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class FusecKeyError(FusecError, KeyError):
 
 
 class NotAnExpression(Described, code="F500", exception=FusecSyntaxError):
-    """A text that is no expression, or has what expressions cannot say."""
+    """A text that is not an expression of the language."""
 
 
 class ExpressionTooLarge(UserError, code="F501", exception=FusecSyntaxError):
-    """A text beyond the bounds."""
+    """An expression that exceeds the limits."""
 
     message = "the expression is too large: more than {limit} {what}"
     hint = "split it, and pass the results of its parts as arrays"
@@ -32,41 +32,41 @@ class ExpressionTooLarge(UserError, code="F501", exception=FusecSyntaxError):
 
 
 class NoTruth(Described, code="F502", exception=FusecTypeError):
-    """Python's own logic, which needs one truth for a whole array."""
+    """Python's logical operators, which need one truth value for a whole array."""
 
-    message = "{what} would need one truth for all elements"
+    message = "{what} would need one truth value for all elements"
 
 
 class NameNotFound(Named, code="F503", exception=FusecKeyError):
-    """A name that neither dictionary nor frame has."""
+    """A name that neither the dictionaries nor the calling frame define."""
 
     message = "'{name}' is defined neither where evaluate is called nor in the dictionaries given"
     cure: str
 
 
 class NotANumber(Described, code="F504", exception=FusecTypeError):
-    """Text or another object where numbers are needed."""
+    """A string or another object where numbers are expected."""
 
     message = "{what}: fusec computes with numbers only"
 
 
 class NegativePower(UserError, code="F505"):
-    """An integer to the power of a negative integer; NumPy's text."""
+    """An integer to the power of a negative integer; the message is NumPy's."""
 
     message = "Integers to negative integer powers are not allowed."
     hint = "write 1 / x, or x ** -1.0"
 
 
 class BadAxis(Described, code="F506"):
-    """An axis that a reduction in a text cannot have."""
+    """An invalid axis of a reduction in an expression."""
 
 
 class BadOption(Described, code="F507"):
-    """A keyword of evaluate with a value that it does not take, or one that there is none of."""
+    """An unknown keyword of evaluate, or one with a wrong value."""
 
 
 class CannotCast(UserError, code="F508", exception=FusecTypeError):
-    """A dtype that becomes another one only by a looser rule than was given."""
+    """A conversion of dtypes that the rule casting= forbids."""
 
     message = "Cannot cast {what} from {dtype} to {wanted} according to the rule '{rule}'"
     hint = "pass casting='unsafe', or convert in the expression: {wanted}(x)"
@@ -77,7 +77,7 @@ class CannotCast(UserError, code="F508", exception=FusecTypeError):
 
 
 class NothingBefore(UserError, code="F509", exception=FusecRuntimeError):
-    """Something to be evaluated again where nothing has been evaluated."""
+    """A call of re_evaluate before any call of evaluate or validate."""
 
     message = "this thread has not evaluated or validated an expression yet"
     hint = "call fusec.evaluate or fusec.validate before fusec.re_evaluate"

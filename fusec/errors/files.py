@@ -14,7 +14,7 @@ class NotToml(UserError, code="F400"):
 
 
 class NoKernels(UserError, code="F401"):
-    """A TOML file without kernels."""
+    """A kernel file without kernels."""
 
     message = "{file} defines no kernel"
     hint = (
@@ -25,7 +25,7 @@ class NoKernels(UserError, code="F401"):
 
 
 class BadKernelTable(Named, code="F402"):
-    """A kernel's table with a missing, unknown or mistyped key."""
+    """A table of a kernel with a missing, unknown or mistyped key."""
 
     message = "kernel '{name}': {problem}"
     hint = (
@@ -40,12 +40,12 @@ class NoPythonKernels(UserError, code="F403"):
     """A Python file without functions that fusec compiles."""
 
     message = "{file} defines no kernel"
-    hint = "decorate a function of its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
+    hint = "decorate a function at its top level with @fusec.elementwise, @fusec.stencil or @fusec.kernel"
     file: str
 
 
 class BadDecorator(Named, code="F404"):
-    """A decorator, or a kernel of texts, whose arguments the file does not tell without being run."""
+    """A decorator or kernel string whose arguments are unknown until the file runs."""
 
     message = "this kernel cannot be made without running the file: {problem}"
     hint = "write its arguments as literals, or compile MODULE:KERNEL, which imports the module"
@@ -53,7 +53,7 @@ class BadDecorator(Named, code="F404"):
 
 
 class UnknownTable(UserError, code="F405"):
-    """Something at the top level of a kernel file that is no table of kernels."""
+    """An entry at the top level of a kernel file that is not a table of kernels."""
 
     message = "{problem}"
     hint = "a kernel file holds tables [kernel.NAME], [reduction.NAME] and [scan.NAME], and nothing else"

@@ -6,9 +6,9 @@ from fusec.errors.base import Described, FusecAttributeError, FusecTypeError, Na
 
 
 class NeedsValues(Described, code="F280", exception=FusecTypeError):
-    """Python's own logic on an array whose values are not known yet."""
+    """An operation of Python that needs values of an array that are not known yet."""
 
-    message = "{what} needs a Python scalar, but a fused function sees no values of arrays"
+    message = "{what} needs a Python scalar, but a fused function does not see the values of arrays"
     label = "the values are not known here"
 
 
@@ -19,7 +19,7 @@ class NotFusable(Described, code="F281", exception=FusecTypeError):
 
 
 class NotTraceable(Described, code="F282", exception=FusecTypeError):
-    """An argument or a result of a fused function that is no array, number or plain value."""
+    """An argument or result of a fused function that is not an array, a number or a constant."""
 
 
 class NoSuchAttribute(Named, code="F283", exception=FusecAttributeError):
@@ -30,7 +30,7 @@ class NoSuchAttribute(Named, code="F283", exception=FusecAttributeError):
 
 
 class AltersOutside(UserError, code="F700", exception=FusecTypeError):
-    """A change of something from outside that is no assignment to a name, an attribute or an array."""
+    """A change of an outside object other than an assignment to a name, an attribute or an array."""
 
     message = "a fused function changes {what}, but later calls would not"
     label = "{where}"
@@ -40,9 +40,9 @@ class AltersOutside(UserError, code="F700", exception=FusecTypeError):
 
 
 class DrawsNumbers(UserError, code="F701", exception=FusecTypeError):
-    """Random numbers of a generator with a state, which would be drawn when the function is traced, and never again."""
+    """Random numbers from a generator with a state, which would be drawn only during the trace."""
 
-    message = "{what} in a fused function would draw its numbers once, when the function is traced"
+    message = "{what} in a fused function would draw its numbers only once, when the function is traced"
     label = "random numbers"
     hint = "pass them as an argument, or use fusec.random, whose numbers depend on a key and a counter"
     what: str

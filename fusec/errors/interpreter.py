@@ -1,4 +1,4 @@
-"""Errors of the Python interpreter: one that shuts down, and a second one in a process (codes F790 to F799)."""
+"""Errors of the Python interpreter: its end, and several of them in a process (codes F790 to F799)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fusec.errors.base import FusecError, FusecRuntimeError, UserError
 
 
 class InterpreterEnds(UserError, code="F790", exception=FusecRuntimeError):
-    """Something is used for the first time when modules can no longer be imported."""
+    """A first use when modules can no longer be imported."""
 
     message = "Python is shutting down, and can no longer import what this call needs"
     hint = "call it earlier, for instance in a function registered with atexit"
@@ -20,7 +20,7 @@ class InterpreterEnds(UserError, code="F790", exception=FusecRuntimeError):
 
 
 class OneInterpreter(UserError, code="F791", exception=FusecRuntimeError):
-    """A second interpreter of the process uses fusec, and NumPy serves one."""
+    """A second interpreter in a process, where NumPy supports only one."""
 
     message = "fusec needs NumPy, which works in only one interpreter of a process: {reason}"
     hint = "use threads of the interpreter that has NumPy, or another process (multiprocessing)"

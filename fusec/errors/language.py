@@ -8,7 +8,7 @@ from fusec.errors.base import Described, FusecTypeError, Named, UserError
 
 
 class ParameterSyntax(UserError, code="F100"):
-    """A parameter declaration without a type and a name."""
+    """A parameter declaration that is not a type and a name."""
 
     message = "Syntax error: {declaration}"
     label = "a parameter is '[raw] TYPE NAME'"
@@ -17,7 +17,7 @@ class ParameterSyntax(UserError, code="F100"):
 
 
 class ParameterKeyword(UserError, code="F101"):
-    """A word before the type that is no keyword of parameters."""
+    """An unknown keyword before the type of a parameter."""
 
     message = 'Unknown keyword "{word}"'
     word: str
@@ -32,14 +32,14 @@ class ParameterType(Named, code="F102", exception=FusecTypeError):
 
 
 class ParameterName(Named, code="F103"):
-    """A parameter name that the language keeps for itself, or that is no name."""
+    """A parameter name that is reserved, or is not an identifier."""
 
     message = "Can not use '{name}' as a parameter name"
     cure: str
 
 
 class ParameterTwice(Named, code="F104"):
-    """Two parameters of one name."""
+    """Two parameters with the same name."""
 
     message = "parameter '{name}' is declared twice"
     hint = "inputs and outputs share one set of names"
@@ -57,7 +57,7 @@ class UnknownOption(UserError, code="F105"):
 
 
 class TooLarge(UserError, code="F110"):
-    """A text beyond the bounds that keep compilation quick."""
+    """A kernel text that exceeds the limits that keep compilation quick."""
 
     message = "kernel text is too large: more than {limit} {what}"
     hint = "split the kernel, or compute repeated parts in a loop or a device function"
@@ -66,7 +66,7 @@ class TooLarge(UserError, code="F110"):
 
 
 class TooDeep(UserError, code="F111"):
-    """Nesting beyond the bound."""
+    """Nesting that exceeds the limit."""
 
     message = "{what} are nested more than {limit} deep"
     hint = "name an intermediate result, or move the inner part to a device function"
@@ -95,7 +95,7 @@ class Unterminated(UserError, code="F116"):
 
 
 class BadNumber(UserError, code="F117"):
-    """A number that C does not allow, or that no type holds."""
+    """A malformed number, or one that no type holds."""
 
     message = "'{number}' is not a number{reason}"
     number: str
@@ -112,7 +112,7 @@ class BadDirective(Described, code="F118"):
 
 
 class UnknownHeader(UserError, code="F119"):
-    """An include that fusec has no counterpart for."""
+    """An include for which fusec has no counterpart."""
 
     message = "header '{header}' is not available"
     hint = "fusec reads no files; copy the needed definitions into the preamble"
@@ -120,7 +120,7 @@ class UnknownHeader(UserError, code="F119"):
 
 
 class MacroArguments(Named, code="F120"):
-    """A function macro used with the wrong number of arguments."""
+    """A function macro with the wrong number of arguments."""
 
     message = "macro '{name}' takes {expected} argument(s), given {given}"
     hint = "a comma separates macro arguments unless it is inside parentheses"
@@ -151,16 +151,16 @@ class UnexpectedEnd(UserError, code="F126"):
 
 
 class Unbalanced(UserError, code="F127"):
-    """A bracket without its partner."""
+    """An unbalanced bracket."""
 
     message = "'{bracket}' {reason}"
-    hint = "check the brackets before this place"
+    hint = "check the brackets before this point"
     bracket: str
     reason: str
 
 
 class NotSupported(Described, code="F128"):
-    """C++ or CUDA that is outside the portable language."""
+    """C++ or CUDA outside of the portable language."""
 
     message = "{what} not part of the kernel language"
 
@@ -190,14 +190,14 @@ class UnknownType(Named, code="F136", exception=FusecTypeError):
 
 
 class UnknownFunction(Named, code="F137"):
-    """A call of something that is no function."""
+    """A call of an unknown function."""
 
     message = "unknown function '{name}'"
     cure: str
 
 
 class UnknownMember(UserError, code="F138"):
-    """A member that the object does not have."""
+    """An unknown member of an object."""
 
     message = "{owner} has no member '{name}'"
     owner: str
@@ -213,7 +213,7 @@ class Redeclared(Named, code="F139"):
 
 
 class HidesParameter(Named, code="F140"):
-    """A local variable of the operation with the name of a parameter, which nobody could then reach."""
+    """A local variable of the operation that hides a parameter."""
 
     message = "'{name}' is {role}; a variable of that name would hide it"
     role: str
@@ -233,7 +233,7 @@ class BadOperands(UserError, code="F145", exception=FusecTypeError):
 
 
 class CannotConvert(UserError, code="F146", exception=FusecTypeError):
-    """A value of a type that does not convert."""
+    """A value whose type cannot be converted."""
 
     message = "cannot convert {given} to {wanted}"
     given: str
@@ -242,13 +242,13 @@ class CannotConvert(UserError, code="F146", exception=FusecTypeError):
 
 
 class AssignToConst(Described, code="F147", exception=FusecTypeError):
-    """An assignment to something that may only be read."""
+    """An assignment to something read-only."""
 
     message = "cannot assign to {what}"
 
 
 class NotAPlace(UserError, code="F148", exception=FusecTypeError):
-    """A value where something with a place in memory is needed."""
+    """A value where a variable or an array element is needed."""
 
     message = "{what} needs a variable or an array element"
     hint = "the result of an expression has no address; name it first"
@@ -265,7 +265,7 @@ class ArgumentCount(Named, code="F149", exception=FusecTypeError):
 
 
 class BadArgument(Named, code="F150", exception=FusecTypeError):
-    """An argument of a kind that the function does not take."""
+    """An argument whose type the function does not take."""
 
     message = "'{name}' does not take {given}"
     given: str
@@ -273,7 +273,7 @@ class BadArgument(Named, code="F150", exception=FusecTypeError):
 
 
 class NotAValue(Described, code="F151", exception=FusecTypeError):
-    """Something that must be indexed or called before it is a value."""
+    """A name that must be indexed or called to give a value."""
 
     message = "{what} is not a value"
 
@@ -283,7 +283,7 @@ class BadIndex(Described, code="F152", exception=FusecTypeError):
 
 
 class NotConstant(UserError, code="F153"):
-    """An expression that must be known when the kernel is compiled, or is out of range there."""
+    """An expression that must be an integer constant of the right range."""
 
     message = "{what} must be an integer constant"
     hint = "use a number, a #define, a const integer or a template argument"
@@ -291,15 +291,15 @@ class NotConstant(UserError, code="F153"):
 
 
 class TemplateMismatch(Named, code="F154", exception=FusecTypeError):
-    """A template whose parameters cannot be found from the call."""
+    """A template whose parameters cannot be deduced from the call."""
 
     message = "cannot call template '{name}': {reason}"
-    hint = "name the types: {name}<...>(...)"
+    hint = "give the types: {name}<...>(...)"
     reason: str
 
 
 class Recursion(Named, code="F155"):
-    """A function that calls itself, directly or not."""
+    """A function that calls itself, directly or indirectly."""
 
     message = "function '{name}' calls itself"
     hint = "kernels have no call stack; use a loop"
@@ -309,7 +309,7 @@ class Recursion(Named, code="F155"):
 
 
 class Misplaced(UserError, code="F160"):
-    """A statement outside of what it belongs to."""
+    """A statement outside of the statement to which it belongs."""
 
     message = "'{word}' outside of {owner}"
     word: str
@@ -329,11 +329,11 @@ class BadReturn(Described, code="F162"):
 
 
 class BadDeclaration(Described, code="F163"):
-    """A declaration that cannot be."""
+    """An invalid declaration."""
 
 
 class NoEffect(UserError, code="F164"):
-    """An expression as a statement that changes nothing."""
+    """A statement that changes nothing."""
 
     message = "this statement has no effect"
     cure: str

@@ -8,28 +8,28 @@ from fusec.errors.base import Described, FusecOverflowError, FusecTypeError, Nam
 
 
 class NotInSubset(Described, code="F170"):
-    """Python that a kernel cannot say."""
+    """Python outside of the subset that kernels support."""
 
     message = "{what} not part of the Python subset"
 
 
 class NotPython(UserError, code="F171"):
-    """Text that is no Python at all."""
+    """A text that is not Python."""
 
     message = "not Python: {reason}"
     reason: str
-    cure: str = "check the line, and the brackets before it"
+    cure: str = "check this line and the brackets before it"
 
 
 class BadIndentation(UserError, code="F172"):
-    """A line that ends a block but is not in line with any before."""
+    """A line whose indentation matches no enclosing block."""
 
-    message = "the indentation of this line matches no block around it"
-    hint = "indent by four spaces for every block; a tab counts to the next multiple of eight"
+    message = "the indentation of this line matches no enclosing block"
+    hint = "indent each block by four spaces; a tab advances to the next multiple of eight"
 
 
 class NoSource(UserError, code="F173", exception=FusecTypeError):
-    """A function whose text cannot be read."""
+    """A function whose source cannot be read."""
 
     message = "the source of {function} cannot be read: {reason}"
     hint = "pass the text itself: fusec.elementwise('''def {name}(...): ...''')"
@@ -39,15 +39,15 @@ class NoSource(UserError, code="F173", exception=FusecTypeError):
 
 
 class NotAFunction(Described, code="F174", exception=FusecTypeError):
-    """Something decorated that is no plain function, or a text that defines none."""
+    """A decorated object that is not a plain function, or a text that does not define one."""
 
 
 class TypeChanges(Named, code="F175", exception=FusecTypeError):
-    """A variable that has different types on different ways to the same place."""
+    """A variable whose type depends on the path through the function."""
 
     message = "'{name}' is {first} on one path through this statement and {second} on another"
     label = "'{name}' must have one type after this"
-    hint = "{first} in line {first_line}, {second} in line {second_line}: convert one, e.g. {cure}"
+    hint = "{first} on line {first_line}, {second} on line {second_line}: convert one, e.g. {cure}"
     first: str
     first_line: int
     second: str
@@ -56,18 +56,18 @@ class TypeChanges(Named, code="F175", exception=FusecTypeError):
 
 
 class MaybeUnassigned(Named, code="F176"):
-    """A variable that has no value on some way to where it is read."""
+    """A variable that may be read before it is assigned."""
 
     message = "'{name}' may have no value here"
-    hint = "line {line} assigns it, but not on every path to this place: assign it before the {where}"
+    hint = "line {line} assigns it, but not on every path that leads here: assign it before the {where}"
     line: int
     where: str
 
 
 class ReturnsDiffer(Named, code="F177", exception=FusecTypeError):
-    """Returns of different types or numbers of values."""
+    """Return statements that differ in the types or the number of their values."""
 
-    message = "'{name}' returns {first} in line {first_line} and {second} in line {second_line}"
+    message = "'{name}' returns {first} on line {first_line} and {second} on line {second_line}"
     first: str
     first_line: int
     second: str
@@ -83,7 +83,7 @@ class NoReturn(Named, code="F178"):
 
 
 class NumberTooLarge(UserError, code="F179", exception=FusecOverflowError):
-    """A Python integer that the dtype it meets cannot hold; int64 if it meets none."""
+    """A Python integer that the dtype of its other operand (int64 if there is none) cannot hold."""
 
     message = "Python integer {value} out of bounds for {dtype}"
     value: str
@@ -92,7 +92,7 @@ class NumberTooLarge(UserError, code="F179", exception=FusecOverflowError):
 
 
 class NotACapture(Named, code="F180", exception=FusecTypeError):
-    """A name from outside the function that stands for nothing that a kernel can hold."""
+    """A name from outside the function whose value a kernel cannot use."""
 
     message = "'{name}' is {given}, which a kernel cannot use"
     given: str
@@ -100,7 +100,7 @@ class NotACapture(Named, code="F180", exception=FusecTypeError):
 
 
 class BadAnnotation(UserError, code="F181", exception=FusecTypeError):
-    """An annotation that names no dtype."""
+    """An annotation that is not a dtype."""
 
     message = "annotation '{annotation}' is not a dtype"
     annotation: str
@@ -108,7 +108,7 @@ class BadAnnotation(UserError, code="F181", exception=FusecTypeError):
 
 
 class NoDtype(UserError, code="F182", exception=FusecTypeError):
-    """Operands without a dtype that NumPy would give to both."""
+    """Operands without a common dtype."""
 
     message = "{op} of {types} has no dtype"
     op: str
@@ -117,17 +117,17 @@ class NoDtype(UserError, code="F182", exception=FusecTypeError):
 
 
 class BadParameter(Described, code="F183"):
-    """A parameter that a kernel cannot have."""
+    """An invalid parameter of a function."""
 
 
 class BadTarget(Described, code="F184"):
-    """Something that cannot be assigned to."""
+    """An invalid target of an assignment."""
 
     message = "cannot assign to {what}"
 
 
 class CannotUnpack(UserError, code="F185"):
-    """A value that has another number of parts than targets."""
+    """A value with the wrong number of parts for its targets."""
 
     message = "cannot unpack {given} into {wanted} names"
     given: str
@@ -136,7 +136,7 @@ class CannotUnpack(UserError, code="F185"):
 
 
 class BadLoop(Described, code="F186"):
-    """A loop over something that is no range."""
+    """A loop over something other than a range."""
 
 
 class ArgumentMissing(OfParameter, code="F187", exception=FusecTypeError):
@@ -147,7 +147,7 @@ class ArgumentMissing(OfParameter, code="F187", exception=FusecTypeError):
 
 
 def argument_missing(name: str, param: str, params: Sequence[str]) -> ArgumentMissing:
-    """The error for a call without one of its arguments, which a method looks for in its object."""
+    """The error for a call that lacks an argument; a method may lack its object."""
     cure = f"its parameters are: {', '.join(params)}"
     if params[0] in ("self", "cls"):
         cure = f"it is never bound to an object: leave '{params[0]}' out and write @staticmethod above the decorator"
@@ -155,7 +155,7 @@ def argument_missing(name: str, param: str, params: Sequence[str]) -> ArgumentMi
 
 
 class UnexpectedArgument(Named, code="F188", exception=FusecTypeError):
-    """An argument that a function does not take, or takes once only."""
+    """An argument that a function does not take, or takes only once."""
 
     message = "{name}() does not take {given!r} like this"
     given: str
@@ -172,18 +172,18 @@ class CannotStore(Named, code="F189", exception=FusecTypeError):
 
 
 class StencilRadius(UserError, code="F190"):
-    """A stencil that leaves out the border without saying how wide that is."""
+    """A stencil that skips a border of unknown width."""
 
-    message = "boundary='skip' needs offsets that are known"
+    message = "boundary='skip' needs constant offsets"
     hint = "write numbers as offsets, or choose another boundary"
 
 
 class BadBoundary(Described, code="F191"):
-    """A boundary or axes that a stencil does not have."""
+    """An invalid boundary, or invalid axes, of a stencil."""
 
 
 class StencilShapes(OfParameter, code="F192"):
-    """Arrays of a stencil that do not have one shape."""
+    """Arrays of a stencil whose shapes differ."""
 
     message = "array '{param}' of stencil '{name}' has shape {given}, not {shape}"
     hint = "arrays whose neighbours are read must have the shape of the result: use np.broadcast_to"
@@ -192,7 +192,7 @@ class StencilShapes(OfParameter, code="F192"):
 
 
 class PartsDiffer(UserError, code="F193", exception=FusecTypeError):
-    """Functions of a reduction that do not agree on what is accumulated."""
+    """Functions of a reduction that disagree about the parts of a total."""
 
     message = "{first}, but {second}"
     first: str
@@ -201,4 +201,4 @@ class PartsDiffer(UserError, code="F193", exception=FusecTypeError):
 
 
 class BadReduction(Described, code="F194", exception=FusecTypeError):
-    """A reduction whose functions do not have the shape of map, combine and finish."""
+    """A reduction whose functions do not fit the roles map, combine and finish."""

@@ -9,7 +9,7 @@ from fusec.errors.base import FusecIndexError, FusecTypeError, FusecValueError, 
 
 
 class FusecAxisError(FusecValueError, FusecIndexError, np.exceptions.AxisError):
-    """A FusecError that is also NumPy's AxisError, and with that an IndexError and a ValueError."""
+    """A FusecError that is also NumPy's AxisError, and thus an IndexError and a ValueError."""
 
     def __init__(self, error: UserError, span: Span | None = None) -> None:
         Exception.__init__(self, error, span)
@@ -34,15 +34,15 @@ def axis_outside(name: str, axis: int, shape: tuple[int, ...]) -> AxisOutOfBound
 
 
 class AxisTwice(UserError, code="F241"):
-    """An axis that is named twice, perhaps once from the front and once from the back."""
+    """An axis that is given twice, perhaps once counted from the end."""
 
     message = "duplicate value in 'axis': {axis}"
-    hint = "name each axis to reduce once"
+    hint = "give each axis once"
     axis: str
 
 
 class AxisNotInteger(UserError, code="F242", exception=FusecTypeError):
-    """An axis that is no integer."""
+    """An axis that is not an integer."""
 
     message = "axis must be {wanted}, not {given}"
     given: str
@@ -51,7 +51,7 @@ class AxisNotInteger(UserError, code="F242", exception=FusecTypeError):
 
 
 class NothingToReduce(Named, code="F243"):
-    """No elements, and no identity to give instead."""
+    """A reduction of no elements that has no identity."""
 
     message = "zero-size array to reduction operation {name} which has no identity"
     hint = "the shape is {shape}; {cure}, or reduce other axes"
@@ -60,7 +60,7 @@ class NothingToReduce(Named, code="F243"):
 
 
 class WhereWithoutIdentity(Named, code="F244"):
-    """Elements left out of a reduction that has nothing to put in their place."""
+    """A mask for a reduction that has no identity to replace the elements left out."""
 
     message = (
         "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'identity'"
@@ -69,15 +69,15 @@ class WhereWithoutIdentity(Named, code="F244"):
 
 
 class WhereNotBool(Named, code="F245", exception=FusecTypeError):
-    """A mask of another type."""
+    """A mask that is not bool."""
 
     message = "where= of '{name}' must be bool, not {given}"
-    hint = "make it bool, e.g. where=mask != 0"
+    hint = "convert it, e.g. where=mask != 0"
     given: str
 
 
 class RowsTooLong(Named, code="F246"):
-    """A kernel that keeps every row to itself, given longer rows than one chunk."""
+    """Rows that are too long for a kernel whose chunks cannot be combined."""
 
     message = "'{name}' takes at most {most} elements along the axis it reduces, not {count}"
     hint = "its chunks cannot be combined; reduce in steps"
@@ -86,7 +86,7 @@ class RowsTooLong(Named, code="F246"):
 
 
 class IdentityLost(Named, code="F248", exception=FusecTypeError):
-    """An identity, given as a number, that is no value of the totals."""
+    """An identity, given as a number, that the type of the totals does not hold."""
 
     message = "identity {given} of '{name}' is not a value of {held}, the type of its totals"
     hint = "pass a number that {held} holds, or a wider reduce_type=; identity='...' is converted as C converts"
@@ -95,7 +95,7 @@ class IdentityLost(Named, code="F248", exception=FusecTypeError):
 
 
 class WhereWithoutInitial(Named, code="F250"):
-    """Elements left out of a least or greatest element, so that there may be none."""
+    """A mask for a minimum or maximum, which has no value if no element is left."""
 
     message = (
         "reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'"
@@ -104,7 +104,7 @@ class WhereWithoutInitial(Named, code="F250"):
 
 
 class NoPosition(Named, code="F251"):
-    """The place of the greatest or least of no elements."""
+    """The position of the maximum or minimum of no elements."""
 
     message = "attempt to get {name} of an empty sequence"
     hint = "the shape is {shape}"
@@ -112,14 +112,14 @@ class NoPosition(Named, code="F251"):
 
 
 class OnlyNan(Named, code="F252"):
-    """The place of the greatest or least number where there are only nan."""
+    """The position of the maximum or minimum among nothing but nan."""
 
     message = "All-NaN slice encountered"
-    hint = "{name} skips nan; its namesake without 'nan' gives the place of the first one"
+    hint = "{name} skips nan; the function without 'nan' in its name gives the position of the first nan"
 
 
 class NotReducible(Named, code="F253", exception=FusecTypeError):
-    """A dtype that a reduction has no meaning for."""
+    """A dtype for which a reduction is not defined."""
 
     message = "{name} is not defined for dtype {dtype}"
     dtype: str
@@ -127,16 +127,16 @@ class NotReducible(Named, code="F253", exception=FusecTypeError):
 
 
 class NotOneAxis(Named, code="F254", exception=FusecTypeError):
-    """Several axes for what works along one, or one and the same."""
+    """Several axes for a function that works along one."""
 
     message = "{name} takes one axis{none}, not {given}"
     given: str
-    cure: str = "positions count along one axis, or through all elements in C order"
+    cure: str = "a position counts along one axis, or through all elements in C order"
     none: str = " or None"
 
 
 class WhereTooLarge(UserError, code="F255"):
-    """A mask with more elements than what it selects from."""
+    """A mask that does not broadcast to the shape of the arguments."""
 
     message = "where= of shape {given} does not broadcast to shape {shape}"
     hint = "every element takes part once or not at all"
@@ -145,7 +145,7 @@ class WhereTooLarge(UserError, code="F255"):
 
 
 class NotOneNumber(Named, code="F256", exception=FusecTypeError):
-    """An array, or something else, where one number is expected."""
+    """An argument that is not one number where one is expected."""
 
     message = "{keyword}= of '{name}' must be one number, not {given}"
     keyword: str
@@ -154,7 +154,7 @@ class NotOneNumber(Named, code="F256", exception=FusecTypeError):
 
 
 class KeepdimsNotBool(Named, code="F257", exception=FusecTypeError):
-    """Something for keepdims= that is neither true nor false."""
+    """A keepdims= that is neither true nor false."""
 
     message = "keepdims= of '{name}' must be True or False, not {given}"
     hint = "keepdims=True keeps the reduced axes, with one element each"
@@ -162,7 +162,7 @@ class KeepdimsNotBool(Named, code="F257", exception=FusecTypeError):
 
 
 class ContractedAxis(Named, code="F258"):
-    """Vectors of different lengths in a dot product, or an axis that is not the same one of both."""
+    """Vectors of different lengths in a dot product, or an axis that differs between them."""
 
     message = "{name} of shapes {left} and {right} along axis {axis}: {problem}"
     left: tuple[int, ...]
@@ -173,14 +173,14 @@ class ContractedAxis(Named, code="F258"):
 
 
 class CorrectionTwice(Named, code="F259", exception=FusecTypeError):
-    """A variance's correction by both of its names."""
+    """The correction of a variance, given by both of its names."""
 
     message = "'{name}' got correction= and ddof=, which are two names for one thing"
     hint = "pass one of them; ddof is NumPy's older name"
 
 
 class UnknownOrder(UserError, code="F247", exception=FusecTypeError):
-    """An order of a norm that is no number."""
+    """An order of a norm that is not a number."""
 
     message = "ord= of 'norm' must be a real number, inf or -inf, not {given}"
     hint = (
@@ -194,6 +194,6 @@ class DatesRefused(Named, code="F802"):
     """A reduction or scan of dates or durations that NumPy refuses."""
 
     message = "{name} of {dtype}: {reason}"
-    hint = "dates and durations have NumPy's rules; x.view('int64') computes on their numbers"
+    hint = "dates and durations follow NumPy's rules; x.view('int64') gives their numbers"
     dtype: str
     reason: str

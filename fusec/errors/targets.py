@@ -8,7 +8,7 @@ from fusec.errors.base import FusecRuntimeError, FusecTypeError, Named, UserErro
 
 
 class SettingNotUnderstood(UserError, code="F300"):
-    """An environment variable holds a value that means nothing."""
+    """An environment variable with a value that has no meaning."""
 
     message = "{variable} is {value!r}, but must be {expected}"
     hint = "correct it, or unset it to get the default"
@@ -26,7 +26,7 @@ class JitMissing(UserError, code="F301", exception=FusecRuntimeError):
 
 
 class JitForbidden(UserError, code="F302", exception=FusecRuntimeError):
-    """The system does not let a process make memory executable."""
+    """The system does not let a process execute memory that it has written."""
 
     message = "this system does not let a process run code it has compiled: {reason}"
     hint = "a security policy (SELinux, a hardened run time) must allow executable memory"
@@ -37,7 +37,7 @@ class JitForbidden(UserError, code="F302", exception=FusecRuntimeError):
 
 
 class NoSuchTypeOnTarget(UserError, code="F320", exception=FusecTypeError):
-    """The target has no such type, and emulating it would not be worth having."""
+    """A type that the target does not have."""
 
     message = "{where} has dtype {dtype}, which {target} does not have"
     label = "{dtype} here"
@@ -52,7 +52,7 @@ class NoSuchTypeOnTarget(UserError, code="F320", exception=FusecTypeError):
 
 
 class AtomicUnsupported(UserError, code="F321", exception=FusecTypeError):
-    """The target has no such atomic operation."""
+    """An atomic operation that the target does not have."""
 
     message = "{target} has no atomic {op} on {dtype}"
     label = "this update"
@@ -63,7 +63,7 @@ class AtomicUnsupported(UserError, code="F321", exception=FusecTypeError):
 
 
 class TooManyArrays(Named, code="F322"):
-    """The kernel binds more arrays than the target has places for."""
+    """A kernel with more arrays than the target can bind."""
 
     message = "kernel '{name}' uses {count} arrays, but {target} binds at most {limit}"
     hint = "split the kernel, or stack arrays of one dtype into a raw array"
@@ -96,7 +96,7 @@ class NoCudaDriver(UserError, code="F351", exception=FusecRuntimeError):
 
 
 class NoCudaDevice(UserError, code="F352", exception=FusecRuntimeError):
-    """The driver is there, a device is not."""
+    """The driver is installed, but there is no such device."""
 
     message = "no CUDA device {ordinal}: the driver reports {count} device(s)"
     hint = "CUDA_VISIBLE_DEVICES={visible} decides which devices a process sees; nvidia-smi lists them all"
@@ -114,7 +114,7 @@ class NvrtcMissing(UserError, code="F353", exception=FusecRuntimeError):
 
 
 class CudaCompileFailed(Named, code="F354", exception=FusecRuntimeError):
-    """NVRTC refused generated text."""
+    """NVRTC refused a generated text."""
 
     message = "NVRTC refused the text generated for kernel '{name}' ({arch})"
     label = "{log}"
@@ -135,7 +135,7 @@ class DriverTooOld(UserError, code="F355", exception=FusecRuntimeError):
 
 
 class DeviceUnsupported(UserError, code="F356", exception=FusecRuntimeError):
-    """The device is older than what NVRTC can make code for."""
+    """A device for which NVRTC cannot generate code."""
 
     message = "NVRTC {version} generates no code for {arch}; it supports {supported}"
     hint = "an older NVRTC may still support this device; the CPU runs the same kernel with the same bits"
@@ -162,7 +162,7 @@ class LaunchFailed(UserError, code="F357", exception=FusecRuntimeError):
 
 
 class CudaCallFailed(UserError, code="F358", exception=FusecRuntimeError):
-    """Any other call that the driver refused."""
+    """Any other call refused by the driver."""
 
     message = "the CUDA driver refused to {what}: {reason} ({name})"
     hint = (
@@ -175,7 +175,7 @@ class CudaCallFailed(UserError, code="F358", exception=FusecRuntimeError):
 
 
 class DeviceMemoryExhausted(UserError, code="F359", exception=FusecRuntimeError):
-    """An output does not fit into device memory."""
+    """An output that does not fit into device memory."""
 
     message = "device {device} has no room for an array of {nbytes} bytes: {reason}"
     hint = "free arrays that are no longer used, or pass the output as out="
@@ -185,7 +185,7 @@ class DeviceMemoryExhausted(UserError, code="F359", exception=FusecRuntimeError)
 
 
 class ArraysOnDifferentDevices(UserError, code="F360"):
-    """Arrays of one call must share a device."""
+    """A call with arrays on several devices."""
 
     message = "arrays of one call must be on one device, but some are on device {first} and on {second}"
     hint = "copy them to one device first"
@@ -194,7 +194,7 @@ class ArraysOnDifferentDevices(UserError, code="F360"):
 
 
 class HostArrayAmongDeviceArrays(UserError, code="F361", exception=FusecTypeError):
-    """A host array was given beside device arrays."""
+    """A host array among device arrays."""
 
     message = "a {type} in host memory cannot be used together with CUDA arrays"
     hint = "copy it to the device first (cupy.asarray, tensor.to('cuda')); fusec never copies silently"
@@ -202,7 +202,7 @@ class HostArrayAmongDeviceArrays(UserError, code="F361", exception=FusecTypeErro
 
 
 class DeviceArrayRefused(UserError, code="F362", exception=FusecTypeError):
-    """An array whose export says something fusec cannot honour."""
+    """A device array that fusec cannot use as it is exported."""
 
     message = "this {type} cannot be used as a CUDA array: {reason}"
     type: str
@@ -210,7 +210,7 @@ class DeviceArrayRefused(UserError, code="F362", exception=FusecTypeError):
 
 
 class DeviceDtypeUnsupported(UserError, code="F363", exception=FusecTypeError):
-    """An array of a type that fusec does not know, or of foreign byte order."""
+    """A device array of an unsupported dtype or a foreign byte order."""
 
     message = "a CUDA array of type {given} is not supported"
     hint = "fusec knows bool, (u)int8-64, float16/32/64, bfloat16, float8 (e4m3fn, e5m2), complex64/128"
@@ -218,7 +218,7 @@ class DeviceDtypeUnsupported(UserError, code="F363", exception=FusecTypeError):
 
 
 class NotACudaDevice(UserError, code="F364", exception=FusecTypeError):
-    """A DLPack array on some other kind of device."""
+    """A DLPack array on another kind of device."""
 
     message = "this {type} is on a device of kind {kind}, not on a CUDA device"
     hint = "copy it to a CUDA device, or to host memory to run on the CPU"
@@ -227,7 +227,7 @@ class NotACudaDevice(UserError, code="F364", exception=FusecTypeError):
 
 
 class BlockSizeRefused(UserError, code="F365"):
-    """A block size that no device, or not this kernel, can run."""
+    """A block size that no device, or that not this kernel, can run."""
 
     message = "block_size must be {range}, got {given}"
     range: str
@@ -235,7 +235,7 @@ class BlockSizeRefused(UserError, code="F365"):
 
 
 class StreamRefused(UserError, code="F366", exception=FusecTypeError):
-    """Something that is not a CUDA stream."""
+    """An object that is not a CUDA stream."""
 
     message = "a {type} is not a CUDA stream"
     hint = "pass a CuPy, PyTorch, Numba or cuda.core stream, or its handle as an int (None: the current one)"
@@ -243,7 +243,7 @@ class StreamRefused(UserError, code="F366", exception=FusecTypeError):
 
 
 class ReadOnlyDeviceArray(UserError, code="F367"):
-    """An output that must not be written."""
+    """A device array that is read-only and cannot be an output."""
 
     message = "a read-only {type} cannot be an output"
     hint = "leave the output out to get a new array (JAX arrays never change)"

@@ -153,7 +153,7 @@ class CallArguments:
             return ContainerPattern(kind, tuple(map(self._taken, given)))
         names = tuple(map(constants.key_of, given))
         if None in names:
-            what = f"argument '{self.name()}', a dictionary whose keys are no constants, cannot be fused"
+            what = f"argument '{self.name()}', a dictionary whose keys are not constants, cannot be fused"
             raise NotTraceable(what, CURE).at()
         self._kinds.append((kind, names))
         return ContainerPattern(kind, tuple((name, self._taken(each)) for name, each in given.items()))

@@ -204,7 +204,7 @@ def foreign(value: Any, name: str, function: str = "fuse") -> np.ndarray[Any, An
     found, kind = host_array(value, name, function), type(value)
     if isinstance(value, np.ndarray):
         if any(getattr(kind, each) is not getattr(np.ndarray, each) for each in OPERATORS):
-            what = f"'{name}' is a {kind.__name__}, which computes in a way of its own"
+            what = f"'{name}' is a {kind.__name__}, which has operators of its own"
             raise NotTraceable(what, "pass np.asarray(x), to compute with plain arrays").at()
         if value.dtype.isnative:
             return found

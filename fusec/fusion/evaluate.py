@@ -241,7 +241,10 @@ class NumExpr(Public):
         """The only kernel. Raises BadOption if there are several."""
         part = self._expression.only
         if not isinstance(part, ElementPart):
-            raise BadOption(f"{what} is for one kernel; this text has reductions", "show its parts one by one").at()
+            raise BadOption(
+                f"{what} needs one kernel, but an expression with reductions has several",
+                "use it on the parts one by one",
+            ).at()
         return part
 
     def __repr__(self) -> str:
@@ -269,7 +272,9 @@ def _compiled(text: object, options: Mapping[str, object]) -> Expression:
             continue
         allowed = {"optimization": OPTIMIZATIONS, "truediv": DIVISIONS}.get(name)
         if allowed is None:
-            raise BadOption(f"Unknown keyword argument '{name}'", "there are check=, optimization= and truediv=").at()
+            raise BadOption(
+                f"Unknown keyword argument '{name}'", "evaluate takes check=, optimization= and truediv="
+            ).at()
         if value not in allowed:
             raise BadOption(f"'{name}' must be one of {allowed}", f"not {value!r}").at()
     optimization, check = str(options.get("optimization", "aggressive")), options.get("check")

@@ -78,18 +78,18 @@ class Group:
             return f"an expression would be more than {MAX_DEPTH} operations deep"
         for leaf in own:
             if not self._is_aligned(leaf, kind):
-                return "it reads elements at other places than they are computed"
+                return "it reads elements at positions other than those where they are computed"
         if self.axes is None:
             return ""
         is_inside = isinstance(statement, Total) or kind == "elements"
         if is_inside and own and not any(leaf.buffer is not None and leaf not in own for leaf in leaves):
-            return "it reads totals alone, which do not differ along rows"
+            return "it reads only totals, which do not differ along rows"
         if is_inside and own and not staged:
-            return "rows are too long to be walked again while they are in cache"
+            return "rows are too long to stay in cache for another pass"
         if is_inside and not isinstance(statement, Total) and not own:
             return "it needs none of the totals"
         if not is_inside and any(leaf.buffer is not None and leaf not in own for leaf in leaves):
-            return "totals meet arrays of other kernels"
+            return "it combines totals with arrays of other kernels"
         if not is_inside and any(self.kinds[self.defined[leaf.buffer]] == "elements" for leaf in own if leaf.buffer):
             return "it reads elements"
         return ""
@@ -194,5 +194,5 @@ def _differs(statement: Statement, group: Group) -> str:
     """In what a statement is not like a kernel."""
     shape = _extents(statement)
     if shape != group.shape:
-        return f"its shape is {shape}, that of the other {group.shape}"
-    return "it reduces" if group.axes is None else "the other reduces other axes"
+        return f"its shape is {shape}, that of the other kernel is {group.shape}"
+    return "it reduces" if group.axes is None else "the other kernel reduces other axes"

@@ -12,9 +12,7 @@ from fusec.fusion.reads import Location
 from fusec.fusion.trace import here
 from fusec.fusion.tracer import Tracer
 
-CURE = (
-    "give it numbers, constants, or objects from outside; or leave functools.lru_cache out, since a trace is kept too"
-)
+CURE = "pass it numbers, constants, or objects from outside; or omit functools.lru_cache, since traces are kept anyway"
 
 
 class Kept:
@@ -39,8 +37,8 @@ class Kept:
             hash(value)  # raises, as for an array, or asks for the number
         _, origin, at = self._recording.origins.get(id(value), (value, value, -1))
         if any(row == at for row, _ in self._recording.attributes) or (at < 0 and exact(origin) is None):
-            what = f"{self._origin.__name__}, which functools.lru_cache keeps, of a {type(value).__name__} made here"
-            raise NotTraceable(f"a fused function cannot ask {what}", CURE).at(here())
+            what = f"{self._origin.__name__}, which functools.lru_cache caches, with a {type(value).__name__} made here"
+            raise NotTraceable(f"a fused function cannot call {what}", CURE).at(here())
         return at, origin
 
     def __getattr__(self, name: str) -> Any:

@@ -59,7 +59,7 @@ def _may_answer(other: Any) -> bool:
 def _unequal(array: Tracer, other: Any, op: str) -> Any:
     """An array == or != None or a text: the same answer for each element. Raises NotFusable for other objects."""
     if not isinstance(other, (type(None), str, bytes)):
-        cure = "compare numbers; `is` tells whether it is one object"
+        cure = "compare numbers; `is` tests for identity"
         raise NotFusable(f"an array {op} a value of type {type(other).__name__}", cure).at(here())
     answer = array._trace.combined(constant(op == "!=", BOOL).scalar, [array._read()])
     return made(array._trace, answer, True)

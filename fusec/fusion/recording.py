@@ -241,7 +241,7 @@ class Recording:
         if isinstance(value, dict):
             keys = list(map(constants.key_of, value))
             if None in keys:
-                raise self.refused(found, "a dictionary whose keys are no constants")
+                raise self.refused(found, "a dictionary whose keys are not constants")
             at = self.note(found, reads.KEYS, (kind, keys))
             made = kind((name, self.seen(self._item(found, at, name), each)) for name, each in value.items())
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from fusec.base.diagnostics import counted
 from fusec.dispatch.explain import Explanation
 from fusec.fusion.groups import Group
 from fusec.fusion.plan import KernelStep
@@ -23,12 +24,12 @@ def report(name: str, plan: Any) -> Explanation:
         topic = f"kernel {number}"
         lines.append((topic, _described(step)))
         if step.group.reason:
-            lines.append((topic, f"apart from the one before: {step.group.reason}"))
+            lines.append((topic, f"not fused with the kernel before: {step.group.reason}"))
         phases = step.phases()
         for before, _ in itertools.pairwise(phases):
             number += 1
-            totals = f"{before.chunks:,} chunks for each of {before.positions // before.chunks:,}"
-            lines.append((f"kernel {number}", f"combines the totals that the one before makes: {totals}"))
+            totals = f"{counted(before.chunks, 'chunk')} for each of {before.positions // before.chunks:,}"
+            lines.append((f"kernel {number}", f"combines the totals of the kernel before: {totals}"))
         moved += _bytes(step) + 2 * sum(_between(step, before) for before in phases[:-1])
     lines.insert(0, ("kernels", str(number)))
     lines += [("note", note) for note in plan.notes]
@@ -42,21 +43,17 @@ def _described(step: KernelStep) -> str:
     arrays = sum(leaf.buffer is not None for leaf in step.leaves)
     writes = len(step.stores) or len(step.makes[0])
     places = sum(isinstance(each, Write) for each in group.statements)
-    what = f"{_counted(ops, 'operation')} over {group.shape}"
+    what = f"{counted(ops, 'operation')} over {group.shape}"
     if group.axes is not None:
         totals = {each.op for expr in group.exprs.values() for each in parts_of(expr) if isinstance(each, Reduce)}
         along = "all axes" if len(group.axes) == len(group.shape) else f"axes {group.axes}"
         again = ", rows walked again in cache" if group.is_staged else ""
-        what += f", {_counted(len(totals), 'kind')} of totals ({', '.join(sorted(totals))}) along {along}{again}"
+        what += f", {counted(len(totals), 'kind')} of totals ({', '.join(sorted(totals))}) along {along}{again}"
     stored = f", {places} of them in place" if places else ""
     parts = (each for expr in group.exprs.values() for each in parts_of(expr))
-    dear = sorted({each.op for each in parts if isinstance(each, Apply) and is_dear_op(each.op)})
-    read = f"{_counted(arrays, 'array')} read, {writes} written{stored}"
-    return f"{what}; {read}" + (f"; {', '.join(dear)}" if dear else "")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    expensive = sorted({each.op for each in parts if isinstance(each, Apply) and is_dear_op(each.op)})
+    read = f"{counted(arrays, 'array')} read, {writes} written{stored}"
+    return f"{what}; {read}" + (f"; {', '.join(expensive)}" if expensive else "")
 
 
 def _operations(group: Group) -> int:

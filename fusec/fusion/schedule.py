@@ -103,7 +103,7 @@ class _Scheduler:
 
     def _waits(self, leaves: list[Leaf]) -> str:
         """Why a kernel starts where there was none that could be asked."""
-        return "it needs the results of the one before" if self.groups and leaves else ""
+        return "it needs the results of the kernel before" if self.groups and leaves else ""
 
     def _after(self, leaf: Leaf) -> int:
         """The first kernel in which a leaf may be read."""
@@ -234,7 +234,7 @@ def _store(trace: Trace, parts: Sequence[Expr]) -> None:
         known[part] = widened(leaves_of(held.expr)[0], compute_type(dtype))
         first.setdefault(users[part], []).append(Define(buffer, ArrayValue(Scalar(dtype, part), shape)))
         trace.notes.append(
-            f"a value of shape {shape.shape} is stored: several kernels need it, and it is dear to compute"
+            f"a value of shape {shape.shape} is stored: several kernels need it, and it is costly to compute"
         )
     for each in trace.statements:
         _change(each, dict(known))

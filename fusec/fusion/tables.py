@@ -15,20 +15,21 @@ METHODS: dict[str, Callable[..., Any]] = {}
 
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(
-        ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod"), "fusec.{name} does it, before or after"
+        ("cumsum", "cumprod", "cumulative_sum", "cumulative_prod"),
+        "call fusec.{name} before or after the fused function",
     ),
     **dict.fromkeys(("select", "piecewise", "choose"), "nest xp.where(condition, a, b)"),
     **dict.fromkeys(("isin", "in1d"), "compare with each value: (x == a) | (x == b)"),
     **dict.fromkeys(
-        ("dot", "inner", "vdot", "tensordot", "einsum"), "write (a * b).sum(axis), and matrix products before"
+        ("dot", "inner", "vdot", "tensordot", "einsum"), "write (a * b).sum(axis), or compute matrix products before"
     ),
-    "median": "fusec.median does it, before or after",
+    "median": "call fusec.median before or after the fused function",
     "outer": "write a[:, None] * b",
-    "interp": "fusec.elementwise has np.interp, of arrays from outside",
+    "interp": "fusec.elementwise supports np.interp of arrays from outside",
     "gradient": "subtract slices: (x[2:] - x[:-2]) / 2",
     **dict.fromkeys(("convolve", "correlate"), "fusec.stencil computes with neighbours"),
     **dict.fromkeys(("take", "take_along_axis"), "index with slices, or use fusec.kernel"),
-    "pad": "fusec.stencil has borders; or pad before",
+    "pad": "use fusec.stencil, which has borders, or pad before",
     "isclose": "write abs(a - b) <= atol + rtol * abs(b)",
     "allclose": "write (abs(a - b) <= atol + rtol * abs(b)).all()",
     "array_equal": "write (a == b).all()",
@@ -42,4 +43,4 @@ INSTEAD: dict[str, str] = {
 def cure_for(name: str, known: Iterable[str] = FUNCTIONS) -> str:
     """What to write instead of a function that cannot be fused: its replacement, or the most similar known name."""
     instead = INSTEAD.get(name, "").format(name=name)
-    return instead or did_you_mean(name, known) or "call it before or after; docs/fuse.md says what is fused"
+    return instead or did_you_mean(name, known) or "call it before or after; docs/fuse.md lists what is fused"

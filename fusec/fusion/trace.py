@@ -198,7 +198,7 @@ class Trace:
     def viewed(self, memory: Storage, value: ArrayValue, steps: tuple[Step, ...], seen: Array) -> ArrayValue:
         """A view of a value: computed from views of its operands if cheap, else a view of a buffer that holds it."""
         if is_expensive(value.expr):
-            self.notes.append("a value that is dear to compute is stored, since parts of it are looked at")
+            self.notes.append("a value that is costly to compute is stored, since only parts of it are read")
             return self.leaf(self.settle(memory), steps, seen)
         known: dict[Expr, Expr] = {}
         for name in leaves_of(value.expr):

@@ -150,7 +150,7 @@ class Tracer:
     def __getitem__(self, index: Any) -> Tracer:
         index = _basic(index)
         if index != (...,):
-            self._refuse_labelled("indexing", "it goes by labels: pass a plain array, as s.to_numpy() gives")
+            self._refuse_labelled("indexing", "it depends on labels: pass a plain array, such as s.to_numpy()")
         number = all(isinstance(each, int) for each in index) and len(index) == self.ndim
         where = (*index, ...) if number else index
         found = self._view(lambda array: array[where], number)
@@ -236,7 +236,7 @@ class Tracer:
         """Raise what tells that a text needs values."""
         if self._is_scalar:
             return self._number("a text")
-        cure = "return the array, and make the text of the result; x.shape and x.dtype are known"
+        cure = "return the array, and format the result; x.shape and x.dtype are known"
         raise NotFusable("the text of an array", cure).at(here())
 
     def __copy__(self) -> Any:
@@ -295,7 +295,7 @@ class Tracer:
             wanted += ["axis"] if name in REDUCED and self.ndim > 1 and not args else []
             for each in wanted:
                 if each not in options:
-                    self._refuse_labelled(f"'{name}' without {each}=", f"write {each}=, whose default is another")
+                    self._refuse_labelled(f"'{name}' without {each}=", f"pass {each}=, whose default differs")
             return _asked(f"the method '{name}'", method, (self, *args), options)
 
         return call
@@ -313,7 +313,9 @@ def _asked(what: str, function: Callable[..., Any], args: tuple[Any, ...], optio
         if _takes(function, args, options):
             raise
         given = f"{what} with {len(args)} positional arguments"
-        raise NotFusable(given, "give those that NumPy's takes, by name where it has names").at(here()) from problem
+        raise NotFusable(given, "pass the arguments of NumPy's method, by name where they have names").at(
+            here()
+        ) from problem
 
 
 def _takes(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> bool:

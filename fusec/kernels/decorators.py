@@ -268,7 +268,7 @@ def given_names(names: object) -> dict[str, object]:
 def origin_of(given: object, names: Mapping[str, object] | None) -> tuple[Origin, Mapping[str, object]]:
     """The decorated function, and the present values of its free names. Raises NotAFunction."""
     if _is_signature(given):
-        what = f"{given!r} says types, and is not a function"
+        what = f"{given!r} gives types, and is not a function"
         raise NotAFunction(what, "leave it out: types are inferred at every call; an annotation fixes one").at()
     if isinstance(given, str):
         return Text(given, given_names(names)), {}

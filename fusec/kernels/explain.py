@@ -11,7 +11,7 @@ from fusec.dispatch.planned import hide_internal_frames
 from fusec.errors.arguments import CannotExplain
 
 REFUSED = "no native entry"  # the topic of reports that say why
-NATIVE = "Python until a kind of call has come twice, then a native entry"
+NATIVE = "Python for the first two calls of a kind, then a native entry"
 
 
 @hide_internal_frames
@@ -40,12 +40,12 @@ def explain(kernel: Any, /, *args: Any, **options: Any) -> Explanation:
     if "kernels" not in topics:
         lines.insert(0, ("kernels", str(report.launches)))
     if getattr(kernel, "checks", ""):
-        lines.append(("path", f"Python: the kernel looks for mistakes in calls ({kernel.checks})"))
+        lines.append(("path", f"Python: the kernel checks calls ({kernel.checks})"))
     elif "iteration space" in topics:
         lines.append(("path", f"Python: {topics[REFUSED]}" if REFUSED in topics else NATIVE))
     lines += [("machine code", f"{each.title} {each.how} in {each.milliseconds:.1f} ms") for each in found]
     if not found and report.launches:
-        lines.append(("machine code", "in memory, of an earlier call of this kind"))
+        lines.append(("machine code", "in memory, from an earlier call of this kind"))
     return replace(report, lines=tuple(lines))
 
 

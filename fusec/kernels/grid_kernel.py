@@ -92,7 +92,7 @@ class Explicit(Elementwise):
         used = name_usage.arrays(self.tree.body) | self._updated
         found = tuple(param for param in self.params if param in used)
         if not found:
-            cure = "index an array, out[i] = value; for functions of numbers there is fusec.elementwise"
+            cure = "index an array, as in out[i] = value; fusec.elementwise makes functions of numbers"
             raise BadParameter(f"'{self.name}' has no array", cure).at(self.tree.span)
         return found
 
@@ -168,7 +168,7 @@ class Explicit(Elementwise):
         if name in self.arrays:
             if is_number(value):
                 what = f"'{name}' of kernel '{self.name}' must be an array"
-                raise BadParameter(what, "pass an array for it, np.array(value) at least").at()
+                raise BadParameter(what, "pass an array for it, at least np.array(value)").at()
             return f"array {len(_shape(value, name, self.name))}"
         if not is_number(value):
             what = f"'{name}' of kernel '{self.name}' is used as a number"
@@ -207,7 +207,7 @@ class Explicit(Elementwise):
         """How a parameter is passed before any call: with as many axes as it has indices."""
         return f"array {name_usage.indices(self.tree.body).get(name, 1)}"
 
-    def shown_variant(
+    def shown(
         self, types: Mapping[str, object] | None, scalars: Sequence[str]
     ) -> tuple[Variant, Mapping[str, object], Sequence[str]]:
         """What source() shows before any call; parameters that are not arrays are passed by value."""
@@ -216,7 +216,7 @@ class Explicit(Elementwise):
         given |= {name: dtype for name, dtype in self.declared().items() if dtype is not None and name not in given}
         numbers = [name for name in self.params if name not in self.arrays]
         by_value = [name for name in numbers if name in scalars or name in given or name not in defaults]
-        return super().shown_variant(given, tuple(dict.fromkeys((*scalars, *by_value))))
+        return super().shown(given, tuple(dict.fromkeys((*scalars, *by_value))))
 
     def __reduce__(self) -> tuple[object, ...]:
         state = (self.captured().functions, self.name, self.fp, self.__module__, self.__qualname__)
@@ -244,7 +244,7 @@ def block_of(given: object) -> tuple[int, ...]:
     found = []
     for part in parts:
         if isinstance(part, (bool, np.bool_)) or not isinstance(part, (int, np.integer)):
-            raise BadBlock(repr(given), f"{part!r} is no integer").at()
+            raise BadBlock(repr(given), f"{part!r} is not an integer").at()
         if part < 1:
             raise BadBlock(repr(given), f"{part} is not at least 1").at()
         found.append(int(part))

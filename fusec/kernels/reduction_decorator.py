@@ -177,8 +177,10 @@ def _check_class(given: type) -> None:
     """Raise BadReduction for a class that has no function combine, or functions that are nothing to a reduction."""
     for name, each in vars(given).items():
         if name not in ROLES and isinstance(each, (FunctionType, staticmethod, classmethod)):
-            what = f"class '{given.__name__}' has a function '{name}', which is nothing to a reduction"
-            cure = "its functions are map, combine and finish; define those that they call outside of it"
+            what = f"class '{given.__name__}' has a function '{name}', which a reduction does not use"
+            cure = (
+                "its functions are map, combine and finish; define the functions that these call outside of the class"
+            )
             raise BadReduction(what, did_you_mean(name, ROLES) or cure).at()
     if not hasattr(given, "combine"):
         what = f"class '{given.__name__}' has no function combine"

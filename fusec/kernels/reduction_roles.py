@@ -27,13 +27,13 @@ def check(trees: Mapping[str, s.FunctionNode]) -> None:
     """Raise BadReduction or BadParameter for functions whose parameters are not those of their roles."""
     for role, tree in trees.items():
         if tree.params and tree.params[0].name == "self":
-            cure = "leave it out: a class only names the functions, there is no object"
+            cure = "leave it out: the class only holds the functions and is never instantiated"
             raise BadReduction(f"{role} takes 'self'", cure).at(tree.params[0].span)
     combine = trees["combine"]
     if len(combine.params) != 2:
         takes = ", ".join(param.name for param in combine.params) or "nothing"
         what = f"combine takes two totals, and this function takes {takes}"
-        cure = "write def combine(a, b); what is made of an element, or of its index, is the function map="
+        cure = "write def combine(a, b), and compute the value of an element, or of its index, in map="
         raise BadReduction(what, cure).at(combine.span)
     for tree in trees.values():
         seen: set[str] = set()
@@ -50,7 +50,7 @@ def check(trees: Mapping[str, s.FunctionNode]) -> None:
 def _check_map(tree: s.FunctionNode) -> None:
     for param in tree.params:
         if param.name in RESERVED:
-            cure = "calls take an argument of that name themselves: rename it"
+            cure = "calls already have an argument of that name: rename it"
             if param.name == "count":
                 cure = "only finish knows how many elements a total has; rename it, if it is something else"
             raise BadParameter(f"a parameter of map cannot be called '{param.name}'", cure).at(param.span)
@@ -64,7 +64,7 @@ def _check_finish(tree: s.FunctionNode, inputs: tuple[str, ...]) -> None:
     known = ("count", "indices", *inputs)
     for param in tree.params[1:]:
         if param.name not in known and param.default is None:
-            what = f"finish takes '{param.name}', which is nothing that it can see"
+            what = f"finish takes '{param.name}', which it cannot see"
             cure = did_you_mean(param.name, known) or (
                 f"after the total it may take count, indices, and arguments that are numbers: {', '.join(inputs)}"
             )

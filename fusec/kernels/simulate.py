@@ -23,7 +23,7 @@ from fusec.kernels.grid_kernel import Explicit
 from fusec.kernels.stencil import Stencil
 from fusec.language.emulated_block import PythonBlock
 
-NO_DEVICE = "arrays on a device are not: copy them to the host first"
+NO_DEVICE = "copy the arrays to the host first"
 
 
 @hide_internal_frames
@@ -47,7 +47,7 @@ def simulate(kernel: object, *, python: bool = False) -> Callable[..., Any]:
     reduces = getattr(kernel, "simulated", None)
     if reduces is not None and not isinstance(kernel, type):
         if python:
-            raise CannotSimulate("a reduction in Python", "leave python=True out: the interpreter runs it").at()
+            raise CannotSimulate("a reduction in Python", "omit python=True: the interpreter runs it").at()
         return hide_internal_frames(reduces)
     if not isinstance(kernel, (Elementwise, ElementwiseKernel)):
         cure = "pass a kernel: ElementwiseKernel, ReductionKernel, or a decorated function"
@@ -145,7 +145,7 @@ def _in_python(kernel: Elementwise | ElementwiseKernel) -> Callable[..., object]
     origin = kernel.__fusec_origin__ if isinstance(kernel, Elementwise) else None
     if not isinstance(origin, FunctionType) or isinstance(kernel, Stencil):
         what = "a stencil in Python" if isinstance(kernel, Stencil) else "a text in Python"
-        raise CannotSimulate(what, "leave python=True out: the interpreter runs it").at()
+        raise CannotSimulate(what, "omit python=True: the interpreter runs it").at()
     if isinstance(kernel, Explicit):
         return origin if not kernel.block else lambda *args, **named: _each_block(kernel, origin, args, named)
     assert isinstance(kernel, Elementwise), "of the others there is no function"

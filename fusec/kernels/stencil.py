@@ -30,7 +30,9 @@ SAME = {
 def border_of(boundary: str | Sequence[str], cval: object, axes: Sequence[int]) -> Border:
     """The treatment of the border by a stencil. Raises BadBoundary."""
     if not isinstance(boundary, (str, tuple, list)):
-        raise BadBoundary(f"boundary={boundary!r} is no text", f"boundaries are {', '.join(map(repr, MODES))}").at()
+        raise BadBoundary(
+            f"boundary={boundary!r} is not a string", f"boundaries are {', '.join(map(repr, MODES))}"
+        ).at()
     given = (boundary,) if isinstance(boundary, str) else tuple(boundary)
     modes = tuple(SAME.get(mode, mode) for mode in given)
     for mode in modes:
@@ -47,7 +49,7 @@ def border_of(boundary: str | Sequence[str], cval: object, axes: Sequence[int]) 
         ).at()
     number = constant_of(cval)
     if number[0] not in ("python", "complex", "numpy") or (isinstance(cval, np.ndarray) and cval.ndim):
-        raise BadBoundary(f"cval={cval!r} is no number", "pass a number").at()
+        raise BadBoundary(f"cval={cval!r} is not a number", "pass a number").at()
     return modes, number, which
 
 
@@ -66,7 +68,7 @@ class Stencil(Elementwise):
         self.indexed = tuple(name for name in self.params if name in found)
         if not self.indexed:
             cure = "write a[0, 1] for a neighbour of a, or use fusec.elementwise"
-            raise BadParameter(f"'{self.name}' looks at no neighbours", cure).at(self.tree.span)
+            raise BadParameter(f"'{self.name}' reads no neighbours", cure).at(self.tree.span)
 
     def variant_of(
         self,

@@ -96,7 +96,7 @@ def barrier() -> None:
 
     >>> fusec.barrier()
     Traceback (most recent call last):
-    RuntimeError: fusec.barrier() means something in kernels with block= only, compiled or in fusec.simulate
+    RuntimeError: fusec.barrier() works only in kernels with block=, compiled or in fusec.simulate
     """
     _here("barrier").meet()
 
@@ -138,7 +138,7 @@ def block_index() -> Index:
 def _here(name: str) -> Thread:
     found = HERE.get()
     if found is None:
-        raise RuntimeError(f"fusec.{name}() means something in kernels with block= only, compiled or in fusec.simulate")
+        raise RuntimeError(f"fusec.{name}() works only in kernels with block=, compiled or in fusec.simulate")
     return found
 
 

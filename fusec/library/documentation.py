@@ -1,15 +1,12 @@
-"""What built-in functions have in common: docstrings, each with an example, and errors of wrong calls."""
+"""What docstrings of built-in functions have in common: arguments, results, errors; and an example of each."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial, update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from fusec.dispatch.planned import brief
-from fusec.errors import FusecError
-from fusec.errors.arguments import UnknownKeyword
+from fusec.dispatch.planned import hide_internal_frames
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,18 +15,18 @@ ARGUMENTS = {
     "x": "x: an array of any shape and library, or a list of numbers; numbers, bools and dates, as NumPy takes them.",
     "y": "y: as x; both broadcast.",
     "axis": "axis: None for all, an integer or a tuple of them; negative ones count from the end.",
-    "dtype": "dtype: in which to accumulate, and of the result; None as NumPy chooses it.",
+    "dtype": "dtype: the dtype of the accumulator and of the result; None for NumPy's choice.",
     "out": "out: the array for the result, of its shape and a dtype that holds it; it is returned.",
-    "keepdims": "keepdims: reduced axes stay with one element.",
+    "keepdims": "keepdims: keep the reduced axes, with one element each.",
     "initial": "initial: a number that takes part in every result.",
-    "where": "where: a bool array that broadcasts against x, of elements that take part.",
-    "correction": "correction: what the number of elements is reduced by before dividing.",
+    "where": "where: a bool array that broadcasts against x and selects the elements that take part.",
+    "correction": "correction: subtracted from the number of elements before the division.",
     "ddof": "ddof: NumPy's older name of correction.",
-    "mean": "mean: the means, known from before, which broadcast against x.",
-    "include_initial": "include_initial: the result of no elements comes first, so that the axis has one more.",
+    "mean": "mean: the means, if they are known; they broadcast against x.",
+    "include_initial": "include_initial: put the result of no elements first; the axis has one element more.",
 }
-RUNNING = {"axis": "axis: an integer; None for the elements in C order, along one axis."}  # of cumulative functions
-POSITION = {"axis": "axis: an integer; None for the place among all elements in C order."}
+RUNNING = {"axis": "axis: an integer; None for all elements in C order, as one axis."}  # of cumulative functions
+POSITION = {"axis": "axis: an integer; None for the position among all elements in C order."}
 ERRORS = "Raises FusecTypeError for dtypes that do not fit, FusecValueError for shapes and axes that do not."
 TOTALS = "The shape of the result is that of x without the axes; without axes left it is a NumPy scalar."
 ELEMENTS = "The shape of the result is that of x."
@@ -78,61 +75,13 @@ EXAMPLES = {
 
 
 def built_in(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function public: see `_public`."""
-    return _public(function, function, function.__name__, inspect.cleandoc(function.__doc__ or ""))
-
-
-def family(function: Callable[Concatenate[str, P], R]) -> Callable[[str, str], Callable[P, R]]:
-    """From a function that takes its name before its arguments to a maker of public ones, by name and docstring."""
-
-    def member(name: str, text: str) -> Callable[P, R]:
-        bound: Any = partial(function, name)
-        bound.__globals__ = function.__globals__  # in which type hints are looked up
-        made = _public(bound, function, name, text)
-        made.__annotations__ = {key: hint for key, hint in function.__annotations__.items() if key != "name"}
-        return made
-
-    return member
-
-
-def _public(function: Callable[P, R], origin: Callable[..., R], name: str, own: str) -> Callable[P, R]:
-    """A function that raises errors from here, and whose docstring tells what its own text leaves out, with an example.
-
-    origin: the function that has the code.
-    """
-
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except (FusecError, ImportError) as error:  # as `hide_internal_frames` does
-            raise brief(error) from error.__cause__
-        except TypeError as problem:
-            if problem.__traceback__ is None or problem.__traceback__.tb_next is not None:
-                raise
-            raise _misused(call, args, kwargs) from None
-
-    update_wrapper(call, origin).__wrapped__ = function  # whose signature is what users see
-    code = origin.__code__
-    params = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = ARGUMENTS | (POSITION if "arg" in name else {} if "keepdims" in params or "softmax" in name else RUNNING)
-    shape = TOTALS if "keepdims" in params else ALONG if known["axis"] == RUNNING["axis"] else ELEMENTS
+    """Raise errors from here, and tell in the docstring what its own text leaves out, with an example."""
+    name, own = function.__name__, inspect.cleandoc(function.__doc__ or "")
+    totals = "keepdims" in function.__code__.co_varnames
+    known = ARGUMENTS | (POSITION if "arg" in name else {} if totals or "softmax" in name else RUNNING)
+    params = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    shape = TOTALS if totals else ALONG if known.get("axis") == RUNNING["axis"] else ELEMENTS
     told = [known[each] for each in params if each in known and f"{each}:" not in own]
-    example, result = EXAMPLES[name]
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {example}", result])
-    return call
-
-
-def _misused(function: Callable[..., Any], args: Any, options: Any) -> TypeError:
-    """The error for arguments that a function has no parameters for."""
-    signature, name = inspect.signature(function), function.__name__
-    unknown = [each for each in options if each not in signature.parameters]
-    if unknown:
-        *takes, last = [f"{each.name}=" for each in signature.parameters.values() if each.default is not each.empty]
-        found: Any = brief(UnknownKeyword(name, unknown[0], f"a call takes {', '.join(takes)} and {last}").at())
-        return found  # type: ignore[no-any-return]
-    try:
-        signature.bind(*args, **options)
-    except TypeError as problem:
-        return TypeError(f"{name}(): {problem}")
-    raise AssertionError("the arguments did not fit")
+    call, result = EXAMPLES[name]
+    function.__doc__ = "\n".join([own, "", *told, shape, ERRORS, "", f">>> {call}", result])
+    return hide_internal_frames(function)

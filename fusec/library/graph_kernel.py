@@ -11,6 +11,7 @@ from fusec.arguments.containers import Door, adopted
 from fusec.arguments.operands import is_contained, is_number
 from fusec.arguments.signature import join
 from fusec.base import locks
+from fusec.base.diagnostics import counted
 from fusec.base.kernel_abi import Fp
 from fusec.dispatch import host_axis
 from fusec.dispatch.arguments import array_of
@@ -132,17 +133,18 @@ class GraphKernel:
             call = graph_levels.GraphCall(self.apart(scalars), arrays, axis, False)
             steps = call.steps()
             count, most = error.error.count, error.error.most
-            why = f"{count:,} elements exceed a chunk of {most:,}: totals of each level come first"
+            why = f"{count:,} elements exceed a chunk of {most:,}: each level combines totals of chunks"
             moved += sum(prod(call.shape) * each.dtype.nbytes for each in self.signature.outputs if each.dtype)
         else:
             steps, walks = [(self.name, len(plan.steps))], len(stage(self.graph, scalars).stages)
-            why = f"{plan.bound.count:,} elements are one chunk, walked {walks} times, from the second time on in cache"
+            why = f"{counted(plan.bound.count, 'element')} in one chunk: {counted(walks, 'pass', 'passes')}"
+            why += ", all but the first from cache" * (walks > 1)
             if len(plan.steps) > 1:
-                why = f"{plan.bound.count:,} elements: totals of chunks, then of what these leave"
+                why = f"{plan.bound.count:,} elements: totals of chunks, then of these totals"
             pairs = zip(self.signature.outputs, plan.bound.shapes, strict=True)
             moved += sum(prod(shape) * each.dtype.nbytes for each, shape in pairs if each.dtype)
         lines = [("kernels", str(sum(count for _, count in steps))), ("reason", why)]
-        lines += [(name, f"{count} kernel{'s' * (count > 1)}") for name, count in steps]
+        lines += [(name, counted(count, "kernel")) for name, count in steps]
         return Explanation(str(self.signature), tuple(lines), moved)
 
     def __repr__(self) -> str:

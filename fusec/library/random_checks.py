@@ -87,7 +87,7 @@ def in_range(low: Number, high: Number) -> None:
             last,
             narrow
             if first >= last
-            else "a range holds at most 2**32 numbers: draw " + "uniform64, or put the words of philox together",
+            else "a range holds at most 2**32 numbers: draw " + "uniform64, or combine the words of philox",
         ).at()
 
 

@@ -340,7 +340,7 @@ def objection(executable: Executable, args: Sequence[ArgSpec], known: KnownCall 
         if arg.number and not (_is_plain(arg.dtype) if arg.takes == "NumPy" else _is_simple(arg.dtype)):
             return f"'{arg.name}' is a number of {arg.dtype}"
         if arg.exactly is not None and not _is_within(arg.exactly, arg.dtype):
-            return "a number that says how many elements there are is no integer of 64 bits"
+            return "a number that determines how many elements there are is not a 64-bit integer"
     return _objection_to_raw(layout, args, known) or _objection_to_build()
 
 
@@ -355,7 +355,7 @@ def _objection_to_raw(layout: Layout, args: Sequence[ArgSpec], known: KnownCall 
     if known is None and any(arg.output for arg in args if arg.name in dict(layout.raw)):
         return "an output is raw"
     if layout.aligned > min(arg.dtype.nbytes for arg in args if not arg.number):
-        return "it wants more alignment than arrays have"
+        return "it needs more alignment than arrays have"
     return ""
 
 

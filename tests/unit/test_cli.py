@@ -375,7 +375,7 @@ def test_the_cache_commands_see_the_same_folder(
     assert capsys.readouterr().out == "removed 2 entries\n"
     store.put("kernel", "a", b"1")
     assert main.main(["cache", "clear"]) == 0
-    assert capsys.readouterr().out == "removed 1 entries\n"
+    assert capsys.readouterr().out == "removed 1 entry\n"
     monkeypatch.setenv("FUSEC_CACHE", "0")
     assert main.main(["cache", "ls"]) == 0
     assert "off" in capsys.readouterr().out

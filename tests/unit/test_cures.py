@@ -51,7 +51,7 @@ def test_a_name_with_a_digit_is_not_taken_for_one_without():
 )
 @pytest.mark.parametrize("door", [fusec.vectorize, fusec.elementwise, fusec.kernel, fusec.stencil])
 def test_numbas_signatures_are_named(door, given):
-    with pytest.raises(TypeError, match="says types, and is not a function") as caught:
+    with pytest.raises(TypeError, match="gives types, and is not a function") as caught:
         door(given)
     assert "types are inferred at every call" in caught.value.hint
 

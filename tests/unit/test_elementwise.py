@@ -545,7 +545,11 @@ def wrong_definitions():
         ("not a dictionary", TypeError, lambda: fusec.elementwise(lambda x: x + 1).source("cuda", 3)),
         ("Wrong number of arguments", TypeError, lambda: ADD.explain()),
         ("no argument is an array", ValueError, lambda: MUL_ADD(1, 2, 3)),
-        ("no memory for output 'z'", MemoryError, lambda: ADD(*2 * [np.broadcast_to(np.float32(1), (1 << 40, 64))])),
+        (
+            "not enough memory for output 'z'",
+            MemoryError,
+            lambda: ADD(*2 * [np.broadcast_to(np.float32(1), (1 << 40, 64))]),
+        ),
     ]
 
 

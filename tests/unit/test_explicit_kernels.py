@@ -268,7 +268,7 @@ def test_every_target_has_a_text():
         ((2.0, np.zeros((2, 2))), "must be an array"),
         ((np.zeros((2, 2)), np.zeros((2, 2)), np.ones(2)), "used as a number"),
         ((np.zeros(4), np.zeros((2, 2))), "2 names"),
-        ((np.zeros((2, 2)), np.zeros(4)), "2 indices into an array of one axis"),
+        ((np.zeros((2, 2)), np.zeros(4)), "2 indices into an array of 1 axis"),
         ((np.zeros((2, 2)), np.zeros((2, 2)), 2, 3), "4 arguments"),
     ],
 )

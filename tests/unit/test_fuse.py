@@ -45,7 +45,7 @@ def test_rows_in_cache_are_one_kernel_and_longer_ones_store_what_is_dear():
         np.testing.assert_allclose(fast(x), softmax(x), rtol=1e-13)
         assert kernels(fast, x) == count
     text = str(fast.explain(long))
-    assert "a value of shape (2, 40000) is stored: several kernels need it, and it is dear to compute" in text
+    assert "a value of shape (2, 40000) is stored: several kernels need it, and it is costly to compute" in text
     assert text.count("exp") == 1
 
 

@@ -85,7 +85,7 @@ def test_explain_reports_calls_of_every_kind(kind: str) -> None:
     assert dict(report.lines)["kernels"] == "1"
     assert {"bytes moved", "machine code"} <= set(topics)
     again = dict(explain(KINDS[kind], np.ones(15)).lines)
-    assert again["machine code"] == "in memory, of an earlier call of this kind"
+    assert again["machine code"] == "in memory, from an earlier call of this kind"
 
 
 def test_explain_says_where_code_came_from_and_how_long_it_took() -> None:
@@ -102,7 +102,7 @@ def test_explain_says_which_path_a_call_takes_and_why() -> None:
     assert "then a native entry" in dict(explain(kernel, np.ones(4)).lines)["path"]
     assert dict(explain(kernel, np.ones(0)).lines)["path"] == "Python: no elements"
     checked = fusec.elementwise(twice, bounds="check")
-    assert dict(explain(checked, np.ones(4)).lines)["path"].startswith("Python: the kernel looks for mistakes")
+    assert dict(explain(checked, np.ones(4)).lines)["path"].startswith("Python: the kernel checks calls")
 
 
 @pytest.mark.parametrize("kind", ["ReductionKernel", "reduction", "fuse"])
@@ -110,6 +110,19 @@ def test_explain_counts_the_kernels_that_combine_totals(kind: str) -> None:
     kernel = fusec.fuse(lambda x: (2 * x).sum()) if kind == "fuse" else KINDS[kind]
     report = explain(kernel, np.ones(1 << 20))
     assert (report.launches, dict(report.lines)["kernels"]) == (2, "2")
+
+
+def test_explain_counts_in_the_singular_and_lists_numbers_in_the_order_of_the_signature() -> None:
+    clip = fusec.ElementwiseKernel("raw T table, T low, T x, T high", "T z", "z = min(max(x, low), high) + table[0]")
+    lines = dict(explain(clip, np.ones(1), 2.0, np.ones(1), 1.0).lines)
+    assert lines["by value"] == "low, high"
+    assert lines["iteration space"] == "(1,), 1 element"
+    assert lines["'table'"] == "raw, 1 axis, C-contiguous"
+
+
+def test_explain_of_an_expression_is_headed_by_its_names() -> None:
+    expression = fusec.NumExpr("a * b", [("a", np.float32), ("b", np.float32)])
+    assert explain(expression, *2 * [np.ones(3, np.float32)]).kernel == "evaluate(a, b) -> (out)"
 
 
 @pytest.mark.parametrize("thing", [3, len, fusec.sum, fusec.ElementwiseKernel])

@@ -133,7 +133,7 @@ def test_distances_are_pythons_within_rounding():
         ("math.comb(x, 1)", "'comb' does not take float64"),
         ("round(x, y)", "as 'ndigits'"),
         ("round(float(x), 30)", "at most 22 digits"),
-        ("np.interp(x, (1, 0), (1, 2))", "places that do not ascend"),
+        ("np.interp(x, (1, 0), (1, 2))", "positions that do not ascend"),
         ("np.interp(x, (1, 2, 3), (1, 2))", "3 and 2 points"),
         ("np.interp(x, (1, 2), (1, 2), period=3)", "'period='"),
         ("math.isclose(x, y, rtol=1)", "'rtol='"),

@@ -92,8 +92,8 @@ def test_options_of_decorators_count(file: Path, capsys: pytest.CaptureFixture[s
 
 def test_what_only_running_tells_is_an_error_where_it_is_used(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, what in (
-        ("HOME", "made when the file runs"),
-        ("TABLE", "made when the file runs"),
+        ("HOME", "computed when the file runs"),
+        ("TABLE", "computed when the file runs"),
         ("nowhere", "the module"),
     ):
         file.write_text(FILE.replace("LIMITS[2]", name))
@@ -144,7 +144,7 @@ def test_harmless_arithmetic_is_done_and_nothing_else(tmp_path: Path) -> None:
         "@fusec.elementwise\ndef f(x): return x + N\n@fusec.elementwise\ndef g(x): return x + M\n"
     )
     for kernel, said in zip(
-        python_files.read(path)[1], ("line 2: an integer of more", "made when the file runs"), strict=True
+        python_files.read(path)[1], ("line 2: an integer of more", "computed when the file runs"), strict=True
     ):
         with pytest.raises(FusecError, match=said):
             kernel.source("ir", {"x": "float32"})
@@ -161,10 +161,10 @@ def test_harmless_arithmetic_is_done_and_nothing_else(tmp_path: Path) -> None:
         (["N = 'a' * 10 ** 11"], "(line 2: a text of more"),
         (["N = '%1000000000d' % 1"], "(line 2: a text of more"),
         (["N = 0x" + "f" * 9999], "(line 2: an integer of more"),
-        (["N = np.int64(3) ** 2 ** 70"], "made when the file runs"),
-        (["N = np.power(2 ** 70, 10 ** 9)"], "made when the file runs"),
-        (["N = np.void(10 ** 11)"], "made when the file runs"),
-        (["N = np.int64(10 ** 11) * 'a'"], "made when the file runs"),
+        (["N = np.int64(3) ** 2 ** 70"], "computed when the file runs"),
+        (["N = np.power(2 ** 70, 10 ** 9)"], "computed when the file runs"),
+        (["N = np.void(10 ** 11)"], "computed when the file runs"),
+        (["N = np.int64(10 ** 11) * 'a'"], "computed when the file runs"),
     ],
 )
 def test_constants_without_bound_are_not_computed(lines: list[str], said: str, tmp_path: Path) -> None:

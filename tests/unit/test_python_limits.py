@@ -58,7 +58,7 @@ def test_grids_are_counted_exactly():
         for n in (2**32, -(2**32), np.int64(2**32)):
             with pytest.raises(FusecError, match="grid n \\* n is too large: 18446744073709551616 is"):
                 squared(out, n)
-        with pytest.raises(FusecError, match=r"m, which is 2\.5, is no integer"):
+        with pytest.raises(FusecError, match=r"m, which is 2\.5, is not an integer"):
             square(out, 2, 2.5)
         square(out, -(2**63), 2**63 - 1)
         square(out, 0, 2**63 - 1)
@@ -82,7 +82,7 @@ def test_an_extent_of_a_tuple_is_named():
         for i, j in fusec.grid(shape):
             out[i, j] = 1
 
-    with pytest.raises(FusecError, match=r"shape\[1\], which is 1\.5, is no integer"):
+    with pytest.raises(FusecError, match=r"shape\[1\], which is 1\.5, is not an integer"):
         f(np.ones((2, 2)), 3)
 
 
@@ -112,7 +112,7 @@ def counted(given):
      (2**63, "int64"), (2.0**63, "int64"), (2, "bool"), (1j, "int16")],
 )  # fmt: skip
 def test_borders_that_no_element_can_be_are_refused(cval, dtype):
-    with pytest.raises(FusecError, match=f"cval=.* is no value of {dtype}, the dtype of 'a'"):
+    with pytest.raises(FusecError, match=f"cval=.* is not a value of {dtype}, the dtype of 'a'"):
         fusec.stencil("def f(a): return a[-1]", cval=cval)(np.ones(2, dtype))
 
 

@@ -276,7 +276,7 @@ def test_every_target_has_a_text_and_calls_are_explained():
     for target, mark in (("cuda", "__global__"), ("metal", "kernel void"), ("llvm", "define void"), ("ir", "kernel")):
         assert mark in place.source(target, {"x": "float32"}, shape=(3000, 200), axis=0)
     assert "moments_first" in moments.source("cuda", {"x": "float32"}, shape=(100_000,))
-    assert "elements make a total" in str(moments.explain(numbers(3, 4), axis=1))
+    assert "elements for each total" in str(moments.explain(numbers(3, 4), axis=1))
     with pytest.raises(FusecError, match="is missing the argument 'x'"):
         fusec.reduction(max).source()
 

@@ -23,7 +23,7 @@ def test_outputs_bind_what_inputs_leave_open():
 def test_a_mismatch_names_parameter_dtypes_and_reason():
     with pytest.raises(FusecTypeError, match=r"Type is mismatched. x float64 float32 T") as caught:
         SIGNATURE.bind([FLOAT32, FLOAT64, None, None, FLOAT32])
-    assert "'a' has made T float32" in str(caught.value)
+    assert "'a' has bound T to float32" in str(caught.value)
     with pytest.raises(TypeError, match=r"Type is mismatched\. k float64 int32"):
         SIGNATURE.bind([FLOAT32, FLOAT32, FLOAT64, None, FLOAT32])
 
@@ -33,7 +33,7 @@ def test_an_output_that_the_inputs_do_not_fit_is_what_is_wrong():
         SIGNATURE.bind([None, FLOAT32, None, FLOAT64, FLOAT32])
     cure = "hint: pass an array of float32, or convert the inputs first, e.g. x.astype('float64')"
     assert str(caught.value).endswith(cure)
-    assert "'x' has made T float32" in str(caught.value)
+    assert "'x' has bound T to float32" in str(caught.value)
 
 
 def test_outputs_that_disagree_are_not_cured_by_a_conversion():

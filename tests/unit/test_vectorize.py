@@ -88,7 +88,7 @@ def test_a_number_too_large_is_an_overflow_too():
 
 @pytest.mark.parametrize("boundary", [None, 5])
 def test_a_boundary_is_a_text(boundary):
-    with pytest.raises(ValueError, match=r"is no text \[F191\]"):
+    with pytest.raises(ValueError, match=r"is not a string \[F191\]"):
         fusec.stencil("def f(a): return a[1]", boundary=boundary)
 
 

@@ -46,7 +46,7 @@ REFUSED = {
     "asm": "portable kernels have no assembly",
     "this": "write plain functions",
     "friend": "functions see all of a struct",
-    "mutable": "leave the const of the function out",
+    "mutable": "omit the const of the function",
     "__asm__": "portable kernels have no assembly",
     "__global__": "the preamble holds __device__ functions; the kernel itself is the operation",
     "__shared__": "elements do not share memory; use a local array or a raw argument",

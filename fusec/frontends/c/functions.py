@@ -310,7 +310,7 @@ BUILTINS: dict[str, BuiltinFunction] = {
     "polar": BuiltinFunction(2, _polar),
 }  # fmt: skip
 
-_THREADS = "this kernel is one element's work; elements share nothing but atomics on raw arguments"
+_THREADS = "a kernel computes one element; elements share nothing but atomics on raw arguments"
 _NOT_ELEMENTWISE = (
     (
         r"__syncthreads\w*|__syncwarp|__threadfence\w*|__(shfl|any|all|ballot|match|reduce|activemask)\w*|cooperative_groups",
@@ -319,7 +319,7 @@ _NOT_ELEMENTWISE = (
     (r"threadIdx|blockIdx|blockDim|gridDim|warpSize", "use i, the flat index, _ind.size() and _ind.get()[axis]"),
     (
         r"tex[123]D\w*|tex2DLayered|texCubemap|surf[123]D\w*",
-        "textures exist on GPUs alone; pass the array and interpolate",
+        "textures exist only on GPUs; pass the array and interpolate",
     ),
     (r"printf|puts|assert|__trap|__nanosleep|clock(64)?", "portable kernels cannot print, stop or tell the time"),
     (r"curand\w*|malloc|free|memcpy|memset", "portable kernels have no library calls; pass arrays instead"),

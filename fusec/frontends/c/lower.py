@@ -12,7 +12,6 @@ from fusec.frontends.c import syntax as s
 from fusec.frontends.c.assignment import read_first, used
 from fusec.frontends.c.bodies import TRUE
 from fusec.frontends.c.context import TranslationUnit
-from fusec.frontends.c.frame import FunctionFrame
 from fusec.frontends.c.lint import review
 from fusec.frontends.c.params import ParamDecl, check_distinct, parse_params
 from fusec.frontends.c.parse import Reader
@@ -105,11 +104,10 @@ class _KernelLowering:
         self.kernel, self.types, self.scalars = kernel, types, scalars
         placeholders = {param.type_name: types[param.name] for param in kernel.params if param.dtype is None}
         self.unit = TranslationUnit(kernel.source, kernel.single, dict(placeholders), addressed=kernel.addressed)
-        StatementLowering(FunctionFrame(self.unit, set())).declarations.preamble(kernel.declarations)
+        StatementLowering(self.unit, set()).preamble(kernel.declarations)
         taken = {param.name for param in kernel.params} | set(self.unit.functions) | set(self.unit.globals)
         self.unit.names |= {param.name for param in kernel.params} | set(self.unit.globals) | {kernel.name}
-        self.frame = FunctionFrame(self.unit, taken)
-        self.lowering = StatementLowering(self.frame)
+        self.frame = StatementLowering(self.unit, taken)
         self.outputs = {param.name for param in kernel.outputs}
         self.raw: dict[str, RawArray] = {}
         self.written = [
@@ -132,7 +130,7 @@ class _KernelLowering:
             return array
         if param.name in self.unit.addressed and not reason:
             with self.frame.block():  # the declaration itself comes with the final body
-                return self.lowering.declarations.in_memory(param.name, dtype, None, "")
+                return self.frame.in_memory(param.name, dtype, None, "")
         return Variable(param.name, dtype, reason)
 
     def program(self) -> ir.Program:
@@ -172,7 +170,7 @@ class _KernelLowering:
     def _current(self, param: ParamDecl) -> Expr:
         found = self.frame.symbols[0][param.name]
         assert isinstance(found, (Variable, Address)), "outputs are variables"
-        return self.lowering.storage.load(found)
+        return self.frame.load(found)
 
     def _assembled(self, body: tuple[ir.Stmt, ...]) -> ir.Program:
         read = used(body)
@@ -186,7 +184,7 @@ class _KernelLowering:
             value = ir.Load(self._element(param), dtype) if loads else None
             if isinstance(found, Address):
                 with self.frame.block() as declared:
-                    self.lowering.declarations.in_memory(param.name, dtype, value, "")
+                    self.frame.in_memory(param.name, dtype, value, "")
                 head += [replace(each, line=0) for each in declared]
             else:
                 head.append(ir.Declare(param.name, dtype, value))

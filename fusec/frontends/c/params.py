@@ -128,5 +128,5 @@ def _check_name(name: str, span: Span) -> None:
     if name == "i":
         raise ParameterName(name, "'i' is the flat index of the element").at(span)
     if name.startswith("_") and (name == "_J" or not re.fullmatch(r"_[A-Za-z]\d*", name)):
-        cure = "of the names that start with an underscore, those of one letter are free, but for _J"
+        cure = "names that start with an underscore are reserved, except those of one letter other than _J"
         raise ParameterName(name, cure).at(span)

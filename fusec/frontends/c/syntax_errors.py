@@ -24,7 +24,7 @@ PYTHON = {
     "elif": "write else if",
     "def": "write __device__ float f(float x) { return ...; }, or a template for any type",
     "lambda": "write a __device__ function in the preamble",
-    "import": "functions stand alone, without the name of a module: sin(x)",
+    "import": "functions are written without the name of a module: sin(x)",
     "is": "write == or !=",
     "in": "write for (int j = 0; j < count; ++j)",
     "pass": "write ;",

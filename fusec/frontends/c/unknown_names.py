@@ -33,7 +33,9 @@ FUNCTIONS = {
     "ln": "write log(x)",
     "mod": "write fmod(x, y) for floats and x % y for integers",
     "concat": "an elementwise kernel writes one value for each element",
-    **dict.fromkeys(("sum", "prod", "mean", "any", "all"), "one element's work knows no others: loop over a raw array"),
+    **dict.fromkeys(
+        ("sum", "prod", "mean", "any", "all"), "a kernel computes one element; to read others, loop over a raw array"
+    ),
     **{f"arc{name}": f"write a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
     "norm3d": "write sqrt(x * x + y * y + z * z)",
     "norm4d": "write sqrt(x * x + y * y + z * z + w * w)",
@@ -57,7 +59,7 @@ def unknown_name(name: str, known: Iterable[str], span: Span) -> FusecError:
     known = set(known)
     cure = NAMES.get(name) or did_you_mean(name, known) or did_you_mean(name, literals.CONSTANTS)
     if name in MODULES:
-        cure = "functions and constants stand alone, without the name of a module: sin(x), M_PI"
+        cure = "functions and constants are written without the name of a module: sin(x), M_PI"
     if not cure:
         shown = ", ".join(sorted(each for each in known if not each.startswith("_") or each in POSITIONS)[:12])
         cure = f"declare it, or make it a parameter; known here: {shown}"

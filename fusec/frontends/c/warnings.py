@@ -40,7 +40,7 @@ def comma_index(node: s.Subscript, raw: bool) -> Exception:
     name = node.value.span.text
     parts = node.index.span.text.removeprefix("(").removesuffix(")")
     cure = f"write ptrdiff_t idx[] = {{{parts}}}; and then {name}[idx]" if raw else "index axis by axis: a[i][j]"
-    return BadIndex(f"'{name}[{parts}]' would use the last index alone", cure).at(node.index.span)
+    return BadIndex(f"'{name}[{parts}]' would use only the last index", cure).at(node.index.span)
 
 
 def is_power(node: s.BinaryOp) -> bool:

@@ -193,7 +193,7 @@ def _lambda_of(function: FunctionType, file: str) -> FunctionText:
         found = _meant(found, code)
     if len(found) != 1:
         cure = "put each lambda on a line of its own, or define the function with def"
-        raise NotAFunction("which lambda of its line is meant cannot be told", cure).at()
+        raise NotAFunction("several lambdas share a line, so it is unknown which of them is meant", cure).at()
     return lambda_text(found[0], file, _shown(code.co_filename))
 
 
@@ -369,7 +369,7 @@ class _Capturing:
             return number(value)
         if isinstance(value, (bool, int, float)) and type(value) in PYTHON_TYPES:
             if isinstance(value, int) and value.bit_length() > MAX_BITS:
-                return ("other", f"an integer of {value.bit_length()} bits", "kernels compute with 64 of them")
+                return ("other", f"an integer of {value.bit_length()} bits", "kernels compute with at most 64")
             return number(value)
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             return _number(value)

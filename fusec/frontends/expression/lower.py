@@ -120,7 +120,7 @@ def _lowered(definition: ExpressionDefinition, parameters: Parameters) -> tuple[
     try:
         value = context.scalar(found.tree)
     except RecursionError:
-        raise ExpressionTooLarge(MAX_NESTING, "expressions one in another").at(span) from None
+        raise ExpressionTooLarge(MAX_NESTING, "nested expressions").at(span) from None
     if value.literal is not None:
         value.read(span)
     if found.op:

@@ -36,7 +36,7 @@ LAYOUT = ("NEWLINE", "INDENT", "DEDENT")
 PARTS = ("real", "imag")
 FUNCTION_NAMES = (*KNOWN, *CONVERSIONS, *REDUCTIONS)
 ALSO = {"ln": "log", "lg": "log10", "tg": "tan", "sgn": "sign", "sqr": "square"}  # what others call them
-ELEMENTS = "the whole arrays take part; take the slice before the call, and pass it by a name of its own"
+ELEMENTS = "expressions use whole arrays: slice before the call, and pass the slice under a name of its own"
 Axes = tuple[int, ...] | None
 
 
@@ -105,7 +105,7 @@ def _tokens(file: SourceFile, grammar: Tables) -> list[Token]:
             raise ExpressionTooLarge(MAX_WORD, "characters in a name or number").at()
         depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
         if depth > MAX_NESTING:
-            raise ExpressionTooLarge(MAX_NESTING, "brackets one in another").at(_span(file, token))
+            raise ExpressionTooLarge(MAX_NESTING, "nested brackets").at(_span(file, token))
     return found
 
 
@@ -133,7 +133,9 @@ def _refused(file: SourceFile, token: Token | None) -> FusecError:
     """The error for a token that the grammar does not allow where it stands (None: the end)."""
     if token is None:
         last = len(file.text.rstrip()) or 1
-        return NotAnExpression("the expression ends too early", "write what is missing").at(Span(file, last - 1, last))
+        return NotAnExpression("the expression ends too early", "complete the expression").at(
+            Span(file, last - 1, last)
+        )
     if token.type == "OPERATOR" and token.text[-1] in "'\"":
         return _string(_span(file, token))
     cure = "an expression has operators, brackets, names, numbers and calls of known functions"
@@ -142,7 +144,7 @@ def _refused(file: SourceFile, token: Token | None) -> FusecError:
     if token.text == "=":
         cure = "write == to compare; to keep the result, assign what evaluate returns"
     if token.type in STATEMENTS:
-        cure = f"'{token.text}' is a word of Python's statements, and no name"
+        cure = f"'{token.text}' is a keyword of Python, not a name"
     return NotAnExpression(f"unexpected '{token.text}'", cure).at(_span(file, token))
 
 
@@ -190,7 +192,7 @@ class _Splitter:
             return self._chain(node)
         self.depth += 1
         if self.depth > MAX_NESTING:
-            raise ExpressionTooLarge(MAX_NESTING, "expressions one in another").at(node.span)
+            raise ExpressionTooLarge(MAX_NESTING, "nested expressions").at(node.span)
         found = self._walk(node)
         self.depth -= 1
         return found
@@ -236,9 +238,9 @@ class _Splitter:
 
     def _name(self, name: str, span: Span) -> s.Name:
         if name.startswith("__"):
-            raise NotAnExpression(f"'{name}' is not for expressions", "names begin with at most one underscore").at(
-                span
-            )
+            raise NotAnExpression(
+                f"'{name}' is not available in expressions", "names begin with at most one underscore"
+            ).at(span)
         self.scopes[-1].add(name)
         self.places.setdefault(name, span)
         return s.Name(span, name)
@@ -251,15 +253,17 @@ class _Splitter:
 
     def _part_of(self, node: s.Attribute) -> s.Attribute:
         if unicodedata.normalize("NFKC", node.name) not in PARTS:
-            what = f"attribute '{node.name}': an expression reaches nothing behind a name"
-            raise NotAnExpression(what, "only .real and .imag are there").at(node.span)
+            what = f"attribute '{node.name}' is not available in an expression"
+            raise NotAnExpression(what, "only .real and .imag are available").at(node.span)
         return replace(node, value=self.walk(node.value), name=unicodedata.normalize("NFKC", node.name))
 
     # --- calls ---
 
     def _call(self, node: s.CallNode) -> s.Expression:
         if not isinstance(node.callee, s.Name):
-            raise NotAnExpression("only functions that fusec knows are called, by name", "e.g. sin(x)").at(node.span)
+            raise NotAnExpression("only the functions that fusec knows can be called, by name", "e.g. sin(x)").at(
+                node.span
+            )
         name = unicodedata.normalize("NFKC", node.callee.name)
         if name in REDUCTIONS:
             return self._reduction(name, node)
@@ -308,7 +312,7 @@ class _Splitter:
         items = given[0].items if isinstance(given[0], s.Tuple) else (given[0],)
         axes = tuple(_axis(item) for item in items)
         if len(set(axes)) < len(axes):
-            raise BadAxis("an axis stands twice", "write each once").at(given[0].span)
+            raise BadAxis("an axis is given twice", "write each once").at(given[0].span)
         return axes
 
 
@@ -320,7 +324,7 @@ def _axis(node: s.Expression) -> int:
             raise BadAxis(f"axis -{axis} counts from the end", "negative axes are not supported: count from 0").at(
                 node.span
             )
-    raise BadAxis("an axis is a number in the text", "write axis=0, axis=(0, 1) or axis=None").at(node.span)
+    raise BadAxis("an axis must be a number in the expression", "write axis=0, axis=(0, 1) or axis=None").at(node.span)
 
 
 def _not_known(node: s.Expression) -> FusecError:
@@ -336,9 +340,11 @@ def _not_known(node: s.Expression) -> FusecError:
         case s.Index():
             return NotAnExpression("an index", ELEMENTS).at(node.span)
         case s.Tuple():
-            return NotAnExpression("a tuple is no value", "evaluate one expression at a time").at(node.span)
+            return NotAnExpression("a tuple is not a value", "evaluate one expression at a time").at(node.span)
         case s.Constant():
-            return NotAnExpression("None is no value", "it stands for all axes alone: sum(x, axis=None)").at(node.span)
+            return NotAnExpression("None is not a value", "it only stands for all axes: sum(x, axis=None)").at(
+                node.span
+            )
         case s.Name() | s.Number() | s.Prefix() | s.Binary() | s.Compare() | s.CallNode() | s.Attribute():
             raise AssertionError("these are known")
     assert_never(node)

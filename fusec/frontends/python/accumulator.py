@@ -41,7 +41,7 @@ class Parts:
     @property
     def place(self) -> str:
         """Where, in messages."""
-        return f" in line {self.span.line}" if self.has_line else ""
+        return f" on line {self.span.line}" if self.has_line else ""
 
     @property
     def counted(self) -> str:
@@ -95,7 +95,7 @@ def settled(
     for _ in range(MAX_WIDENINGS):
         found = combine(kinds)
         if len(found.kinds) != len(kinds) or found.is_tuple != first.is_tuple:
-            cure = "both return the same parts: what combine returns is combined again"
+            cure = "both must return the same parts, because results of combine are combined again"
             raise PartsDiffer(str(first), str(found), cure).at(found.span)
         wider = tuple(
             _wider(first, kinds, found, at) if dtype is None else _fits(found, at, dtype, held)

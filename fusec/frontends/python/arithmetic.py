@@ -135,7 +135,9 @@ def _divide(kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
 
 def _floored(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
     if is_complex(kind):
-        raise BadOperands(op, "complex numbers", "complex numbers have no order, so nothing rounds down").at(span)
+        raise BadOperands(op, "complex numbers", "complex numbers have no order, so they cannot be rounded down").at(
+            span
+        )
     a, b = counted(a, span), counted(b, span)
     kind = a.type
     return Scalar(kind, apply("floor_divide" if op == "//" else "remainder", a.read(), b.read()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, INT64, DType
 from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
@@ -91,7 +92,7 @@ def address_of(context: FunctionContext, array: Indexed, node: s.Expression, spa
         case LocalStore(shape=shape):
             extents = [const(extent, INT64) for extent in shape]
     if len(flat) != len(extents):
-        axes = f"{len(extents)} axes" if len(extents) != 1 else "one axis"
+        axes = counted(len(extents), "axis", "axes")
         cure = f"write {len(extents)} of them: a kernel reads one element at a time"
         raise BadIndex(f"{len(flat)} indices into an array of {axes}", cure).at(span)
     index = [
@@ -201,10 +202,10 @@ def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool)
     _check_written(inner, node.args[0].span)
     dtype = inner.dtype
     if dtype.is_complex or dtype == BOOL or (op in ("and", "or", "xor") and not dtype.is_integer):
-        cure = "bitwise ones take integers, the others integers and floats"
+        cure = "bitwise atomics take integers, the others take integers and floats"
         raise BadArgument(f"fusec.{name}", f"{dtype} elements", cure).at(node.span)
     if is_shared and dtype.bits < 32:  # GPUs exchange whole words, which such elements share with others
-        cure = "those of shared arrays have 32 or 64 bits, np.int32 or np.float32 for example"
+        cure = "atomics on shared arrays take 32 or 64 bits, e.g. np.int32 or np.float32"
         raise BadArgument(f"fusec.{name}", f"{dtype} elements of a shared array", cure).at(node.span)
     place = address_of(context, array, node.args[1], node.args[1].span)
     values = tuple(_as_stored(context.scalar(arg), dtype, arg.span) for arg in node.args[2:])
@@ -238,7 +239,7 @@ def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tup
     items = size.items if isinstance(size, Items) else (size,)
     extents = [each.literal for each in items if isinstance(each, Scalar) and isinstance(each.literal, int)]
     if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
-        cure = "its shape is a number of at least 1, or a tuple of them, known when the kernel is compiled"
+        cure = "its shape is a number of at least 1, or a tuple of such numbers, known when the kernel is compiled"
         raise BadArgument(f"fusec.{function}", "this shape", cure).at(args[0].span)
     if not isinstance(dtype, Type):
         cure = "the second is a dtype, e.g. np.float32"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import INT64
 from fusec.base.source import SourceFile, Span
 from fusec.errors.blocks import BarrierDiverges, BlockAxes, SharedTooLarge
@@ -19,7 +20,7 @@ from fusec.ir.walk import statements
 
 MAX_SHARED = 32 << 10  # bytes of a block's shared arrays: what Metal's devices have, and all of CUDA's
 INDICES: dict[str, Quantity] = {"thread_index": "thread", "block_index": "coordinate"}
-WITHOUT = "say how many positions a block has: @fusec.kernel(block=256)"
+WITHOUT = "give the size of a block: @fusec.kernel(block=256)"
 INSIDE = "write it in the loop over the grid, in the kernel itself"
 
 
@@ -60,7 +61,7 @@ def position(block: tuple[int, ...], axis: int) -> Expr:
 def check_axes(block: tuple[int, ...], axes: int, span: Span) -> None:
     """Raise BlockAxes unless the block has those of the grid."""
     if block and len(block) != axes:
-        raise BlockAxes(_axes(axes), block_text(block), _axes(len(block))).at(span)
+        raise BlockAxes(counted(axes, "axis", "axes"), block_text(block), counted(len(block), "axis", "axes")).at(span)
 
 
 def _check(context: FunctionContext, name: str, node: s.CallNode) -> None:
@@ -106,10 +107,6 @@ def check_program(program: Program) -> None:
 def block_text(block: tuple[int, ...]) -> str:
     """A block as `block=` has it."""
     return str(block[0] if len(block) == 1 else block)
-
-
-def _axes(count: int) -> str:
-    return "one axis" if count == 1 else f"{count} axes"
 
 
 def _line(source: SourceFile | None, line: int) -> Span | None:

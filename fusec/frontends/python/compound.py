@@ -84,7 +84,7 @@ def _prod(site: CallSite, given: Given) -> Value:
 def _dist(site: CallSite, given: Given) -> Value:
     left, right = _parts(site, given, "p"), _parts(site, given, "q")
     if len(left) != len(right):
-        raise site.refuse(f"points of {len(left)} and {len(right)} coordinates", "pass two of as many")
+        raise site.refuse(f"points of {len(left)} and {len(right)} coordinates", "pass two of the same length")
     found: Scalar = literal(0.0)
     for at, (a, b) in enumerate(zip(left, right, strict=True)):
         a, b = (adapt(each, floating(each.type), site.span) for each in (a, b))
@@ -287,10 +287,10 @@ def _interp(site: CallSite, given: Given) -> Value:
     """NumPy's: the straight line between two points, found by halving; float64."""
     xs, ys = (_floats(site, _parts(site, given, name)) for name in ("xp", "fp"))
     if len(xs) != len(ys) or not xs:
-        raise site.refuse(f"{len(xs)} and {len(ys)} points", "pass as many values as places, at least one")
+        raise site.refuse(f"{len(xs)} and {len(ys)} points", "pass as many values as positions, at least one")
     known = [float(each.value) for each in xs if isinstance(each, Const)]
     if any(b < a for a, b in pairwise(known)):
-        raise site.refuse("places that do not ascend", "sort them: np.interp looks between neighbours")
+        raise site.refuse("positions that do not ascend", "sort them: np.interp looks between neighbours")
     x = adapt(numbers(given, "x")[0], FLOAT64, site.span).read(site.span)
     left, right = (
         adapt(_number(site, given, name, Scalar(FLOAT64, default)), FLOAT64, site.span).read(site.span)

@@ -223,7 +223,7 @@ class PythonExpressions:
         if isinstance(owner, (Array, Flat, LocalStore)):
             return arrays.item_of(self.context, owner, node)
         if not isinstance(owner, (Items, Table)):
-            cure = "a kernel computes one element, so that a name is one number; for neighbours there is fusec.stencil"
+            cure = "a kernel computes one element, so a name stands for one number; fusec.stencil reads neighbours"
             raise NotInSubset(f"an index into {show(owner)} is", cure).at(node.span)
         parts = node.index.items if isinstance(node.index, s.Tuple) else (node.index,)
         found = [(each, part) for part in parts for each in self._indices(self.value(part))]

@@ -95,17 +95,17 @@ class Extents:
                 reader.run(statement)
             found = reader.value(self.shape)
             if isinstance(found, Shaped):
-                raise TypeError("an array is none, but x.shape and x.size are")
+                raise TypeError("pass x.shape or x.size, not an array")
             parts = found if isinstance(found, tuple) else (found,)
             texts = self._texts(len(parts) if isinstance(found, tuple) else 0)
             return self._checked(tuple(max(0, _extent(part, text)) for part, text in zip(parts, texts, strict=True)))
         except FusecError:
             raise
         except _UnknownError as problem:
-            what = "the grid depends on what is not known before the kernel runs"
+            what = "the grid depends on a value that is not known before the kernel runs"
             raise BadLoop(what, CURE).at(problem.span) from None
         except (TypeError, ValueError, ArithmeticError, IndexError) as problem:
-            raise BadLoop(f"the grid is no shape: {problem}", CURE).at(self.shape.span) from None
+            raise BadLoop(f"the grid is not a shape: {problem}", CURE).at(self.shape.span) from None
 
     def _texts(self, axes: int) -> tuple[str, ...]:
         """What is written for each extent; axes: how many a tuple has, 0 for a number."""
@@ -131,7 +131,7 @@ def _extent(given: object, text: str) -> int:
         return operator.index(given)  # type: ignore[arg-type]
     except TypeError:
         what = text if text == str(given) else f"{text}, which is {given},"
-        raise TypeError(f"{what} is no integer") from None
+        raise TypeError(f"{what} is not an integer") from None
 
 
 class _Reader:

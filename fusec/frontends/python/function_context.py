@@ -290,7 +290,7 @@ class FunctionContext(StatementBuilder):
         (a, a_span), (b, b_span) = first, second
         kind = join(a.type, b.type) if isinstance(a, Scalar) and isinstance(b, Scalar) else None
         if kind is None:
-            cure = "keep it the same on every way"
+            cure = "keep it the same on every path"
             if isinstance(a, Scalar) and isinstance(b, Scalar):
                 wanted = next((each.type for each in (b, a) if not isinstance(each.type, PythonType)), a.type)
                 cure = f"np.{storage(wanted)}({name})"
@@ -320,9 +320,9 @@ class FunctionContext(StatementBuilder):
         for name, home in loop.carried.items():
             binding = self.variables[name]
             if binding.missing:
-                raise NotInSubset(
-                    f"'{name}', which one way through the loop leaves without a value, is", "assign it"
-                ).at(span)
+                raise NotInSubset(f"'{name}', which has no value on one path through the loop, is", "assign it").at(
+                    span
+                )
             known = (Scalar(loop.kinds[name], home.expr), loop.spans[name])
             kind = self.joined(name, known, (binding.value, binding.span), span)
             loop.kinds[name] = kind

@@ -98,7 +98,10 @@ def _end(context: FunctionContext, node: s.ReturnNode) -> None:
     """The end of the element's work. Raises NotInSubset for a return that was written: Python's ends the loop."""
     if node.span.text.startswith("return"):
         if node.value is None:
-            what, cure = "return in", "write continue for the next element, in a loop of its own break before"
+            what, cure = (
+                "return in",
+                "write continue to go on to the next element; break out of an inner loop before that",
+            )
         else:
             what, cure = "a value returned by", "write it to an array: out[i] = value"
         raise NotInSubset(f"{what} an explicit kernel is", cure).at(node.span)

@@ -283,11 +283,11 @@ def _part(context: FunctionContext, node: s.Expression) -> Sequence:
     if isinstance(node, s.CallNode) and isinstance(node.callee, s.Name) and node.callee.name == "range":
         known = _known_range(*_range(context, node))
         if known is None:
-            raise BadLoop("a range in here has numbers that are known", CURE).at(node.span)
+            raise BadLoop("a range in this place must have known numbers", CURE).at(node.span)
         return _of_range(known)
     found = _walked(context, node)
     if found is None:
-        raise BadLoop("a parameter is one number here, not a row of them", CURE).at(node.span)
+        raise BadLoop("a parameter is one number here, not a row of numbers", CURE).at(node.span)
     return found
 
 
@@ -367,7 +367,7 @@ def _check_counter(start: Scalar, stop: Scalar, step: Scalar, span: Span) -> Non
             if rounds and not -(2**63) <= rounds[-1] + width < 2**63:
                 what = f"after {rounds[-1]} the counter of this range leaves int64, by its step of {width}"
                 count = (rounds[-1] - first) // width + 1  # its len() may not fit
-                cure = f"count rounds, for k in range({count}), and compute {first} + k * {width}"
+                cure = f"count iterations, for k in range({count}), and compute {first} + k * {width}"
                 raise BadLoop(what, cure).at(span)
 
 

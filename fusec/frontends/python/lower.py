@@ -30,7 +30,7 @@ def infer(definition: PythonDefinition, types: Mapping[str, DType], ndims: Mappi
     kinds = lowering.results()
     if len(kinds) != len(definition.outputs):
         cure = "write the parts out: a, b = f(x), and return a, b"
-        raise NotInSubset("returning a tuple whose length no text tells is", cure).at(lowering.returned[0][2])
+        raise NotInSubset("returning a tuple of unknown length is", cure).at(lowering.returned[0][2])
     kernel, key = lowering.context.kernel, lowering.context.key
     forced = dtype_of(kernel.tree(key).returns, kernel, key)
     results = tuple(forced or storage(kind) for kind in kinds)

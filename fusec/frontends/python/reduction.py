@@ -309,9 +309,9 @@ class _Lowering:
             return Items(tuple(_coordinate(axis) for axis in range(self.ndim) if axis not in self.reduced))
         if param.name not in self.scalars and param.name not in self.parameters.constants:
             what = f"finish takes '{param.name}', which is an array in this call"
-            raise BadReduction(what, "pass a number for it: finish runs once for a total, of many elements").at(
-                param.span
-            )
+            raise BadReduction(
+                what, "pass a number for it: finish runs once for each total, which has many elements"
+            ).at(param.span)
         return self.input(param.name, param.span)
 
     def _position(self) -> Expr:

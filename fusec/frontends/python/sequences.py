@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, UINT64, real_type, unsigned_of
 from fusec.base.records import dataclass, replace
 from fusec.base.source import Span
@@ -58,7 +59,7 @@ def item(owner: Items | Table, indices: list[Scalar], span: Span) -> Value:
             raise BadIndex(f"{len(indices)} indices into a tuple", "write t[i][j] for an item of an item").at(span)
         return _of_items(owner.items, place_of(indices[0], len(owner.items), show(owner), span), span)
     if len(indices) > len(owner.shape):
-        axes = f"{len(owner.shape)} axes" if len(owner.shape) != 1 else "one axis"
+        axes = counted(len(owner.shape), "axis", "axes")
         raise BadIndex(f"{len(indices)} indices into an array of {axes}", "write one for each axis").at(span)
     extents = zip(indices, owner.shape, strict=False)
     return _of_table(owner, tuple(place_of(index, length, f"an axis of {length}", span) for index, length in extents))
@@ -169,7 +170,7 @@ def _of_items(items: tuple[Value, ...], place: Place, span: Span) -> Value:
     rows = [parts_of(each, span) for each in items]
     known = [row for row in rows if row is not None]
     if len(known) != len(rows) or len({len(row) for row in known}) != 1:
-        what = "the index of a tuple whose items are not alike must be known"
+        what = "the index of a tuple whose items differ in type must be known"
         raise BadIndex(what, KNOWN).at(span)
     return Items(tuple(_of_items(column, place, span) for column in zip(*known, strict=True)))
 

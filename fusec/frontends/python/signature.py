@@ -93,7 +93,7 @@ def check(tree: s.FunctionNode, reserved: Sequence[str]) -> None:
     seen: set[str] = set()
     for param in tree.params:
         if param.name in reserved:
-            cure = "calls take an argument of that name themselves: rename it"
+            cure = "calls already have an argument of that name: rename it"
             raise BadParameter(f"a parameter cannot be called '{param.name}'", cure).at(param.span)
         if param.name in seen:
             raise BadParameter(f"two parameters are called '{param.name}'", "rename one").at(param.span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, DType
 from fusec.base.source import Span
 from fusec.errors.base import FusecError
@@ -294,5 +295,5 @@ class PythonStatements:
         return tuple(kinds)
 
     def _differ(self, first: object, first_span: Span, second: object, span: Span, cure: str) -> Exception:
-        shown = [f"{each} value{'s' * (each != 1)}" if isinstance(each, int) else str(each) for each in (first, second)]
+        shown = [counted(each, "value") if isinstance(each, int) else str(each) for each in (first, second)]
         return ReturnsDiffer(self.context.tree.name, shown[0], first_span.line, shown[1], span.line, cure).at(span)

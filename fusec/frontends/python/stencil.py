@@ -66,7 +66,7 @@ class StencilLowering:
         ndim = self.ndims.get(array.name) or max(len(offsets), *(axis + 1 for axis in self.axes), 1)
         axes = self.axes or tuple(range(ndim))
         if offsets and len(offsets) != len(axes):
-            cure = f"write {len(axes)} offsets" + ("" if self.axes else ", or pass axes=, which axes they are for")
+            cure = f"write {len(axes)} offsets" + ("" if self.axes else ", or name their axes with axes=")
             raise BadIndex(f"{len(offsets)} offsets into '{array.name}', which has {ndim} axes", cure).at(span)
         if any(axis >= ndim for axis in axes):
             raise BadIndex(f"axes={axes}, and '{array.name}' has {ndim} axes", "count axes from 0").at(span)
@@ -93,13 +93,13 @@ class StencilLowering:
         offsets: list[Scalar] = []
         for each in found:
             if not isinstance(each, Scalar) or not (is_integer(each.type) or is_bool(each.type)):
-                raise BadIndex("offsets are integers", "a[-1, 0] is the neighbour before along the first axis").at(
+                raise BadIndex("offsets are integers", "a[-1, 0] is the preceding neighbour along the first axis").at(
                     node.span
                 )
             known = _number(each)
             if known is not None and abs(known) > MAX_OFFSET:
-                what = f"the offset {known} is beyond {MAX_OFFSET}, the furthest that a stencil looks"
-                cure = "write a smaller one; fusec.kernel indexes arrays by position, and any distance apart"
+                what = f"the offset {known} is beyond {MAX_OFFSET}, the largest that a stencil supports"
+                cure = "write a smaller one, or use fusec.kernel, which indexes arrays at any position"
                 raise BadIndex(what, cure).at(node.span)
             offsets.append(each)
         return tuple(offsets)
@@ -108,7 +108,7 @@ class StencilLowering:
         """What lies outside of an array, in its dtype. Raises BadBoundary for what an integer or bool cannot be."""
         number, dtype = _number(self.cval), array.dtype
         if not _holds(dtype, number):
-            what = f"cval={number} is no value of {dtype}, the dtype of '{array.name}'"
+            what = f"cval={number} is not a value of {dtype}, the dtype of '{array.name}'"
             cure = f"pass a value that {dtype} holds, or convert the array: astype('float64')"
             raise BadBoundary(what, cure).at(span)
         return cast(self.cval, dtype, span).read()

@@ -18,7 +18,7 @@ from fusec.frontends.grammar_tables import Token
 LOOP = "write a loop: for i in range(n): ..."
 VALUES = "a kernel's values are numbers: keep them in variables of their own"
 NODES: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try is", "nothing raises in a kernel: test the value with if"),
+    ast.Try: ("try is", "kernels raise no exceptions: test the value with if"),
     ast.With: ("with is", "a kernel holds no resources: do that around the call"),
     ast.AsyncWith: ("async with is", "a kernel holds no resources: do that around the call"),
     ast.Lambda: ("lambda is", "define a function with def, inside this one or beside it, and call it"),
@@ -37,7 +37,7 @@ NODES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Delete: ("del is", "leave it out: variables need not be freed"),
     ast.Global: ("global is", "return the value: elements run at the same time and share no variables"),
     ast.Nonlocal: ("nonlocal is", "return the value: elements run at the same time and share no variables"),
-    ast.Raise: ("raise is", "return a value that says so, e.g. nan"),
+    ast.Raise: ("raise is", "return a value that marks the error, e.g. nan"),
     ast.JoinedStr: ("an f-string is", "write a plain text, or format the result after the call"),
     ast.Slice: ("a slice is", "a kernel computes one element: slice the array before the call"),
     ast.Starred: ("a star expression is", "write the values out"),

@@ -182,11 +182,11 @@ def holds(dtype: DType, number: int) -> bool:
 def too_large(number: int, dtype: DType, shown: str = "") -> NumberTooLarge:
     """The error for an integer that a dtype does not hold; shown: how it is written, if not by its digits."""
     if dtype.is_float or dtype.is_complex:
-        cure = "no float is as large: compute with smaller numbers"
+        cure = "no float is that large: compute with smaller numbers"
     elif dtype == INT64 and holds(UINT64, number) and not shown:
         cure = f"convert it, uint64({number}), or write a float"
     elif dtype == INT64:
-        cure = "no integer type is as wide: write a float, e.g. 2.0**70"
+        cure = "no integer type is that wide: write a float, e.g. 2.0**70"
     else:
         wide = "int64" if holds(INT64, number) else "float64"
         cure = f"convert the other operand first: {wide}(x), or np.{wide}(x) in a function"
