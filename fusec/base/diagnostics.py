@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,5 +86,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     numbered = any(map(str.isdigit, name))
     candidates = [each for each in known if len(each) > 2 and (not numbered or any(map(str.isdigit, each)))]
     swapped = {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in range(len(name) - 1)} - {name}
+    from difflib import get_close_matches  # hardly ever needed
+
     close = sorted(swapped.intersection(candidates)) or get_close_matches(name, candidates, n=1, cutoff=0.75)
     return f"did you mean '{close[0]}'?" if close else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from enum import Enum
 from typing import Literal
 
@@ -119,4 +118,6 @@ class Kernel:
     @property
     def digest(self) -> str:
         """Content hash of the source."""
+        import hashlib  # only where code is made
+
         return hashlib.sha256(self.source.encode()).hexdigest()
