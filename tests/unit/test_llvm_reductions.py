@@ -1,6 +1,10 @@
 """Reductions along the last axis on the CPU: the bits of the oracle, for every width of vectors and way to part it."""
 
+import functools
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -157,6 +161,25 @@ def test_chunks_of_columns_are_those_of_the_oracle(name, rows):
     run(kernel, first, {**given, **found}, {}, (rows, columns), cuts=(1, columns + 7), positions=chunks * columns)
     for part in parts:
         assert expected[part].tobytes() == found[part].tobytes()
+
+
+def columns_of_many_inputs():
+    """The text of a reduction down columns of several inputs, the addresses of whose rows differ."""
+    inputs = tuple(Input(name, FLOAT64) for name in "abcdefgh")
+    total = Reduce("add", functools.reduce(functools.partial(apply, "add"), inputs), FLOAT64)
+    program = run_on_reduction(stage(Graph("sum", inputs, (("z", total),))), passes.run)
+    arrays = {**{each.name: np.zeros((50, 40)) for each in inputs}, "z": np.zeros((1, 40))}
+    return generate_reduction(program, layout_of(program, arrays, (50, 40)), 0).source
+
+
+def test_texts_do_not_depend_on_the_order_of_sets():
+    """Sets of names run in the order of their hashes, which differs from process to process."""
+    program = f"from {__name__} import columns_of_many_inputs as text; print(text())"
+    texts = {
+        subprocess.check_output([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, text=True)
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
 
 
 def powers(dtype):

@@ -292,7 +292,7 @@ class ColumnNest(ReductionNest):
     def _moved(self, row: Row, number: Value) -> Row:
         """A row of the chunk."""
         b, addresses = self.b, dict(row.addresses)
-        for name in self.inputs & set(addresses):
+        for name in sorted(self.inputs & addresses.keys()):
             addresses[name] = self._further(addresses[name], b.binary("mul", number, self._stride(name)))
         return replace(row, addresses=addresses, coordinates=self._at_row(row, number))
 
