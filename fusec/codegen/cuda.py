@@ -4,27 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fusec.base.dtypes import (
-    BFLOAT16,
-    BOOL,
-    COMPLEX64,
-    COMPLEX128,
-    FLOAT8_E4M3FN,
-    FLOAT8_E5M2,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    INTEGERS,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    DType,
-)
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout
 from fusec.base.ops import TABLE
 from fusec.codegen import c_family
@@ -42,23 +23,23 @@ from fusec.ir.loops import FIRST, GROUP, LAST, Program
 THREADS = 256  # a block; what __launch_bounds__ promises
 
 TYPES: dict[DType, str] = {
-    BOOL: "bool",
-    INT8: "signed char",
-    INT16: "short",
-    INT32: "int",
-    INT64: "long long",
-    UINT8: "unsigned char",
-    UINT16: "unsigned short",
-    UINT32: "unsigned",
-    UINT64: "unsigned long long",
-    FLOAT16: "unsigned short",
-    BFLOAT16: "unsigned short",
-    FLOAT8_E4M3FN: "unsigned char",
-    FLOAT8_E5M2: "unsigned char",
-    FLOAT32: "float",
-    FLOAT64: "double",
-    COMPLEX64: COMPLEX_STRUCTS[COMPLEX64],
-    COMPLEX128: COMPLEX_STRUCTS[COMPLEX128],
+    dtypes.BOOL: "bool",
+    dtypes.INT8: "signed char",
+    dtypes.INT16: "short",
+    dtypes.INT32: "int",
+    dtypes.INT64: "long long",
+    dtypes.UINT8: "unsigned char",
+    dtypes.UINT16: "unsigned short",
+    dtypes.UINT32: "unsigned",
+    dtypes.UINT64: "unsigned long long",
+    dtypes.FLOAT16: "unsigned short",
+    dtypes.BFLOAT16: "unsigned short",
+    dtypes.FLOAT8_E4M3FN: "unsigned char",
+    dtypes.FLOAT8_E5M2: "unsigned char",
+    dtypes.FLOAT32: "float",
+    dtypes.FLOAT64: "double",
+    dtypes.COMPLEX64: COMPLEX_STRUCTS[dtypes.COMPLEX64],
+    dtypes.COMPLEX128: COMPLEX_STRUCTS[dtypes.COMPLEX128],
 }
 FUNCTION = "static __device__ "
 BITS = "// exact bits: compile with --fmad=false (nvcc, NVRTC), and without --use_fast_math"
@@ -79,12 +60,12 @@ def generate(program: Program, layout: Layout, fp: Fp = "strict") -> Kernel:
 
 
 def _ops() -> dict[OpKey, str]:
-    ops = library_calls(FLOAT32, "f") | library_calls(FLOAT64)
-    ops["sqrt", FLOAT32], ops["sqrt", FLOAT64] = "__fsqrt_rn({})", "__dsqrt_rn({})"
-    ops["fma", FLOAT32], ops["fma", FLOAT64] = "__fmaf_rn({}, {}, {})", "__fma_rn({}, {}, {})"
-    ops["multiply_high", INT32], ops["multiply_high", UINT32] = "__mulhi({}, {})", "__umulhi({}, {})"
-    ops["multiply_high", INT64], ops["multiply_high", UINT64] = "__mul64hi({}, {})", "__umul64hi({}, {})"
-    for dtype in INTEGERS:
+    ops = library_calls(dtypes.FLOAT32, "f") | library_calls(dtypes.FLOAT64)
+    ops["sqrt", dtypes.FLOAT32], ops["sqrt", dtypes.FLOAT64] = "__fsqrt_rn({})", "__dsqrt_rn({})"
+    ops["fma", dtypes.FLOAT32], ops["fma", dtypes.FLOAT64] = "__fmaf_rn({}, {}, {})", "__fma_rn({}, {}, {})"
+    ops["multiply_high", dtypes.INT32], ops["multiply_high", dtypes.UINT32] = "__mulhi({}, {})", "__umulhi({}, {})"
+    ops["multiply_high", dtypes.INT64], ops["multiply_high", dtypes.UINT64] = "__mul64hi({}, {})", "__umul64hi({}, {})"
+    for dtype in dtypes.INTEGERS:
         unsigned = TYPES[DType(f"uint{dtype.bits}", "unsigned", dtype.bits)]
         if dtype.bits < 32:
             ops["multiply_high", dtype] = f"fusec_multiply_high_{dtype}({{}}, {{}})"
@@ -100,35 +81,38 @@ def _ops() -> dict[OpKey, str]:
 # Note [Approximation]: in fp="fast" only these differ, in the user's expressions. --use_fast_math and --fmad=true would
 # reach into elementary functions too, which need every operation as it stands. Not pow: __powf has no negative bases.
 APPROXIMATE: dict[OpKey, str] = {
-    ("divide", FLOAT32): "__fdividef({}, {})",
-    ("sqrt", FLOAT32): "fusec_approximate_sqrt({})",
-    ("rsqrt", FLOAT32): "rsqrtf({})",
-    ("tanh", FLOAT32): "fusec_approximate_tanh({})",
-    **{(row.name, FLOAT32): f"{row.cuda}({{}})" for row in TABLE.values() if row.cuda and row.arity == 1},
-    ("exp2", FLOAT32): "exp2f({})",
+    ("divide", dtypes.FLOAT32): "__fdividef({}, {})",
+    ("sqrt", dtypes.FLOAT32): "fusec_approximate_sqrt({})",
+    ("rsqrt", dtypes.FLOAT32): "rsqrtf({})",
+    ("tanh", dtypes.FLOAT32): "fusec_approximate_tanh({})",
+    **{(row.name, dtypes.FLOAT32): f"{row.cuda}({{}})" for row in TABLE.values() if row.cuda and row.arity == 1},
+    ("exp2", dtypes.FLOAT32): "exp2f({})",
 }
 
 
 def _bitcasts() -> dict[Cast, str]:
     return {
-        (FLOAT32, INT32): "__float_as_int({})",
-        (FLOAT32, UINT32): "__float_as_uint({})",
-        (INT32, FLOAT32): "__int_as_float({})",
-        (UINT32, FLOAT32): "__uint_as_float({})",
-        (FLOAT64, INT64): "__double_as_longlong({})",
-        (FLOAT64, UINT64): "fusec_float64_as_uint64({})",
-        (INT64, FLOAT64): "__longlong_as_double({})",
-        (UINT64, FLOAT64): "__longlong_as_double((long long)({}))",
+        (dtypes.FLOAT32, dtypes.INT32): "__float_as_int({})",
+        (dtypes.FLOAT32, dtypes.UINT32): "__float_as_uint({})",
+        (dtypes.INT32, dtypes.FLOAT32): "__int_as_float({})",
+        (dtypes.UINT32, dtypes.FLOAT32): "__uint_as_float({})",
+        (dtypes.FLOAT64, dtypes.INT64): "__double_as_longlong({})",
+        (dtypes.FLOAT64, dtypes.UINT64): "fusec_float64_as_uint64({})",
+        (dtypes.INT64, dtypes.FLOAT64): "__longlong_as_double({})",
+        (dtypes.UINT64, dtypes.FLOAT64): "__longlong_as_double((long long)({}))",
     }
 
 
 def _casts() -> dict[Cast, str]:
     casts = storage_casts(frozenset())
-    casts[FLOAT64, FLOAT16] = "fusec_float64_to_float16({})"
-    for source in (FLOAT32, FLOAT64):
-        for target in INTEGERS:
+    casts[dtypes.FLOAT64, dtypes.FLOAT16] = "fusec_float64_to_float16({})"
+    for source in (dtypes.FLOAT32, dtypes.FLOAT64):
+        for target in dtypes.INTEGERS:
             casts[source, target] = f"fusec_{source}_to_{target}({{}})"
-    casts[FLOAT32, INT32], casts[FLOAT32, UINT32] = "__float2int_rz({})", "__float2uint_rz({})"  # nan gives 0
+    casts[dtypes.FLOAT32, dtypes.INT32], casts[dtypes.FLOAT32, dtypes.UINT32] = (
+        "__float2int_rz({})",
+        "__float2uint_rz({})",
+    )  # nan gives 0
     return casts
 
 
@@ -138,18 +122,18 @@ def _casts() -> dict[Cast, str]:
 def _conversion_helpers(words: Words) -> dict[str, str]:
     """Floats to integers. The hardware saturates; only float32 to 32 bits also turns nan into 0 (PTX ISA, cvt)."""
     helpers: dict[str, str] = {}
-    short = {FLOAT32: "float", FLOAT64: "double"}
-    instruction = {INT32: "int", UINT32: "uint", INT64: "ll", UINT64: "ull"}
-    for source in (FLOAT32, FLOAT64):
+    short = {dtypes.FLOAT32: "float", dtypes.FLOAT64: "double"}
+    instruction = {dtypes.INT32: "int", dtypes.UINT32: "uint", dtypes.INT64: "ll", dtypes.UINT64: "ull"}
+    for source in (dtypes.FLOAT32, dtypes.FLOAT64):
         for target, suffix in instruction.items():
             name = f"fusec_{source}_to_{target}"
             body = f"return x == x ? __{short[source]}2{suffix}_rz(x) : 0;"
             helpers[name] = words.define(target, name, f"<{source}> x", body, "saturates; nan gives 0")
-        for target in (INT8, INT16, UINT8, UINT16):
+        for target in (dtypes.INT8, dtypes.INT16, dtypes.UINT8, dtypes.UINT16):
             name = f"fusec_{source}_to_{target}"
             low = -(1 << (target.bits - 1)) if target.kind == "signed" else 0
             high = low + (1 << target.bits) - 1
-            whole = "__float2int_rz(x)" if source == FLOAT32 else f"fusec_{source}_to_int32(x)"
+            whole = "__float2int_rz(x)" if source == dtypes.FLOAT32 else f"fusec_{source}_to_int32(x)"
             body = f"const int whole = {whole};\nreturn whole < {low} ? {low} : whole > {high} ? {high} : whole;"
             helpers[name] = words.define(target, name, f"<{source}> x", body, "saturates; nan gives 0")
     return helpers
@@ -157,7 +141,7 @@ def _conversion_helpers(words: Words) -> dict[str, str]:
 
 def _narrow_integer_helpers(words: Words) -> dict[str, str]:
     helpers: dict[str, str] = {}
-    for dtype in (INT8, INT16, UINT8, UINT16):
+    for dtype in (dtypes.INT8, dtypes.INT16, dtypes.UINT8, dtypes.UINT16):
         name = f"fusec_multiply_high_{dtype}"
         product = f"return (int)((<uint32>)a * (<uint32>)b) >> {dtype.bits};"
         if dtype.kind == "unsigned":
@@ -165,7 +149,7 @@ def _narrow_integer_helpers(words: Words) -> dict[str, str]:
         helpers[name] = words.define(dtype, name, f"<{dtype}> a, <{dtype}> b", product)
         name = f"fusec_count_leading_zeros_{dtype}"
         body = f"return __clz((<uint{dtype.bits}>)x) - {32 - dtype.bits};"
-        helpers[name] = words.define(INT32, name, f"<{dtype}> x", body)
+        helpers[name] = words.define(dtypes.INT32, name, f"<{dtype}> x", body)
     return helpers
 
 
@@ -248,13 +232,16 @@ def _helpers() -> dict[str, str]:
     helpers = {"fusec_moved": _MOVED, "fusec_float64_as_uint64": _AS_UINT64}
     helpers |= integer_helpers(words) | _conversion_helpers(words) | _narrow_integer_helpers(words)
     helpers |= odd_helpers(words) | {"fusec_odd_float64": _ODD}
-    helpers |= storage_helpers(words, frozenset({FLOAT16}))
+    helpers |= storage_helpers(words, frozenset({dtypes.FLOAT16}))
     helpers["fusec_float16_to_float32"] = _HALF
-    for source, c_type, ptx, register in ((FLOAT32, "float", "f32", "f"), (FLOAT64, "double", "f64", "d")):
+    for source, c_type, ptx, register in (
+        (dtypes.FLOAT32, "float", "f32", "f"),
+        (dtypes.FLOAT64, "double", "f64", "d"),
+    ):
         text = _TO_HALF.format(source=source, c_type=c_type, ptx=ptx, register=register)
         helpers[f"fusec_{source}_to_float16"] = text
     helpers |= {f"fusec_approximate_{name}": _APPROXIMATE.format(name=name) for name in ("sqrt", "tanh")}
-    helpers |= complex_helpers(words, (COMPLEX64, COMPLEX128))
+    helpers |= complex_helpers(words, (dtypes.COMPLEX64, dtypes.COMPLEX128))
     return helpers | atomic_helpers(words) | GROUP_HELPERS
 
 
@@ -326,7 +313,7 @@ SPELLING = Spelling(
     ops=_ops(),
     casts=_casts(),
     bitcasts=_bitcasts(),
-    float_bits={FLOAT32: "__int_as_float({})", FLOAT64: "__longlong_as_double({})"},
+    float_bits={dtypes.FLOAT32: "__int_as_float({})", dtypes.FLOAT64: "__longlong_as_double({})"},
     signed_remainder=True,
     reserved=_reserved(),
     helpers=_helpers(),

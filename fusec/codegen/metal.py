@@ -10,25 +10,8 @@ from __future__ import annotations
 
 import re
 
-from fusec.base.dtypes import (
-    BFLOAT16,
-    BOOL,
-    COMPLEX64,
-    FLOAT8_E4M3FN,
-    FLOAT8_E5M2,
-    FLOAT16,
-    FLOAT32,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    INTEGERS,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    DType,
-)
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
 from fusec.base.kernel_abi import Fp, Kernel, Layout
 from fusec.codegen import c_family
 from fusec.codegen.c_family.conversions import storage_casts
@@ -51,23 +34,23 @@ HEAD = """\
 using namespace metal;"""  # the safe mode alone still contracts within a statement
 
 TYPES: dict[DType, str] = {
-    BOOL: "bool",
-    INT8: "char",
-    INT16: "short",
-    INT32: "int",
-    INT64: "long",
-    UINT8: "uchar",
-    UINT16: "ushort",
-    UINT32: "uint",
-    UINT64: "ulong",
-    FLOAT16: "half",
-    BFLOAT16: "ushort",
-    FLOAT8_E4M3FN: "uchar",
-    FLOAT8_E5M2: "uchar",
-    FLOAT32: "float",
-    COMPLEX64: COMPLEX_STRUCTS[COMPLEX64],
+    dtypes.BOOL: "bool",
+    dtypes.INT8: "char",
+    dtypes.INT16: "short",
+    dtypes.INT32: "int",
+    dtypes.INT64: "long",
+    dtypes.UINT8: "uchar",
+    dtypes.UINT16: "ushort",
+    dtypes.UINT32: "uint",
+    dtypes.UINT64: "ulong",
+    dtypes.FLOAT16: "half",
+    dtypes.BFLOAT16: "ushort",
+    dtypes.FLOAT8_E4M3FN: "uchar",
+    dtypes.FLOAT8_E5M2: "uchar",
+    dtypes.FLOAT32: "float",
+    dtypes.COMPLEX64: COMPLEX_STRUCTS[dtypes.COMPLEX64],
 }
-NATIVE = frozenset({FLOAT16})
+NATIVE = frozenset({dtypes.FLOAT16})
 
 
 def generate(program: Program, layout: Layout, single: bool = False, fp: Fp = "strict") -> Kernel:
@@ -84,9 +67,9 @@ def generate(program: Program, layout: Layout, single: bool = False, fp: Fp = "s
 
 
 def _ops() -> dict[OpKey, str]:
-    ops = library_calls(FLOAT32)
-    ops["sqrt", FLOAT32] = "precise::sqrt({})"
-    for dtype in INTEGERS:
+    ops = library_calls(dtypes.FLOAT32)
+    ops["sqrt", dtypes.FLOAT32] = "precise::sqrt({})"
+    for dtype in dtypes.INTEGERS:
         c_type = TYPES[dtype]
         ops["multiply_high", dtype] = f"mulhi(({c_type})({{}}), ({c_type})({{}}))"
         ops["count_ones", dtype] = f"(int)popcount(({c_type})({{}}))"
@@ -95,24 +78,29 @@ def _ops() -> dict[OpKey, str]:
 
 
 APPROXIMATE: dict[OpKey, str] = {
-    ("divide", FLOAT32): "fast::divide({}, {})",
+    ("divide", dtypes.FLOAT32): "fast::divide({}, {})",
     **{
-        (name, FLOAT32): f"fast::{name}({{}})"
+        (name, dtypes.FLOAT32): f"fast::{name}({{}})"
         for name in ("sqrt", "rsqrt", "exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "tanh")
     },
 }
 
 
 def _bitcasts() -> dict[Cast, str]:
-    pairs = [(FLOAT32, INT32), (FLOAT32, UINT32), (FLOAT16, INT16), (FLOAT16, UINT16)]
+    pairs = [
+        (dtypes.FLOAT32, dtypes.INT32),
+        (dtypes.FLOAT32, dtypes.UINT32),
+        (dtypes.FLOAT16, dtypes.INT16),
+        (dtypes.FLOAT16, dtypes.UINT16),
+    ]
     both = pairs + [(target, source) for source, target in pairs]
     return {(source, target): f"as_type<{TYPES[target]}>(({TYPES[source]})({{}}))" for source, target in both}
 
 
 def _casts() -> dict[Cast, str]:
     casts = {cast: text for cast, text in storage_casts(NATIVE).items() if all(dtype in TYPES for dtype in cast)}
-    for target in INTEGERS:
-        casts[FLOAT32, target] = f"fusec_float32_to_{target}({{}})"
+    for target in dtypes.INTEGERS:
+        casts[dtypes.FLOAT32, target] = f"fusec_float32_to_{target}({{}})"
     return casts
 
 
@@ -122,7 +110,7 @@ def _casts() -> dict[Cast, str]:
 def _conversion_helpers(words: Words) -> dict[str, str]:
     """Floats to integers by comparison: what lies outside is undefined in a plain cast."""
     helpers: dict[str, str] = {}
-    for target in INTEGERS:
+    for target in dtypes.INTEGERS:
         name = f"fusec_float32_to_{target}"
         high = float(1 << (target.bits - (target.kind == "signed")))
         last = _last(target)
@@ -162,7 +150,7 @@ def _helpers() -> dict[str, str]:
     words = Words(FUNCTION, TYPES, "as_type<uint>({})", "as_type<float>({})", "(int)clz({})")
     helpers = {"fusec_moved": _MOVED}
     helpers |= integer_helpers(words) | _conversion_helpers(words) | odd_helpers(words)
-    helpers |= storage_helpers(words, NATIVE) | complex_helpers(words, (COMPLEX64,))
+    helpers |= storage_helpers(words, NATIVE) | complex_helpers(words, (dtypes.COMPLEX64,))
     for prefix, space in (("", "device"), ("shared_", "threadgroup")):
         for op, symbol in _LOOPS.items():
             name = f"fusec_atomic_{op}_{prefix}float"
@@ -196,14 +184,14 @@ def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
     """
     if space == "shared":
         return _shared_atomic(op, dtype)
-    if dtype == UINT64 and op in _LOOPS and not wanted:
+    if dtype == dtypes.UINT64 and op in _LOOPS and not wanted:
         return f"atomic_{op[:3]}_explicit((device atomic_ulong*)({{p}}), {{0}}, memory_order_relaxed)"
-    atomic = {INT32: "int", UINT32: "uint", FLOAT32: "float"}.get(dtype)
-    if atomic is None or (dtype == FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
+    atomic = {dtypes.INT32: "int", dtypes.UINT32: "uint", dtypes.FLOAT32: "float"}.get(dtype)
+    if atomic is None or (dtype == dtypes.FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
         return None
     if op == "compare_exchange":
         return f"fusec_atomic_compare_exchange_{atomic}({{p}}, {{0}}, {{1}})"
-    if dtype == FLOAT32 and op in _LOOPS:
+    if dtype == dtypes.FLOAT32 and op in _LOOPS:
         return f"fusec_atomic_{op}_float({{p}}, {{0}})"
     return (
         f"atomic_{_FETCH[op]}_explicit((device atomic_{atomic}*)({{p}}), ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
@@ -211,12 +199,12 @@ def _atomic(op: str, dtype: DType, wanted: bool, space: Space) -> str | None:
 
 
 def _shared_atomic(op: str, dtype: DType) -> str | None:
-    atomic = {INT32: "int", UINT32: "uint", FLOAT32: "float"}.get(dtype)
-    if atomic is None or (dtype == FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
+    atomic = {dtypes.INT32: "int", dtypes.UINT32: "uint", dtypes.FLOAT32: "float"}.get(dtype)
+    if atomic is None or (dtype == dtypes.FLOAT32 and op in ("and", "or", "xor", "compare_exchange")):
         return None
     if op == "compare_exchange":
         return f"fusec_atomic_compare_exchange_shared_{atomic}({{p}}, {{0}}, {{1}})"
-    if dtype == FLOAT32:
+    if dtype == dtypes.FLOAT32:
         return f"fusec_atomic_{op}_shared_float({{p}}, {{0}})"
     pointer = f"(threadgroup atomic_{atomic}*)({{p}})"
     return f"atomic_{_FETCH[op]}_explicit({pointer}, ({TYPES[dtype]})({{0}}), memory_order_relaxed)"
@@ -321,9 +309,9 @@ def _shuffle(dtype: DType, distance: int) -> str:
     lane = GROUP - 1 if distance == LAST else abs(distance)
     if dtype.bits == 64:
         return f"({TYPES[dtype]})fusec_shuffle{word}_ulong((ulong){{}}, {lane})"
-    value = "(uint){}" if dtype == BOOL else "{}"
+    value = "(uint){}" if dtype == dtypes.BOOL else "{}"
     call = f"simd_shuffle{word}({value}, (ushort){lane})"
-    return f"({TYPES[dtype]}){call}" if dtype == BOOL else call
+    return f"({TYPES[dtype]}){call}" if dtype == dtypes.BOOL else call
 
 
 _SHUFFLE_64 = """\
@@ -342,7 +330,7 @@ SPELLING = Spelling(
     ops=_ops(),
     casts=_casts(),
     bitcasts=_bitcasts(),
-    float_bits={FLOAT32: "as_type<float>({}u)", FLOAT16: "as_type<half>((ushort){})"},
+    float_bits={dtypes.FLOAT32: "as_type<float>({}u)", dtypes.FLOAT16: "as_type<half>((ushort){})"},
     signed_remainder=False,
     reserved=_reserved(),
     helpers=_helpers(),

@@ -10,15 +10,8 @@ import numpy as np
 from fusec.base import dtypes
 from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, replace
+from fusec.errors import targets
 from fusec.errors.base import FusecError
-from fusec.errors.targets import (
-    ArraysOnDifferentDevices,
-    DeviceArrayRefused,
-    DeviceDtypeUnsupported,
-    HostArrayAmongDeviceArrays,
-    NotACudaDevice,
-    ReadOnlyDeviceArray,
-)
 from fusec.runtime.cuda import dlpack, driver, streams
 from fusec.runtime.cuda.memory import CudaArray
 
@@ -66,7 +59,7 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
         return value
     for bit, asks, cure in (("negative", "is_neg", "resolve_neg"), ("conjugate", "is_conj", "resolve_conj")):
         if getattr(value, asks, bool)():  # a PyTorch tensor whose memory holds other values; no protocol says so
-            raise DeviceArrayRefused(_name(value), f"its {bit} bit is set: call .{cure}()").at()
+            raise targets.DeviceArrayRefused(_name(value), f"its {bit} bit is set: call .{cure}()").at()
     kind = _dlpack_kind(value)
     reason = "it offers neither __dlpack__ nor __cuda_array_interface__"
     if kind in dlpack.ON_DEVICE:
@@ -79,8 +72,8 @@ def describe(value: object, stream: int | None = None) -> DeviceArray:
             reason = str(refusal) or repr(refusal)
     elif kind is not None:
         if kind in (dlpack.CPU, dlpack.CUDA_HOST):
-            raise HostArrayAmongDeviceArrays(_name(value)).at()
-        raise NotACudaDevice(_name(value), dlpack.DEVICE_KINDS.get(kind, f"DLPack device type {kind}")).at()
+            raise targets.HostArrayAmongDeviceArrays(_name(value)).at()
+        raise targets.NotACudaDevice(_name(value), dlpack.DEVICE_KINDS.get(kind, f"DLPack device type {kind}")).at()
     return _by_interface(value, reason)
 
 
@@ -103,7 +96,7 @@ def same_device(arrays: Iterable[DeviceArray]) -> int:
         if array.device is None or array.device == found:
             continue
         if found is not None:
-            raise ArraysOnDifferentDevices(found, array.device).at()
+            raise targets.ArraysOnDifferentDevices(found, array.device).at()
         found = array.device
     return driver.current_ordinal() if found is None else found
 
@@ -132,7 +125,7 @@ def release(outputs: Iterable[DeviceArray], stream: int, device: int) -> None:
 def check_writable(array: DeviceArray) -> None:
     """Raises ReadOnlyDeviceArray."""
     if array.readonly:
-        raise ReadOnlyDeviceArray(_name(array.given)).at()
+        raise targets.ReadOnlyDeviceArray(_name(array.given)).at()
 
 
 # --- DLPack --------------------------------------------------------------------------------------------------------
@@ -158,7 +151,7 @@ def _capsule(value: object, stream: int | None) -> object:
 
 def _from_dlpack(value: object, capsule: object, contents: dlpack.Contents) -> DeviceArray:
     if contents.dtype is None:
-        raise DeviceDtypeUnsupported(contents.kind).at()
+        raise targets.DeviceDtypeUnsupported(contents.kind).at()
     return DeviceArray(
         pointer=contents.pointer,
         shape=contents.shape,
@@ -189,29 +182,33 @@ def _by_interface(value: object, reason: str) -> DeviceArray:
         interface = value.__cuda_array_interface__  # type: ignore[attr-defined]
     except AttributeError as absent:
         if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
-            raise HostArrayAmongDeviceArrays(_name(value)).at() from absent
-        raise DeviceArrayRefused(_name(value), reason).at() from absent
+            raise targets.HostArrayAmongDeviceArrays(_name(value)).at() from absent
+        raise targets.DeviceArrayRefused(_name(value), reason).at() from absent
     except Exception as refusal:
-        raise DeviceArrayRefused(_name(value), str(refusal) or repr(refusal)).at() from refusal
+        raise targets.DeviceArrayRefused(_name(value), str(refusal) or repr(refusal)).at() from refusal
     if not isinstance(interface, dict):
-        raise DeviceArrayRefused(_name(value), f"its __cuda_array_interface__ is {interface!r}, no dict").at()
+        raise targets.DeviceArrayRefused(_name(value), f"its __cuda_array_interface__ is {interface!r}, no dict").at()
     return _from_interface(value, interface)
 
 
 def _from_interface(value: object, interface: dict[str, Any]) -> DeviceArray:
     version = interface.get("version")
     if not isinstance(version, int) or version < 2:
-        raise DeviceArrayRefused(_name(value), f"version {version} of its interface is too old; 2 or 3 is needed").at()
+        raise targets.DeviceArrayRefused(
+            _name(value), f"version {version} of its interface is too old; 2 or 3 is needed"
+        ).at()
     if interface.get("mask") is not None:
-        raise DeviceArrayRefused(_name(value), "it has a mask, which would be lost").at()
+        raise targets.DeviceArrayRefused(_name(value), "it has a mask, which would be lost").at()
     try:
         pointer, readonly, shape, given, typestr = _interface_layout(interface)
     except (KeyError, OverflowError, TypeError, ValueError) as wrong:
-        raise DeviceArrayRefused(_name(value), f"its __cuda_array_interface__ is malformed ({wrong!r})").at() from wrong
+        raise targets.DeviceArrayRefused(
+            _name(value), f"its __cuda_array_interface__ is malformed ({wrong!r})"
+        ).at() from wrong
     dtype = _interface_dtype(value, typestr)
     strides = dlpack.c_strides(shape, dtype.nbytes) if given is None else given
     if len(strides) != len(shape):
-        raise DeviceArrayRefused(_name(value), f"it has {len(shape)} extents but {len(strides)} strides").at()
+        raise targets.DeviceArrayRefused(_name(value), f"it has {len(shape)} extents but {len(strides)} strides").at()
     empty = 0 in shape or not pointer
     return DeviceArray(
         pointer=pointer,
@@ -249,10 +246,10 @@ def _interface_dtype(value: object, typestr: str) -> DType:
     try:
         given = np.dtype(getattr(value, "dtype", typestr) if typestr[1:2] == "V" else typestr)
     except (TypeError, ValueError) as unknown:
-        raise DeviceDtypeUnsupported(repr(typestr)).at() from unknown
+        raise targets.DeviceDtypeUnsupported(repr(typestr)).at() from unknown
     found = dtypes.from_numpy(given)
     if found is None:
-        raise DeviceDtypeUnsupported(repr(typestr)).at()
+        raise targets.DeviceDtypeUnsupported(repr(typestr)).at()
     return found
 
 
@@ -261,7 +258,7 @@ def _interface_stream(value: object, stream: object) -> int | None:
     if stream is None:
         return None
     if not isinstance(stream, int) or stream <= 0:
-        raise DeviceArrayRefused(_name(value), f"{stream!r} in its interface is not a stream").at()
+        raise targets.DeviceArrayRefused(_name(value), f"{stream!r} in its interface is not a stream").at()
     return stream
 
 
@@ -271,7 +268,7 @@ def _device_of(value: object, pointer: int) -> int:
         return int(value.__dlpack_device__()[1])  # type: ignore[attr-defined]
     found = driver.ordinal_of_pointer(pointer)
     if found is None:
-        raise DeviceArrayRefused(_name(value), f"the CUDA driver does not know its address 0x{pointer:x}").at()
+        raise targets.DeviceArrayRefused(_name(value), f"the CUDA driver does not know its address 0x{pointer:x}").at()
     return found
 
 

@@ -8,19 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from fusec.base.dtypes import (
-    BFLOAT16,
-    COMPLEX64,
-    COMPLEX128,
-    FLOAT8_E4M3FN,
-    FLOAT8_E5M2,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INTEGERS,
-    DType,
-    unsigned_of,
-)
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
 from fusec.base.records import dataclass
 
 _CALL = re.compile(r"\bfusec_\w+")
@@ -59,7 +48,10 @@ class Words:
         return _DTYPE.sub(lambda found: self.types[_NAMES[found[1]]], text)
 
 
-_NAMES = {dtype.name: dtype for dtype in (*INTEGERS, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128)}
+_NAMES = {
+    dtype.name: dtype
+    for dtype in (*dtypes.INTEGERS, dtypes.FLOAT32, dtypes.FLOAT64, dtypes.COMPLEX64, dtypes.COMPLEX128)
+}
 _DTYPE = re.compile(f"<({'|'.join(_NAMES)})>")
 
 
@@ -71,9 +63,9 @@ _DTYPE = re.compile(f"<({'|'.join(_NAMES)})>")
 def integer_helpers(words: Words) -> dict[str, str]:
     """Division, remainder, shifts and absolute value for all operands, as the op table defines them."""
     helpers: dict[str, str] = {}
-    for dtype in INTEGERS:
+    for dtype in dtypes.INTEGERS:
         signed, bits = dtype.kind == "signed", dtype.bits
-        ring = unsigned_of(max(bits, 32))
+        ring = dtypes.unsigned_of(max(bits, 32))
         pair, count = f"<{dtype}> a, <{dtype}> b", f"<{dtype}> a, <{dtype}> count"
 
         def add(op: str, parameters: str, body: str, comment: str, dtype: DType = dtype) -> None:
@@ -99,20 +91,23 @@ def integer_helpers(words: Words) -> dict[str, str]:
     return helpers
 
 
-def complex_helpers(words: Words, dtypes: Iterable[DType]) -> dict[str, str]:
+def complex_helpers(words: Words, wanted: Iterable[DType]) -> dict[str, str]:
     """Comparison and conversion of complex numbers."""
     helpers: dict[str, str] = {}
-    fold = {COMPLEX64: "0.0f", COMPLEX128: "0.0"}
-    for dtype in dtypes:
+    fold = {dtypes.COMPLEX64: "0.0f", dtypes.COMPLEX128: "0.0"}
+    for dtype in wanted:
         pair = f"<{dtype}> a, <{dtype}> b"
         equal, nonzero = f"fusec_equal_{dtype}", f"fusec_nonzero_{dtype}"
         body = "return a.re == b.re && a.im == b.im;"
         helpers[equal] = f"{words.function}bool {equal}({words.spell(pair)}) {{\n    {body}\n}}"
         body = f"return a.re != {fold[dtype]} || a.im != {fold[dtype]};"
         helpers[nonzero] = f"{words.function}bool {nonzero}({words.spell(f'<{dtype}> a')}) {{\n    {body}\n}}"
-    if COMPLEX128 in dtypes:
+    if dtypes.COMPLEX128 in wanted:
         wide, narrow = "fusec_complex64_to_complex128", "fusec_complex128_to_complex64"
-        parts = {wide: (COMPLEX128, COMPLEX64, "float64"), narrow: (COMPLEX64, COMPLEX128, "float32")}
+        parts = {
+            wide: (dtypes.COMPLEX128, dtypes.COMPLEX64, "float64"),
+            narrow: (dtypes.COMPLEX64, dtypes.COMPLEX128, "float32"),
+        }
         for name, (target, source, part) in parts.items():
             body = f"return <{target}>{{(<{part}>)a.re, (<{part}>)a.im}};"
             helpers[name] = words.define(target, name, f"<{source}> a", body)
@@ -131,10 +126,10 @@ class _Narrow:
 
 
 _FORMATS = (
-    _Narrow(BFLOAT16, 127, 0x7F7F, 0x7F80, 0x7FC0),
-    _Narrow(FLOAT16, 15, 0x7BFF, 0x7C00, 0x7E00),
-    _Narrow(FLOAT8_E5M2, 15, 0x7B, 0x7C, 0x7E),
-    _Narrow(FLOAT8_E4M3FN, 7, 0x7E, 0x7F, 0x7F),  # no infinity: what exceeds 448 is nan
+    _Narrow(dtypes.BFLOAT16, 127, 0x7F7F, 0x7F80, 0x7FC0),
+    _Narrow(dtypes.FLOAT16, 15, 0x7BFF, 0x7C00, 0x7E00),
+    _Narrow(dtypes.FLOAT8_E5M2, 15, 0x7B, 0x7C, 0x7E),
+    _Narrow(dtypes.FLOAT8_E4M3FN, 7, 0x7E, 0x7F, 0x7F),  # no infinity: what exceeds 448 is nan
 )
 
 
@@ -144,9 +139,9 @@ def storage_helpers(words: Words, native: frozenset[DType]) -> dict[str, str]:
     for form in _FORMATS:
         if form.dtype not in native:
             widen, narrow = f"fusec_{form.dtype}_to_float32", f"fusec_float32_to_{form.dtype}"
-            if form.dtype == BFLOAT16:
+            if form.dtype == dtypes.BFLOAT16:
                 bits = words.float_of_bits.format("(<uint32>)x << 16")
-                helpers[widen] = words.define(FLOAT32, widen, "<uint16> x", f"return {bits};")
+                helpers[widen] = words.define(dtypes.FLOAT32, widen, "<uint16> x", f"return {bits};")
             else:
                 helpers[widen] = _widen(words, widen, form)
             helpers[narrow] = _narrow(words, narrow, form)
@@ -170,7 +165,7 @@ if (magnitude < {1 << mantissa:#x}) {{  // subnormal
 }}
 if (magnitude > {form.greatest:#x}) return {words.float_of_bits.format("sign | " + infinite)};
 return {words.float_of_bits.format(f"sign | ({shifted})")};"""
-    return words.define(FLOAT32, name, f"<uint{width}> x", body)
+    return words.define(dtypes.FLOAT32, name, f"<uint{width}> x", body)
 
 
 def _narrow(words: Words, name: str, form: _Narrow) -> str:
@@ -196,7 +191,7 @@ const <uint32> sign = bits >> {32 - width} & {top:#x}u;
 if (magnitude > 0x7f800000u) return ({carrier})(sign | {form.nan:#x}u);
 {code}
 return ({carrier})(sign | (code > {form.greatest:#x}u ? {form.beyond:#x}u : code));"""
-    return words.define(unsigned_of(width), name, "<float32> x", body, "rounds to nearest, ties to even")
+    return words.define(dtypes.unsigned_of(width), name, "<float32> x", body, "rounds to nearest, ties to even")
 
 
 def odd_helpers(words: Words) -> dict[str, str]:
@@ -212,6 +207,6 @@ return (<float32>)((kept << drop != x ? kept | 1 : kept) << drop);"""
     )
     comment = "toward zero, the last bit set if anything was lost"
     return {
-        "fusec_odd_uint64": words.define(FLOAT32, "fusec_odd_uint64", "<uint64> x", unsigned, comment),
-        "fusec_odd_int64": words.define(FLOAT32, "fusec_odd_int64", "<int64> x", signed, comment),
+        "fusec_odd_uint64": words.define(dtypes.FLOAT32, "fusec_odd_uint64", "<uint64> x", unsigned, comment),
+        "fusec_odd_int64": words.define(dtypes.FLOAT32, "fusec_odd_int64", "<int64> x", signed, comment),
     }

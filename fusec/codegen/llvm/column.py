@@ -17,16 +17,9 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
+from fusec.ir import reductions
 from fusec.ir.expr import Type
 from fusec.ir.loops import ArrayParam, Local
-from fusec.ir.reductions import (
-    COVERED,
-    ROUNDS,
-    ReductionIR,
-    Stage,
-    declared,
-    parts_of,
-)
 
 _TILE = 1 << 15  # bytes of the accumulators of a tile: several rows at a time spare most of their traffic
 _CELLS, _FAR_CELLS = 1 << 14, 1 << 18
@@ -52,11 +45,11 @@ class ColumnNest(ReductionNest):
     """Writes the loops of a kernel that reduces an axis of its layout before the last one."""
 
     def __init__(
-        self, reduction: ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
+        self, reduction: reductions.ReductionIR, layout: Layout, axis: int, builder: Builder, arguments: KernelSlots
     ) -> None:
         super().__init__(reduction, layout, builder, arguments)
         self.axis = axis
-        self.chunk = ROUNDS if reduction.total is not None else 0
+        self.chunk = reductions.ROUNDS if reduction.total is not None else 0
         self.count = self.chunks = integer(0)
         self.begin = self.covered = integer(0)  # of the current chunk: its first row, and how many it has
         self.held: dict[str, Held] = {}
@@ -73,13 +66,13 @@ class ColumnNest(ReductionNest):
             self.chunks = b.binary("udiv", b.binary("add", self.count, integer(self.chunk - 1)), integer(self.chunk))
         parts: list[tuple[str, Type]] = []
         for stage in self.reduction.stages:
-            parts += [*(stage.accumulator.parts if stage.accumulator else ()), *declared(stage.then)]
+            parts += [*(stage.accumulator.parts if stage.accumulator else ()), *reductions.declared(stage.then)]
         nbytes = sum(kind.nbytes for _, kind in parts if isinstance(kind, DType))
         columns = min(_MOST_COLUMNS, _TILE // max(nbytes, 1))
         if len(self.reduction.stages) > 1:
             walked = sum(self.arrays[name].dtype.nbytes for name in self.inputs & self.inner.keys())
             cells = _FAR_CELLS if self.layout.streaming else _CELLS
-            columns = min(columns, cells // (ROUNDS * max(walked, 1)))
+            columns = min(columns, cells // (reductions.ROUNDS * max(walked, 1)))
         self.tile = max(self.width, columns // self.width * self.width)
         for name, kind in parts:
             self.held[name], self.types[name] = Held(b, kind, self.tile), kind
@@ -145,16 +138,16 @@ class ColumnNest(ReductionNest):
         def finish(site: RowSite, lanes: Lanes, lane: str) -> None:
             known = self._known(lane, ready)
             if total is not None:
-                values = self._part(site, lanes, (), known, parts_of(total.value))
+                values = self._part(site, lanes, (), known, reductions.parts_of(total.value))
                 known |= {name: (kind, value) for (name, kind), value in zip(total.parts, values, strict=True)}
             self._part(site, lanes, self.reduction.finish, known, ())
 
         if self.reduction.finish:
             self._columns(row, start, end, finish)
 
-    def _after_stage(self, stage: Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
+    def _after_stage(self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
         """What follows a stage, for each column; what it declares is kept for later stages."""
-        pairs = declared(stage.then)
+        pairs = reductions.declared(stage.then)
         wanted, before = [Local(name, kind) for name, kind in pairs], tuple(ready)
         names = [name for name, _ in pairs]
 
@@ -176,7 +169,7 @@ class ColumnNest(ReductionNest):
 
     # --- rows of a chunk -----------------------------------------------------------------------------------------
 
-    def _accumulate(self, stage: Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
+    def _accumulate(self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
         """The first row as it is, then rows combined, several at a time if the body is short."""
         b, accumulator = self.b, stage.accumulator
         assert accumulator is not None, "a stage that accumulates"
@@ -184,7 +177,7 @@ class ColumnNest(ReductionNest):
         names = [name for name, _ in accumulator.parts]
 
         def value(site: RowSite, lanes: Lanes, known: Known) -> list[Operand]:
-            return self._part(site, lanes, stage.body, known, parts_of(accumulator.value))
+            return self._part(site, lanes, stage.body, known, reductions.parts_of(accumulator.value))
 
         def first(site: RowSite, lanes: Lanes, lane: str) -> None:
             self._keep(names, lane, value(site, lanes, self._known(lane, ready)))
@@ -230,12 +223,12 @@ class ColumnNest(ReductionNest):
         is_last = b.compare("icmp sle", b.binary("sub", limit, begin), integer(self.tile))
         for name in self.fetched:
             nbytes = integer(self.arrays[name].dtype.nbytes)
-            down = b.binary("mul", self._stride(name), integer(ROUNDS))
+            down = b.binary("mul", self._stride(name), integer(reductions.ROUNDS))
             down = b.binary("sub", down, b.binary("mul", begin, nbytes))
             down = b.select(self.goes_on, down, integer(0))
             self.next_tile[name] = b.select(is_last, down, b.binary("mul", nbytes, integer(self.tile)))
 
-    def _ahead(self, row: Row, stage: Stage, number: str) -> list[dict[str, Value]]:
+    def _ahead(self, row: Row, stage: reductions.Stage, number: str) -> list[dict[str, Value]]:
         """Addresses of rows to ask for while some rows are walked over.
 
         A single walk comes to the rows that follow; several walks share those of the next tile, so that memory is never
@@ -275,7 +268,7 @@ class ColumnNest(ReductionNest):
                 for line in range(0, self.width * nbytes, LINE):
                     fetch(b, self._further(at, integer(line)).text)
 
-    def _store_rows(self, stage: Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
+    def _store_rows(self, stage: reductions.Stage, row: Row, start: str, end: Value, ready: list[str]) -> None:
         """A walk without accumulators."""
 
         def one_row(number: str) -> None:
@@ -310,7 +303,7 @@ class ColumnNest(ReductionNest):
 
     def _known(self, lane: str, ready: Sequence[str]) -> Known:
         """Scalar parameters, and the results of earlier stages for these columns."""
-        known = {**self._scalars(), COVERED: (INT64, (self.covered,))}
+        known = {**self._scalars(), reductions.COVERED: (INT64, (self.covered,))}
         return known | {name: (self.types[name], self.held[name].read(lane)) for name in ready}
 
     def _keep(self, names: Sequence[str], lane: str, values: Sequence[Operand]) -> None:

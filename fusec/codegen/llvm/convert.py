@@ -6,18 +6,8 @@ keeps the nearest narrow float (Boldo and Melquiond, IEEE Transactions on Comput
 
 from __future__ import annotations
 
-from fusec.base.dtypes import (
-    BFLOAT16,
-    BOOL,
-    FLOAT8_E4M3FN,
-    FLOAT8_E5M2,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    STORAGE_FLOATS,
-    DType,
-    real_type,
-)
+from fusec.base import dtypes
+from fusec.base.dtypes import DType
 from fusec.base.records import dataclass, replace
 from fusec.codegen.llvm.values import Builder, Linear, Operand, Value, integer, register_type, zero_of
 
@@ -26,38 +16,38 @@ def convert(b: Builder, value: Operand, source: DType, target: DType) -> Operand
     """`value` of dtype `source` as dtype `target`, complex types included."""
     if source == target:
         return value
-    if target == BOOL and source.is_complex:
-        parts = [convert_real(b, part, real_type(source), BOOL) for part in value]
+    if target == dtypes.BOOL and source.is_complex:
+        parts = [convert_real(b, part, dtypes.real_type(source), dtypes.BOOL) for part in value]
         return (b.binary("or", parts[0], parts[1]),)
     if target.is_complex:
-        part = real_type(target)
+        part = dtypes.real_type(target)
         if source.is_complex:
-            return tuple(convert_real(b, item, real_type(source), part) for item in value)
+            return tuple(convert_real(b, item, dtypes.real_type(source), part) for item in value)
         return (convert_real(b, value[0], source, part), Value(register_type(part), "0.0"))
-    return (convert_real(b, value[0], real_type(source), target),)
+    return (convert_real(b, value[0], dtypes.real_type(source), target),)
 
 
 def convert_real(b: Builder, value: Value, source: DType, target: DType) -> Value:
     """A real value (or bool) as another real dtype."""
     if source == target:
         return value
-    if target == BOOL:
+    if target == dtypes.BOOL:
         return _to_bool(b, value, source)
-    if source == BOOL:
+    if source == dtypes.BOOL:
         return _from_bool(b, value, target)
     if source.is_integer:
         return _from_integer(b, value, source, target)
-    if source in STORAGE_FLOATS:
-        return convert_real(b, widen(b, value, source), FLOAT32, target)
+    if source in dtypes.STORAGE_FLOATS:
+        return convert_real(b, widen(b, value, source), dtypes.FLOAT32, target)
     if target.is_integer:
         return _float_to_integer(b, value, target)
-    if target in STORAGE_FLOATS:
-        return narrow(b, _to_odd(b, value) if source == FLOAT64 else value, target)
-    return b.cast("fpext" if target == FLOAT64 else "fptrunc", value, register_type(target))
+    if target in dtypes.STORAGE_FLOATS:
+        return narrow(b, _to_odd(b, value) if source == dtypes.FLOAT64 else value, target)
+    return b.cast("fpext" if target == dtypes.FLOAT64 else "fptrunc", value, register_type(target))
 
 
 def _to_bool(b: Builder, value: Value, source: DType) -> Value:
-    if source in STORAGE_FLOATS:  # anything but the two zeros; e4m3fn has no infinity, but the bits decide alike
+    if source in dtypes.STORAGE_FLOATS:  # anything but the two zeros; e4m3fn has no infinity, but the bits decide alike
         magnitude = b.binary("shl", value, integer(1, value.type))
         return b.compare("icmp ne", magnitude, integer(0, value.type))
     kind = "fcmp une" if source.is_float else "icmp ne"
@@ -67,8 +57,10 @@ def _to_bool(b: Builder, value: Value, source: DType) -> Value:
 def _from_bool(b: Builder, value: Value, target: DType) -> Value:
     if target.is_integer:
         return b.cast("zext", value, register_type(target))
-    if target in STORAGE_FLOATS:
-        one = {FLOAT16: 0x3C00, BFLOAT16: 0x3F80, FLOAT8_E4M3FN: 0x38, FLOAT8_E5M2: 0x3C}[target]
+    if target in dtypes.STORAGE_FLOATS:
+        one = {dtypes.FLOAT16: 0x3C00, dtypes.BFLOAT16: 0x3F80, dtypes.FLOAT8_E4M3FN: 0x38, dtypes.FLOAT8_E5M2: 0x3C}[
+            target
+        ]
         llvm = register_type(target)
         return b.select(value, integer(one, llvm), integer(0, llvm))
     return b.cast("uitofp", value, register_type(target))
@@ -80,7 +72,7 @@ def _from_bool(b: Builder, value: Value, target: DType) -> Value:
 def _from_integer(b: Builder, value: Value, source: DType, target: DType) -> Value:
     if target.is_integer:
         return resize(b, value, source, register_type(target), target.kind == "signed")
-    if target in STORAGE_FLOATS:
+    if target in dtypes.STORAGE_FLOATS:
         if source.bits < 32:
             return narrow(b, b.cast(_int_to_float(source), value, "float"), target)
         if source.bits == 32:
@@ -179,13 +171,13 @@ def _to_odd(b: Builder, value: Value) -> Value:
 
 def widen(b: Builder, value: Value, source: DType) -> Value:
     """The bits of a narrow float as float32, exactly."""
-    if source == FLOAT16:
+    if source == dtypes.FLOAT16:
         return b.cast("fpext", b.cast("bitcast", value, "half"), "float") if b.half_casts else _widen_half(b, value)
-    if source == BFLOAT16:
+    if source == dtypes.BFLOAT16:
         return b.cast("bitcast", b.binary("shl", b.cast("zext", value, "i32"), integer(16, "i32")), "float")
-    if source == FLOAT8_E5M2:  # the upper byte of a float16
-        return widen(b, b.binary("shl", b.cast("zext", value, "i16"), integer(8, "i16")), FLOAT16)
-    assert source == FLOAT8_E4M3FN, f"no narrow float {source}"
+    if source == dtypes.FLOAT8_E5M2:  # the upper byte of a float16
+        return widen(b, b.binary("shl", b.cast("zext", value, "i16"), integer(8, "i16")), dtypes.FLOAT16)
+    assert source == dtypes.FLOAT8_E4M3FN, f"no narrow float {source}"
     return _widen_e4m3(b, value)
 
 
@@ -209,16 +201,16 @@ def _widen_e4m3(b: Builder, value: Value) -> Value:
     wide = b.cast("sext", value, "i16")
     magnitude = b.binary("shl", b.binary("and", wide, integer(0x7F, "i16")), integer(7, "i16"))
     bits = b.binary("or", magnitude, b.binary("and", wide, integer(0x8000, "i16")))
-    scaled = b.binary("fmul", widen(b, bits, FLOAT16), Value("float", "256.0"))
+    scaled = b.binary("fmul", widen(b, bits, dtypes.FLOAT16), Value("float", "256.0"))
     is_nan = b.compare("icmp eq", magnitude, integer(0x7F << 7, "i16"))
     return b.select(is_nan, Value("float", "0x7FF8000000000000"), scaled)
 
 
 def narrow(b: Builder, value: Value, target: DType) -> Value:
     """A float32 rounded to nearest even as the bits of a narrow float."""
-    if target == FLOAT16 and b.half_casts:
+    if target == dtypes.FLOAT16 and b.half_casts:
         return b.cast("bitcast", b.cast("fptrunc", value, "half"), "i16")
-    if target == BFLOAT16:
+    if target == dtypes.BFLOAT16:
         return _narrow_bfloat16(b, value)
     return _narrow_by_integers(b, value, target)
 
@@ -244,9 +236,9 @@ class _Codes:
 
 
 _CODES = {
-    FLOAT16: _Codes(10, 15, 0x7BFF, 0x7C00, 0x7E00),
-    FLOAT8_E4M3FN: _Codes(3, 7, 0x7E, 0x7F, 0x7F),
-    FLOAT8_E5M2: _Codes(2, 15, 0x7B, 0x7C, 0x7F),
+    dtypes.FLOAT16: _Codes(10, 15, 0x7BFF, 0x7C00, 0x7E00),
+    dtypes.FLOAT8_E4M3FN: _Codes(3, 7, 0x7E, 0x7F, 0x7F),
+    dtypes.FLOAT8_E5M2: _Codes(2, 15, 0x7B, 0x7C, 0x7F),
 }
 
 
@@ -280,8 +272,8 @@ def bitcast(b: Builder, value: Value, source: DType, target: DType) -> Value:
     """The same bits as another real dtype of the same width; a bool is a byte that is 0 or 1."""
     if source == target:
         return value
-    if source == BOOL:
+    if source == dtypes.BOOL:
         return b.cast("zext", value, "i8")
-    if target == BOOL:
+    if target == dtypes.BOOL:
         return b.compare("icmp ne", value, integer(0, value.type))
     return b.cast("bitcast", value, register_type(target))

@@ -26,19 +26,9 @@ from fusec.codegen.llvm.memory import Lanes
 from fusec.codegen.llvm.nest import LINE, Row, RowSite
 from fusec.codegen.llvm.reduction import Held, Known, ReductionNest, fetch, flat, regrouped
 from fusec.codegen.llvm.values import Builder, Operand, Value, integer
+from fusec.ir import reductions
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Local, Stmt
-from fusec.ir.reductions import (
-    COVERED,
-    PARTIAL,
-    Accumulator,
-    ReductionIR,
-    Stage,
-    addressed,
-    chunk_of,
-    declared,
-    parts_of,
-)
 from fusec.passes.buffer_rows import keep_apart, kept_rows
 
 _UNROLLED = 160  # operations of a round up to which its vectors stand one after the other
@@ -55,7 +45,9 @@ class RowNest(ReductionNest):
     The axis's extent is a slot; positions count its chunks. What `finish` stores has one element for each chunk.
     """
 
-    def __init__(self, reduction: ReductionIR, layout: Layout, builder: Builder, arguments: KernelSlots) -> None:
+    def __init__(
+        self, reduction: reductions.ReductionIR, layout: Layout, builder: Builder, arguments: KernelSlots
+    ) -> None:
         super().__init__(reduction, layout, builder, arguments)
         kept = kept_rows(reduction) if layout.streaming else {}
         self.kept = kept if all(self.inner[name] is Step.UNIT for name in kept) else {}  # no others go around caches
@@ -64,11 +56,11 @@ class RowNest(ReductionNest):
         self.reduction = keep_apart(reduction, self.kept)
         self.slots: dict[str, str] = {}  # where rows that are kept lie on the stack
         self.lanes = reduction.lanes  # L
-        self.chunk = chunk_of(self.lanes, True) if reduction.total is not None else 0
+        self.chunk = reductions.chunk_of(self.lanes, True) if reduction.total is not None else 0
         self.held: dict[str, Held] = {}
         self.count = self.chunks = integer(0)
         self.walks = [stage for stage in self.reduction.stages if stage.accumulator is not None]
-        leaves_chunks = any(param.name.startswith(PARTIAL) for param in reduction.arrays)
+        leaves_chunks = any(param.name.startswith(reductions.PARTIAL) for param in reduction.arrays)
         self.fetched = self._to_fetch(leaves_chunks)
         self.following: dict[str, Value] = {}  # where the elements of the next chunk begin
         assert self.lanes % self.width == 0, f"{self.lanes} lanes in vectors of {self.width}"
@@ -89,7 +81,7 @@ class RowNest(ReductionNest):
 
     def _outputs(self) -> list[tuple[str, DType]]:
         """Those of the last walk, which are what it may write around the caches."""
-        stored = addressed(self.reduction.stages[-1].body)
+        stored = reductions.addressed(self.reduction.stages[-1].body)
         return [(name, dtype) for name, dtype in super()._outputs() if name in stored]
 
     def _describe_row(self, outer: tuple[Value, ...], first: Value) -> Row:
@@ -103,7 +95,9 @@ class RowNest(ReductionNest):
             addresses |= {apart: row.addresses[name] for name, apart in self.kept.items()}
             return replace(row, addresses=addresses)
         nbytes = {apart: self.arrays[apart].dtype.nbytes for apart in self.kept.values()}
-        most = min(chunk_of(self.lanes, is_last=True), _KEPT // sum(nbytes.values()) // self.lanes * self.lanes)
+        most = min(
+            reductions.chunk_of(self.lanes, is_last=True), _KEPT // sum(nbytes.values()) // self.lanes * self.lanes
+        )
         streams, ahead = stream
         assert streams.streams is not None, "rows that may stream know when"
         aside = b.binary("and", streams.streams, b.compare("icmp sle", self.count, integer(most)))
@@ -128,7 +122,7 @@ class RowNest(ReductionNest):
             base = b.binary("mul", Value("i64", chunk), integer(self.chunk))
             count = b.intrinsic("umin", b.binary("sub", self.count, base), integer(self.chunk))
         self._look_ahead(row, Value("i64", chunk), base)
-        known: Known = {**self._scalars(), COVERED: (INT64, (count,))}
+        known: Known = {**self._scalars(), reductions.COVERED: (INT64, (count,))}
         for stage in self.reduction.stages:
             if stage.accumulator is None:
                 self._store_elements(stage, row, base, count, known)
@@ -138,10 +132,10 @@ class RowNest(ReductionNest):
                     stage.accumulator.parts, regrouped(stage.accumulator, parts), strict=True
                 ):
                     known[name] = (dtype, part)
-            self._once(row, chunk, stage.then, known, declared(stage.then))
+            self._once(row, chunk, stage.then, known, reductions.declared(stage.then))
         total = self.reduction.total
         if total is not None:
-            values = self._once(row, chunk, (), known, [], parts_of(total.value))
+            values = self._once(row, chunk, (), known, [], reductions.parts_of(total.value))
             for (name, dtype), value in zip(total.parts, values, strict=True):
                 known[name] = (dtype, value)
         self._once(row, chunk, self.reduction.finish, known, [])
@@ -165,7 +159,7 @@ class RowNest(ReductionNest):
         known |= {name: (kind, value) for (name, kind), value in zip(names, found, strict=False)}
         return found[len(names) :]
 
-    def _store_elements(self, stage: Stage, row: Row, base: Value, count: Value, known: Known) -> None:
+    def _store_elements(self, stage: reductions.Stage, row: Row, base: Value, count: Value, known: Known) -> None:
         """A walk without accumulators; around the caches if the layout says so and no other walk has the outputs."""
         b, end = self.b, self.b.binary("add", base, count)
 
@@ -173,7 +167,9 @@ class RowNest(ReductionNest):
             self._part(RowSite(self, row, position), lanes, stage.body, known, ())
 
         others = [each for each in self.reduction.stages if each is not stage]
-        shared = {name for name, _ in self._outputs() if any(name in addressed(each.body) for each in others)}
+        shared = {
+            name for name, _ in self._outputs() if any(name in reductions.addressed(each.body) for each in others)
+        }
         stream = self._streaming(row, base.text, end.text) if self.layout.streaming and not shared else None
         if stream is None:
             self._in_vectors(base, end, body)
@@ -225,7 +221,7 @@ class RowNest(ReductionNest):
         text = self.b.let(f"getelementptr i8, ptr {row.addresses[name].text}, i64 {offset.text}")
         self.following[name] = Value("ptr", text)
 
-    def _fetch(self, stage: Stage, number: Value, rounds: Value) -> None:
+    def _fetch(self, stage: reductions.Stage, number: Value, rounds: Value) -> None:
         """Ask for lines of what comes next: in each round of every walk a part, so that memory is never idle.
 
         The last walk over a row that is one chunk asks for all of the next row: the first one reads memory itself.
@@ -241,7 +237,7 @@ class RowNest(ReductionNest):
 
     # --- accumulating --------------------------------------------------------------------------------------------
 
-    def _accumulate(self, stage: Stage, row: Row, base: Value, count: Value, known: Known) -> Operand:
+    def _accumulate(self, stage: reductions.Stage, row: Row, base: Value, count: Value, known: Known) -> Operand:
         """The value of a chunk: whole rounds, the rest of one, and the halves."""
         b, accumulator = self.b, stage.accumulator
         assert accumulator is not None, "a stage that accumulates"
@@ -250,7 +246,7 @@ class RowNest(ReductionNest):
         vectors = self.lanes // self.width
 
         def values(site: RowSite, lanes: Lanes) -> Operand:
-            return flat(self._part(site, lanes, stage.body, known, parts_of(accumulator.value)))
+            return flat(self._part(site, lanes, stage.body, known, reductions.parts_of(accumulator.value)))
 
         if self._stage_cost(stage) * vectors <= _UNROLLED:
             self._rounds_in_registers(stage, accumulator, row, base, rounds, values)
@@ -274,8 +270,8 @@ class RowNest(ReductionNest):
 
     def _rounds_in_registers(
         self,
-        stage: Stage,
-        accumulator: Accumulator,
+        stage: reductions.Stage,
+        accumulator: reductions.Accumulator,
         row: Row,
         base: Value,
         rounds: Value,
@@ -318,8 +314,8 @@ class RowNest(ReductionNest):
 
     def _rounds_in_memory(
         self,
-        stage: Stage,
-        accumulator: Accumulator,
+        stage: reductions.Stage,
+        accumulator: reductions.Accumulator,
         row: Row,
         base: Value,
         rounds: Value,
@@ -349,7 +345,7 @@ class RowNest(ReductionNest):
 
     # --- halves --------------------------------------------------------------------------------------------------
 
-    def _halves(self, accumulator: Accumulator, row: Row, count: Value, is_short: Value) -> Operand:
+    def _halves(self, accumulator: reductions.Accumulator, row: Row, count: Value, is_short: Value) -> Operand:
         """Lanes meet by halves; those that no element reached take no part."""
         b, types = self.b, self.held[accumulator.name].types
         results = [b.alloca(llvm) for llvm in types]
@@ -364,7 +360,7 @@ class RowNest(ReductionNest):
         b.place(done)
         return tuple(b.read_slot(slot, llvm, varying=False) for slot, llvm in zip(results, types, strict=True))
 
-    def _meet(self, accumulator: Accumulator, row: Row, count: Value | None) -> Operand:
+    def _meet(self, accumulator: reductions.Accumulator, row: Row, count: Value | None) -> Operand:
         """The halves of all lanes, or of the first `count` of them."""
         b, held, width = self.b, self.held[accumulator.name], self.width
 
