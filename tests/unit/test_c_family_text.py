@@ -6,6 +6,7 @@ import pytest
 from fusec import ElementwiseKernel
 from fusec.base.dtypes import ALL, BOOL, FLOAT32, FLOAT64, INT16, INT32, INT64, INTEGERS, UINT32, DType
 from fusec.base.kernel_abi import Layout, Step
+from fusec.base.records import replace
 from fusec.base.source import SourceFile
 from fusec.codegen import cuda, metal
 from fusec.codegen.c_family import literals
@@ -34,7 +35,7 @@ from fusec.ir.loops import (
 
 def printed(value: Expr, spelling=cuda.SPELLING) -> str:
     names = {name: name for name in "abcxyzpq"}
-    return ExprPrinter(spelling, names, {"f": "f"}).text(value)
+    return ExprPrinter(replace(spelling, called={"f": "f"}), names).text(value)
 
 
 def local(name: str, dtype: DType = INT32) -> Local:
@@ -97,14 +98,14 @@ def test_int64_sums_in_an_index_are_plain_and_wrap_elsewhere():
     n, m = local("a", INT64), local("b", INT64)
     total = apply("add", apply("multiply", n, convert(C, INT64)), apply("subtract", m, const(1, INT64)))
     names = {name: name for name in "abc"}
-    assert ExprPrinter(cuda.SPELLING, names, {}).index(total).text == "a * c + (b - 1)"
+    assert ExprPrinter(cuda.SPELLING, names).index(total).text == "a * c + (b - 1)"
     assert printed(total) == "(long long)((unsigned long long)a * c + ((unsigned long long)b - 1))"
     masked = apply("bitwise_and", total, const(7, INT64))
-    assert ExprPrinter(cuda.SPELLING, names, {}).index(masked).text == f"{printed(total)} & 7"
+    assert ExprPrinter(cuda.SPELLING, names).index(masked).text == f"{printed(total)} & 7"
     narrow = convert(apply("multiply", A, B), INT64)
-    assert ExprPrinter(cuda.SPELLING, names, {}).index(narrow).text == "(int)((unsigned)a * b)"
+    assert ExprPrinter(cuda.SPELLING, names).index(narrow).text == "(int)((unsigned)a * b)"
     both = apply("multiply", convert(A, INT64), convert(B, INT64))
-    assert ExprPrinter(cuda.SPELLING, names, {}).index(both).text == "(long long)a * (long long)b"
+    assert ExprPrinter(cuda.SPELLING, names).index(both).text == "(long long)a * (long long)b"
 
 
 def test_the_remainder_of_a_negative_number_is_left_to_metal_in_no_case():

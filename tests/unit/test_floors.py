@@ -38,9 +38,6 @@ KNOWN_TWINS = frozenset(  # names of several classes: to be renamed, none may jo
 KNOWN_LONG = {  # functions of more than five parameters, by module: to take a record, none may join them
     "fusec.arguments.containers": "_ask",
     "fusec.arguments.layouts": "make_layout",
-    "fusec.codegen.c_family": "_kernel",
-    "fusec.codegen.c_family.statements": "__init__",
-    "fusec.codegen.c_family.wide": "refusal",
     "fusec.codegen.llvm": "generate generate_blocks generate_reduction generate_walk",
     "fusec.codegen.llvm.atomic": "_all_at_once _by_exchange _lane_by_lane atomic_update",
     "fusec.codegen.llvm.interior": "_one_after_the_other",

@@ -48,14 +48,14 @@ def generate(program: Program, layout: Layout, dialect: Dialect, single: bool = 
     functions = facts.called_functions(program)
     structs = _structs(program, functions)
     own = [struct for struct in structs if isinstance(struct, Struct)]
-    spelling = replace(spelling, structs={struct: _struct_names(struct, names, reserved) for struct in own})
+    own_names = {struct: _struct_names(struct, names, reserved) for struct in own}
     called = {function.name: names.fresh(function.name) for function in functions}
+    spelling = replace(spelling, structs=own_names, called=called)
     loose = replace(spelling, ops={**spelling.ops, **spelling.approximate}) if fp == "fast" else spelling
     printed = [
-        _function(function, called, program, names, spelling if is_elementary(function) else loose)
-        for function in functions
+        _function(function, program, names, spelling if is_elementary(function) else loose) for function in functions
     ]
-    frame = replace(_kernel(program, layout, loose, kernel_name, names, called), fp=fp)
+    frame = replace(_kernel(program, layout, loose, kernel_name, names), fp=fp)
     helpers = {**spelling.helpers, **frame.places.helpers}
     helpers |= tables([program.body, *(function.body for function in functions)], spelling)
     frame.above.extend(struct_texts(structs, spelling))
@@ -89,10 +89,10 @@ def generator_of(dialect: Dialect) -> Generator:
 
 
 def _check_types(program: Program, spelling: Spelling, single: bool) -> None:
-    for found, where, line in facts.types_of(program):
-        for dtype in facts.parts(found):
+    for use in facts.types_of(program):
+        for dtype in facts.parts(use.type):
             if dtype not in spelling.types:
-                raise refusal(program, dtype, where, line, spelling.target, single)
+                raise refusal(program, dtype, use, spelling.target, single)
 
 
 def _structs(program: Program, functions: list[Function]) -> list[Struct | DType]:
@@ -100,8 +100,8 @@ def _structs(program: Program, functions: list[Function]) -> list[Struct | DType
     used: list[Struct | DType] = []
     names = {function.name for function in functions}
     kept = Program(program.name, program.params, program.body, tuple(f for f in program.functions if f.name in names))
-    for found, _, _ in facts.types_of(kept):
-        for part in (found, *facts.parts(found)):
+    for use in facts.types_of(kept):
+        for part in (use.type, *facts.parts(use.type)):
             if (isinstance(part, Struct) or (isinstance(part, DType) and part.is_complex)) and part not in used:
                 used.append(part)
     return sorted(used, key=lambda struct: isinstance(struct, Struct))
@@ -114,21 +114,12 @@ def _struct_names(struct: Struct, names: ScopeNames, reserved: frozenset[str]) -
     return StructNames(name, {field: inside.fresh(field) for field, _ in struct.fields})
 
 
-def _constants(body: tuple[Stmt, ...]) -> frozenset[str]:
-    return frozenset(facts.declared(body)) - changed_names(body)
-
-
-def _function(
-    function: Function, called: dict[str, str], program: Program, outer: ScopeNames, spelling: Spelling
-) -> str:
+def _function(function: Function, program: Program, outer: ScopeNames, spelling: Spelling) -> str:
     """The text of a device function."""
     scope = ScopeNames(outer=outer)
     names = scope.fresh_all([*(name for name, _ in function.params), *facts.declared(function.body)])
-    expressions = ExprPrinter(spelling, names, called)
-    printer = StmtPrinter(
-        expressions, scope, program.source, constant=_constants(function.body), types=dict(function.params)
-    )
-    printer.block(function.body, 1)
+    printer = StmtPrinter(ExprPrinter(spelling, names), scope, program.source, types=dict(function.params))
+    printer.whole(function.body, 1)
     result = "void" if function.result is None else spelling.type(function.result)
     if function.result is not None and not facts.always_returns(function.body):
         printer.write("return {};", 1)  # the end is not reached in a program that means anything
@@ -137,12 +128,10 @@ def _function(
     lines = "\n".join(printer.lines)
     shown = harmless(function.text)
     comment = f"// {shown}\n" if shown else ""
-    return f"{comment}{spelling.function}{result} {called[function.name]}({params}) {{\n{lines}\n}}"
+    return f"{comment}{spelling.function}{result} {spelling.called[function.name]}({params}) {{\n{lines}\n}}"
 
 
-def _kernel(
-    program: Program, layout: Layout, spelling: Spelling, kernel_name: str, outer: ScopeNames, called: dict[str, str]
-) -> Frame:
+def _kernel(program: Program, layout: Layout, spelling: Spelling, kernel_name: str, outer: ScopeNames) -> Frame:
     """Print the body and collect what it needs."""
     scope = ScopeNames(outer=outer)
     body = program.body[:-1] if program.body and isinstance(program.body[-1], Return) else program.body
@@ -168,10 +157,10 @@ def _kernel(
         places.use("extent", "", axis)
     label = scope.fresh("next_element")
     in_loop = f"goto {label}" if spelling.leave == "continue" else spelling.leave
-    expressions = ExprPrinter(spelling, names, called, places)
+    expressions = ExprPrinter(spelling, names, places)
     expressions.bounds.learn(AXIS, (0, POSITIONS))
-    printer = StmtPrinter(expressions, scope, program.source, (spelling.leave, in_loop), _constants(body))
-    printer.block(body, 0)
+    printer = StmtPrinter(expressions, scope, program.source, (spelling.leave, in_loop))
+    printer.whole(body, 0)
     strip = None if groups or not spelling.groups or places.uses_index else _strip(program, layout, expressions, scope)
     lanes = strip.rows if strip else TILE_LANES if tiles else lanes
     jumps = facts.leaves_from_loop(body) and in_loop != spelling.leave
@@ -214,8 +203,8 @@ def _strip(program: Program, layout: Layout, expressions: ExprPrinter, scope: Sc
     body = parts.interior.body
     new = [name for name in facts.declared(body) if name not in expressions.names]
     expressions.names.update(scope.fresh_all(new))
-    printer = StmtPrinter(expressions, scope, program.source, ("continue", "continue"), _constants(body))
-    printer.block(body, 0)
+    printer = StmtPrinter(expressions, scope, program.source, ("continue", "continue"))
+    printer.whole(body, 0)
     return Strip(rows, parts, printer.lines)
 
 

@@ -45,18 +45,12 @@ _WRAPPING = frozenset({"add", "subtract", "multiply", "negative"})
 class ExprPrinter:
     """Prints expressions of one function.
 
-    names: C names of locals, by their names in the IR. called: C names of functions. places: None in a function that
-    is not the kernel. named: values that a statement gave a name of their own.
+    names: C names of locals, by their names in the IR. places: None in a function that is not the kernel. named: values
+    that a statement gave a name of their own.
     """
 
-    def __init__(
-        self,
-        spelling: Spelling,
-        names: dict[str, str],
-        called: dict[str, str],
-        places: AddressPrinter | None = None,
-    ) -> None:
-        self.spelling, self.names, self.called, self.places = spelling, names, called, places
+    def __init__(self, spelling: Spelling, names: dict[str, str], places: AddressPrinter | None = None) -> None:
+        self.spelling, self.names, self.places = spelling, names, places
         self.bounds = BoundsOf()
         self.named: dict[Expr, str] = {}
         self._ready: dict[Expr, Piece] = {}
@@ -128,7 +122,7 @@ class ExprPrinter:
                 return self.places.query(value, self.index)
             case Call():
                 arguments = ", ".join(self.text(arg) for arg in value.args)
-                return Piece(f"{self.called[value.function]}({arguments})", POSTFIX)
+                return Piece(f"{self.spelling.called[value.function]}({arguments})", POSTFIX)
             case Field():
                 field = self.field(value.value, value.name)
                 return Piece(f"{self.piece(value.value).at(POSTFIX)}.{field}", POSTFIX)

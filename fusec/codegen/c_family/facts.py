@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from fusec.base.dtypes import DType
 from fusec.ir import loops as ir
@@ -215,30 +216,34 @@ def _is_wide_division(node: Expr) -> bool:
             return False
 
 
-def types_of(program: ir.Program) -> list[tuple[Type, str, int]]:
-    """Every type in use with its place: the name of a parameter or function, and the line (0 if unknown)."""
-    used: list[tuple[Type, str, int]] = [(param.dtype, f"parameter '{param.name}'", 0) for param in program.params]
+class TypeUse(NamedTuple):
+    """A type in use and its place."""
+
+    type: Type
+    where: str  # the parameter or function it is in, "" for the kernel's own text
+    line: int  # in that text, 0 if unknown
+
+
+def types_of(program: ir.Program) -> list[TypeUse]:
+    """Every type in use."""
+    used = [TypeUse(param.dtype, f"parameter '{param.name}'", 0) for param in program.params]
     used += _types_in(program.body, "")
     for function in program.functions:
         where = f"function '{function.name}'"
-        used += [(dtype, where, 0) for _, dtype in function.params]
-        used += [(function.result, where, 0)] if function.result is not None else []
+        used += [TypeUse(dtype, where, 0) for _, dtype in function.params]
+        used += [TypeUse(function.result, where, 0)] if function.result is not None else []
         used += _types_in(function.body, where)
     return used
 
 
-def _types_in(body: Iterable[ir.Stmt], where: str) -> list[tuple[Type, str, int]]:
-    used: list[tuple[Type, str, int]] = []
+def _types_in(body: Iterable[ir.Stmt], where: str) -> Iterator[TypeUse]:
     for stmt in statements(body):
         match stmt:
-            case ir.Declare(_, dtype):
-                used.append((dtype, where, stmt.line))
-            case ir.DeclareArray(_, element):
-                used.append((element, where, stmt.line))
+            case ir.Declare(_, declared) | ir.DeclareArray(_, declared):
+                yield TypeUse(declared, where, stmt.line)
             case _:
                 pass
-        used += [(type_of(node), where, stmt.line) for node in inner_first(operands(stmt))]
-    return used
+        yield from (TypeUse(type_of(node), where, stmt.line) for node in inner_first(operands(stmt)))
 
 
 def parts(of: Type) -> tuple[DType, ...]:

@@ -48,8 +48,8 @@ class Spelling:
     that pays. leave: the statement that ends the work of one element. approximate:
     templates that take the place of `ops` in the user's expressions where approximations will do. shuffle: template of
     the value that a position so much further in the group has, or with 0 the first one. table: what stands before a
-    constant array at file scope. barrier: the statement by which the threads of a block meet. structs: those of the
-    kernel that is printed.
+    constant array at file scope. barrier: the statement by which the threads of a block meet. structs, called: the
+    names of structs and functions of the kernel that is printed.
     """
 
     target: str
@@ -73,6 +73,7 @@ class Spelling:
     table: str
     barrier: str
     structs: Mapping[Struct, StructNames] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
 
     def carrier(self, dtype: DType) -> DType:
         """The dtype whose C type holds `dtype`: an unsigned integer for storage floats the target has no type for."""

@@ -14,7 +14,7 @@ from fusec.errors.targets import AtomicUnsupported
 from fusec.ir import loops as ir
 from fusec.ir.expr import Apply, Const, Expr, Pointer, Struct, Type, apply, type_of
 from fusec.ir.update import updated
-from fusec.ir.walk import operands
+from fusec.ir.walk import changed_names, operands
 
 LOADED_AHEAD = 128  # bytes that a thread which walks an axis should be waiting for
 ROUNDS_AT_ONCE = 8  # of such a walk; what is left of the rounds is loaded one by one
@@ -28,8 +28,7 @@ class StmtPrinter:
     """Prints the body of one function into `lines`.
 
     leave: the statement that ends the work of an element, None in a function, which returns. in_loop: the same inside
-    a loop of the user's, where `leave` would only reach that loop. constant: locals that never change. types: of the
-    parameters.
+    a loop of the user's, where `leave` would only reach that loop. types: of the parameters.
     """
 
     def __init__(
@@ -38,12 +37,11 @@ class StmtPrinter:
         scope: ScopeNames,
         source: SourceFile | None,
         leave: tuple[str, str] | None = None,
-        constant: frozenset[str] = frozenset(),
         types: Mapping[str, Type] | None = None,
     ) -> None:
         self.expressions, self.scope, self.source, self.leave = expressions, scope, source, leave
         self.lines: list[str] = []
-        self._constant = constant
+        self._constant = frozenset[str]()  # locals that never change
         self._types: dict[str, Type] = dict(types or {})
         self._shown = {0}  # lines of the user's text
         self._loops: list[tuple[ir.Stmt, ...]] = []  # the statements a `continue` must run first, innermost loop last
@@ -53,6 +51,11 @@ class StmtPrinter:
     def write(self, text: str, depth: int) -> None:
         """One line of text."""
         self.lines.append("    " * depth + text)
+
+    def whole(self, body: Sequence[ir.Stmt], depth: int) -> None:
+        """The body of the function."""
+        self._constant = frozenset(facts.declared(body)) - changed_names(body)
+        self.block(body, depth)
 
     def block(self, body: Sequence[ir.Stmt], depth: int) -> None:
         """A list of statements; a declaration followed by the loop that counts with it becomes a `for`."""

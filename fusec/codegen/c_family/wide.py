@@ -6,6 +6,7 @@ import re
 
 from fusec.base.dtypes import DType
 from fusec.base.source import Span
+from fusec.codegen.c_family.facts import TypeUse
 from fusec.codegen.c_family.statements import line_span
 from fusec.errors.base import FusecError
 from fusec.errors.targets import NoSuchTypeOnTarget
@@ -18,12 +19,9 @@ NAMED = re.compile(r"\b(M_[A-Z0-9_]+|HUGE_VAL|CUDART_(?:PI|INF|NAN|SQRT_TWO|MIN_
 SINGLE = "pass options=('-fsingle-precision-constant',) to make every literal without a suffix float32"
 
 
-def refusal(program: Program, found: DType, where: str, line: int, target: str, single: bool) -> FusecError:
-    """The error for a type in use, at the place that needs it.
-
-    where: the parameter or function it is in, "" for the kernel's own text; line: in that text, 0 if unknown.
-    single: literals without suffix are float32.
-    """
+def refusal(program: Program, found: DType, use: TypeUse, target: str, single: bool) -> FusecError:
+    """The error for a dtype in use, at the place that needs it. single: literals without suffix are float32."""
+    where, line = use.where, use.line
     place = where or (f"line {line} of the kernel" if line else f"kernel '{program.name}'")
     span, cure = _cause(program, line, single)
     if where.startswith("parameter"):
