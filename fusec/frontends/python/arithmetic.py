@@ -13,34 +13,13 @@ from fusec.base.source import Span
 from fusec.errors.checks import ConstantComparison, constant_comparison
 from fusec.errors.language import BadOperands
 from fusec.errors.python import NoDtype
-from fusec.frontends.python.types import (
-    PY_BOOL,
-    PY_FLOAT,
-    PY_INT,
-    Kind,
-    PythonType,
-    carrier,
-    is_bool,
-    is_complex,
-    is_integer,
-    promote,
-    storage,
-)
-from fusec.frontends.python.values import (
-    PythonNumber,
-    Scalar,
-    adapt,
-    converted,
-    holds,
-    literal,
-    too_large,
-    truth,
-)
+from fusec.frontends.python import types as t
+from fusec.frontends.python import values as v
 from fusec.ir.expr import Const, Expr, apply, const, scalar_type
 
 BITWISE = ("&", "|", "^")
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-PYTHON: dict[str, Callable[..., PythonNumber]] = {
+PYTHON: dict[str, Callable[..., v.PythonNumber]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
@@ -49,23 +28,23 @@ PYTHON: dict[str, Callable[..., PythonNumber]] = {
 MAX_BITS = 512  # of integers known now; results beyond are refused
 
 
-def common(left: Scalar, right: Scalar, op: str, span: Span) -> tuple[Kind, Scalar, Scalar]:
+def common(left: v.Scalar, right: v.Scalar, op: str, span: Span) -> tuple[t.Kind, v.Scalar, v.Scalar]:
     """The type that NumPy gives to two operands, and both in it. Raises NoDtype."""
-    kind = promote(left.type, right.type)
+    kind = t.promote(left.type, right.type)
     if kind is None:
-        cure = f"convert one, e.g. np.{storage(left.type)}(x)"
+        cure = f"convert one, e.g. np.{t.storage(left.type)}(x)"
         raise NoDtype(f"'{op}'", f"{left.type} and {right.type}", cure).at(span)
-    return kind, adapt(left, kind, span), adapt(right, kind, span)
+    return kind, v.adapt(left, kind, span), v.adapt(right, kind, span)
 
 
-def counted(value: Scalar, span: Span) -> Scalar:
+def counted(value: v.Scalar, span: Span) -> v.Scalar:
     """The value; a bool as the integer that NumPy and Python compute with where there is no arithmetic of bools."""
-    if not is_bool(value.type):
+    if not t.is_bool(value.type):
         return value
-    return adapt(value, PY_INT if value.type == PY_BOOL else INT8, span)
+    return v.adapt(value, t.PY_INT if value.type == t.PY_BOOL else INT8, span)
 
 
-def binary(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+def binary(op: str, left: v.Scalar, right: v.Scalar, span: Span) -> v.Scalar:
     """``left op right``. Raises BadOperands, NoDtype or NumberTooLarge."""
     folded = _folded(op, left, right, span)
     if folded is not None:
@@ -81,12 +60,12 @@ def binary(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
         return _divide(kind, a, b, span)
     if op in ("//", "%"):
         return _floored(op, kind, a, b, span)
-    if is_bool(kind):
+    if t.is_bool(kind):
         return _of_bools(op, kind, a, b, span)
-    return Scalar(kind, apply(SYMBOLS[op], a.read(), b.read()))
+    return v.Scalar(kind, apply(SYMBOLS[op], a.read(), b.read()))
 
 
-def _folded(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar | None:
+def _folded(op: str, left: v.Scalar, right: v.Scalar, span: Span) -> v.Scalar | None:
     """The result for two Python numbers that are known, as Python computes it; None if it is no such case.
 
     Raises NumberTooLarge for integers of more than MAX_BITS.
@@ -98,15 +77,15 @@ def _folded(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar | None:
         if not isinstance(a, int) or not isinstance(b, int) or b < 0:
             return None  # powers of floats are those of the elementary functions
         if not _grows_little(op, a, b):
-            raise too_large(a, INT64, f"{shown_number(a)} {op} {shown_number(b)}").at(span)
+            raise v.too_large(a, INT64, f"{shown_number(a)} {op} {shown_number(b)}").at(span)
         b = min(b, MAX_BITS + b % 2 if op == "**" else max(a.bit_length(), MAX_BITS))
     try:
         value = PYTHON[op](a, b)
     except (ArithmeticError, TypeError, ValueError):
         return None  # the op itself is total, or refuses it in its own words
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise too_large(value, INT64).at(span)
-    return literal(value)
+        raise v.too_large(value, INT64).at(span)
+    return v.literal(value)
 
 
 def _grows_little(op: str, a: int, b: int) -> bool:
@@ -116,125 +95,124 @@ def _grows_little(op: str, a: int, b: int) -> bool:
     return b <= MAX_BITS and (op == "<<" or b * a.bit_length() <= 2 * MAX_BITS)
 
 
-def _of_bools(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
+def _of_bools(op: str, kind: t.Kind, a: v.Scalar, b: v.Scalar, span: Span) -> v.Scalar:
     """``+`` and ``*`` of two bools: or and and for NumPy's, integers for Python's."""
-    if kind == PY_BOOL:
-        return binary(op, adapt(a, PY_INT, span), adapt(b, PY_INT, span), span)
+    if kind == t.PY_BOOL:
+        return binary(op, v.adapt(a, t.PY_INT, span), v.adapt(b, t.PY_INT, span), span)
     if op == "-":
         raise BadOperands("-", "two bools", "write a ^ b, or convert one to an integer").at(span)
-    return Scalar(kind, apply("bitwise_or" if op == "+" else "bitwise_and", a.read(), b.read()))
+    return v.Scalar(kind, apply("bitwise_or" if op == "+" else "bitwise_and", a.read(), b.read()))
 
 
-def _divide(kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
-    if isinstance(kind, PythonType):
-        kind = max(kind, PY_FLOAT, key=lambda each: each.rank)
+def _divide(kind: t.Kind, a: v.Scalar, b: v.Scalar, span: Span) -> v.Scalar:
+    if isinstance(kind, t.PythonType):
+        kind = max(kind, t.PY_FLOAT, key=lambda each: each.rank)
     elif not (kind.is_float or kind.is_complex):
         kind = FLOAT64
-    return Scalar(kind, apply("divide", adapt(a, kind, span).read(), adapt(b, kind, span).read()))
+    return v.Scalar(kind, apply("divide", v.adapt(a, kind, span).read(), v.adapt(b, kind, span).read()))
 
 
-def _floored(op: str, kind: Kind, a: Scalar, b: Scalar, span: Span) -> Scalar:
-    if is_complex(kind):
-        raise BadOperands(op, "complex numbers", "complex numbers have no order, so they cannot be rounded down").at(
-            span
-        )
+def _floored(op: str, kind: t.Kind, a: v.Scalar, b: v.Scalar, span: Span) -> v.Scalar:
+    if t.is_complex(kind):
+        cure = "complex numbers have no order, so they cannot be rounded down"
+        raise BadOperands(op, "complex numbers", cure).at(span)
     a, b = counted(a, span), counted(b, span)
     kind = a.type
-    return Scalar(kind, apply("floor_divide" if op == "//" else "remainder", a.read(), b.read()))
+    return v.Scalar(kind, apply("floor_divide" if op == "//" else "remainder", a.read(), b.read()))
 
 
-def power(left: Scalar, right: Scalar, span: Span) -> Scalar:
+def power(left: v.Scalar, right: v.Scalar, span: Span) -> v.Scalar:
     """``left ** right``; the exponents that NumPy computes without pow are computed so here."""
     exponent = right.literal
-    if left.type == BOOL and right.type == PY_INT and exponent == 2:
+    if left.type == BOOL and right.type == t.PY_INT and exponent == 2:
         left = counted(left, span)  # a square, to NumPy, whose type does not depend on the exponent's
     kind, base, count = common(left, right, "**", span)
     base, count = counted(base, span), counted(count, span)
     kind = base.type
-    if is_integer(kind) and isinstance(exponent, int) and exponent < 0:
-        if kind == PY_INT:
-            return power(adapt(left, PY_FLOAT, span), right, span)
+    if t.is_integer(kind) and isinstance(exponent, int) and exponent < 0:
+        if kind == t.PY_INT:
+            return power(v.adapt(left, t.PY_FLOAT, span), right, span)
         cure = "integers have no negative powers: write 1 / x, or x ** -1.0"
         raise BadOperands("**", f"{kind} and {exponent}", cure).at(span)
     if exponent == 2:
         value = base.read()
-        return Scalar(kind, apply("multiply", value, value))
+        return v.Scalar(kind, apply("multiply", value, value))
     if exponent == 1:
         return base
-    if not is_integer(kind) and not is_complex(kind):
+    if not t.is_integer(kind) and not t.is_complex(kind):
         if exponent == 0.5:
-            return Scalar(kind, apply("sqrt", base.read()))
+            return v.Scalar(kind, apply("sqrt", base.read()))
         if exponent == -1:
-            return Scalar(kind, apply("divide", const(1, carrier(kind)), base.read()))
-    return Scalar(kind, apply("pow", base.read(), count.read()))
+            return v.Scalar(kind, apply("divide", const(1, t.carrier(kind)), base.read()))
+    return v.Scalar(kind, apply("pow", base.read(), count.read()))
 
 
 # --- bits ---------------------------------------------------------------------------------------------------------
 
 
-def _bits(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+def _bits(op: str, left: v.Scalar, right: v.Scalar, span: Span) -> v.Scalar:
     kind, a, b = common(left, right, op, span)
-    if not is_integer(kind) and not is_bool(kind):
+    if not t.is_integer(kind) and not t.is_bool(kind):
         power = "; a power is x ** y" if op == "^" else ""
         raise BadOperands(op, f"{left.type} and {right.type}", f"these are for integers and bools{power}").at(span)
     if op in BITWISE:
-        return Scalar(kind, apply(SYMBOLS[op], a.read(), b.read()))
+        return v.Scalar(kind, apply(SYMBOLS[op], a.read(), b.read()))
     a, b = counted(a, span), counted(b, span)
     kind = a.type
-    return Scalar(kind, apply("left_shift" if op == "<<" else "right_shift", a.read(), b.read()))
+    return v.Scalar(kind, apply("left_shift" if op == "<<" else "right_shift", a.read(), b.read()))
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------------
 
 
-def compare(op: str, left: Scalar, right: Scalar, span: Span) -> Scalar:
+def compare(op: str, left: v.Scalar, right: v.Scalar, span: Span) -> v.Scalar:
     """A comparison; integers of any widths and signs are compared as the numbers they are. Raises BadOperands."""
     left, right = _wide(left, right), _wide(right, left)
-    python = isinstance(left.type, PythonType) and isinstance(right.type, PythonType)
-    answer: Kind = PY_BOOL if python else BOOL
+    python = isinstance(left.type, t.PythonType) and isinstance(right.type, t.PythonType)
+    answer: t.Kind = t.PY_BOOL if python else BOOL
     outside = _beyond(op, left, right) or _beyond(MIRRORED[op], right, left)
     if outside is not None:
-        return Scalar(answer, const(outside[0], BOOL))
+        return v.Scalar(answer, const(outside[0], BOOL))
     problem = constant_answer(op, left, right)
     if problem is not None:
         raise problem.at(span)
     kinds = (left.type, right.type)
     if all(isinstance(kind, DType) and kind.is_integer and kind.bits == 64 for kind in kinds) and kinds[0] != kinds[1]:
-        return Scalar(answer, _mixed_signs(op, left.read(), right.read()))
+        return v.Scalar(answer, _mixed_signs(op, left.read(), right.read()))
     kind, a, b = common(left, right, op, span)
-    if is_complex(kind) and op not in ("==", "!="):
+    if t.is_complex(kind) and op not in ("==", "!="):
         cure = "complex numbers have no order; compare abs(x) or x.real"
         raise BadOperands(op, f"{left.type} and {right.type}", cure).at(span)
-    return Scalar(answer, apply(COMPARISONS[op], a.read(), b.read()))
+    return v.Scalar(answer, apply(COMPARISONS[op], a.read(), b.read()))
 
 
-def _wide(value: Scalar, other: Scalar) -> Scalar:
+def _wide(value: v.Scalar, other: v.Scalar) -> v.Scalar:
     """A Python integer that is compared: int64 if the kernel computes it, since the other dtype may not hold it."""
-    if value.type != PY_INT or value.literal is not None or value.uses is not None:
+    if value.type != t.PY_INT or value.literal is not None or value.uses is not None:
         return value
-    return Scalar(INT64, value.expr) if isinstance(other.type, DType) and is_integer(other.type) else value
+    return v.Scalar(INT64, value.expr) if isinstance(other.type, DType) and t.is_integer(other.type) else value
 
 
-def constant_answer(op: str, left: Scalar, right: Scalar) -> ConstantComparison | None:
+def constant_answer(op: str, left: v.Scalar, right: v.Scalar) -> ConstantComparison | None:
     """The error for a bool and a number known now that tell nothing of each other, if they are such."""
-    if is_bool(right.type):
+    if t.is_bool(right.type):
         left, right, op = right, left, MIRRORED[op]
     number = right.literal
     if number is None and isinstance(right.expr, Const):
         number = right.expr.value.item()
-    if not is_bool(left.type) or left.literal is not None or isinstance(number, (complex, NoneType)):
+    if not t.is_bool(left.type) or left.literal is not None or isinstance(number, (complex, NoneType)):
         return None
     cure = "a sum of bools is a bool, as in NumPy: convert them first, e.g. int8(x)"
     return constant_comparison(op, number, cure)
 
 
-def _beyond(op: str, value: Scalar, bound: Scalar) -> tuple[bool] | None:
+def _beyond(op: str, value: v.Scalar, bound: v.Scalar) -> tuple[bool] | None:
     """The answer for an integer and an integer literal that its dtype cannot hold; None if it can."""
     number = bound.literal
-    if not isinstance(number, int) or not is_integer(value.type):
+    if not isinstance(number, int) or not t.is_integer(value.type):
         return None
-    dtype = carrier(value.type)
-    if holds(dtype, number):
+    dtype = t.carrier(value.type)
+    if v.holds(dtype, number):
         return None
     return (bool(PYTHON[op](0, 1 if number > 0 else -1)),)
 
@@ -244,55 +222,45 @@ def _mixed_signs(op: str, left: Expr, right: Expr) -> Expr:
     if scalar_type(left) == UINT64:
         return _mixed_signs(MIRRORED[op], right, left)
     negative = apply("less", left, const(0, INT64))
-    alike = apply(COMPARISONS[op], converted(left, UINT64), right)
+    alike = apply(COMPARISONS[op], v.converted(left, UINT64), right)
     return apply("where", negative, const(op in ("<", "<=", "!="), BOOL), alike)
 
 
 # --- one operand ----------------------------------------------------------------------------------------------------
 
 
-def prefix(op: str, value: Scalar, span: Span) -> Scalar:
+def prefix(op: str, value: v.Scalar, span: Span) -> v.Scalar:
     """``+x``, ``-x``, ``~x`` or ``not x``. Raises BadOperands."""
     if op == "not":
-        return Scalar(PY_BOOL, apply("logical_not", condition(value)), None)
+        return v.Scalar(t.PY_BOOL, apply("logical_not", condition(value)), None)
     number, kind = value.literal, value.type
     if number is not None and (op != "~" or isinstance(number, int)):
-        return literal({"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](number))  # type: ignore[operator]
-    if kind == PY_BOOL:
-        return prefix(op, adapt(value, PY_INT, span), span)
+        return v.literal({"-": operator.neg, "+": operator.pos, "~": operator.invert}[op](number))  # type: ignore[operator]
+    if kind == t.PY_BOOL:
+        return prefix(op, v.adapt(value, t.PY_INT, span), span)
     if op == "~":
         if kind == BOOL:
-            return Scalar(kind, apply("logical_not", value.read()))
-        if not is_integer(kind):
+            return v.Scalar(kind, apply("logical_not", value.read()))
+        if not t.is_integer(kind):
             raise BadOperands("~", str(kind), "~ is for integers and bools").at(span)
-        return Scalar(kind, apply("bitwise_invert", value.read()))
+        return v.Scalar(kind, apply("bitwise_invert", value.read()))
     if kind == BOOL:
         raise BadOperands(op, "bool", "write ~x or not x, or convert it to an integer").at(span)
-    return value if op == "+" else Scalar(kind, apply("negative", value.read()))
+    return value if op == "+" else v.Scalar(kind, apply("negative", value.read()))
 
 
-def condition(value: Scalar) -> Expr:
+def condition(value: v.Scalar) -> Expr:
     """A value as a condition: bools as they are, numbers if they are not zero."""
     if value.literal is not None:
         return const(bool(value.literal), BOOL)
-    return truth(value.read())
+    return v.truth(value.read())
 
 
-def choose(test: Expr, then: Scalar, orelse: Scalar, span: Span) -> Scalar:
+def choose(test: Expr, then: v.Scalar, orelse: v.Scalar, span: Span) -> v.Scalar:
     """``then if test else orelse``, of the type that np.where gives it. Raises NoDtype."""
     kind, a, b = common(then, orelse, "if else", span)
     if isinstance(test, Const):
         return a if test.value else b
     if a.literal is not None and a == b:
         return a
-    return Scalar(kind, apply("where", test, a.read(), b.read()))
-
-
-def is_real(kind: Kind) -> bool:
-    """True for numbers with an order, bools not among them."""
-    return is_integer(kind) or (storage(kind).is_float and not is_complex(kind))
-
-
-__all__ = [
-    "COMPARISONS", "binary", "choose", "common", "compare", "condition", "is_real", "power", "prefix",
-]  # fmt: skip
+    return v.Scalar(kind, apply("where", test, a.read(), b.read()))

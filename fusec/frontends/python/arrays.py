@@ -8,88 +8,73 @@ from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
 from fusec.errors.python import BadTarget, NotInSubset
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python import values as v
 from fusec.frontends.python.dtype_calls import cast, dtype_named
 from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.names import ATOMICS, EFFECTS
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
-from fusec.frontends.python.values import (
-    Absent,
-    Array,
-    Flat,
-    Intrinsic,
-    Items,
-    LocalStore,
-    Scalar,
-    Type,
-    Value,
-    adapt,
-    converted,
-    literal,
-    rounded,
-    show,
-)
 from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const
 from fusec.ir.loops import At, Atomic, DeclareArray, Load, Local, LocalArray, Offset, Query, Store
 
 MAX_LOCAL = 1 << 12  # elements of a local array: 32 KiB of float64, what a GPU's thread may have without harm
 STATEMENT = "write it as a statement of its own: old = fusec.{}(...)"
 
-Indexed = Array | Flat | LocalStore
+Indexed = v.Array | v.Flat | v.LocalStore
 
 
 # --- what is known of them ---
 
 
-def fact_of(array: Indexed, node: s.Attribute) -> Value:
+def fact_of(array: Indexed, node: s.Attribute) -> v.Value:
     """``x.shape``, ``x.size``, ``x.ndim``, ``x.dtype`` and ``x.flat``. Raises UnknownMember."""
     match array, node.name:
-        case (Array() | LocalStore(), "shape"):
+        case (v.Array() | v.LocalStore(), "shape"):
             return shape_of(array)
-        case (Array(name=name), "size"):
-            return Scalar(PY_INT, Query(name, "size", None, INT64))
-        case (LocalStore(), "size"):
-            return literal(_count(array.shape))
-        case (Array(ndim=ndim), "ndim"):
-            return literal(ndim)
-        case (LocalStore(shape=shape), "ndim"):
-            return literal(len(shape))
-        case (Array(dtype=dtype) | LocalStore(dtype=dtype), "dtype"):
-            return Type(dtype)
-        case (Array(), "flat"):
-            return Flat(array)
+        case (v.Array(name=name), "size"):
+            return v.Scalar(PY_INT, Query(name, "size", None, INT64))
+        case (v.LocalStore(), "size"):
+            return v.literal(_count(array.shape))
+        case (v.Array(ndim=ndim), "ndim"):
+            return v.literal(ndim)
+        case (v.LocalStore(shape=shape), "ndim"):
+            return v.literal(len(shape))
+        case (v.Array(dtype=dtype) | v.LocalStore(dtype=dtype), "dtype"):
+            return v.Type(dtype)
+        case (v.Array(), "flat"):
+            return v.Flat(array)
     cure = "arrays have .shape, .size, .ndim, .dtype and .flat here"
-    raise UnknownMember(show(array), node.name, cure).at(node.span)
+    raise UnknownMember(v.show(array), node.name, cure).at(node.span)
 
 
-def shape_of(array: Array | LocalStore) -> Items:
+def shape_of(array: v.Array | v.LocalStore) -> v.Items:
     """``x.shape``."""
-    if isinstance(array, LocalStore):
-        return Items(tuple(map(literal, array.shape)))
+    if isinstance(array, v.LocalStore):
+        return v.Items(tuple(map(v.literal, array.shape)))
     extents = [Query(array.name, "shape", const(axis, INT64), INT64) for axis in range(array.ndim)]
-    return Items(tuple(Scalar(PY_INT, extent) for extent in extents))
+    return v.Items(tuple(v.Scalar(PY_INT, extent) for extent in extents))
 
 
 # --- elements ---
 
 
-def item_of(context: FunctionContext, array: Indexed, node: s.Index) -> Scalar:
+def item_of(context: FunctionContext, array: Indexed, node: s.Index) -> v.Scalar:
     """``x[i, j]``. Raises BadIndex."""
-    dtype = array.array.dtype if isinstance(array, Flat) else array.dtype
+    dtype = array.array.dtype if isinstance(array, v.Flat) else array.dtype
     place = address_of(context, array, node.index, node.span)
-    return Scalar(dtype, converted(Load(place, dtype), carrier(dtype)))
+    return v.Scalar(dtype, v.converted(Load(place, dtype), carrier(dtype)))
 
 
 def address_of(context: FunctionContext, array: Indexed, node: s.Expression, span: Span) -> Expr:
     """The address of an element. node: the index as written."""
     parts = node.items if isinstance(node, s.Tuple) else (node,)
     values = [_index_part(context, part) for part in parts]
-    flat = [each for found in values for each in (found.items if isinstance(found, Items) else (found,))]
+    flat = [each for found in values for each in (found.items if isinstance(found, v.Items) else (found,))]
     match array:
-        case Flat(array=inner):
+        case v.Flat(array=inner):
             extents: list[Expr] = [Query(inner.name, "size", None, INT64)]
-        case Array(name=name, ndim=ndim):
+        case v.Array(name=name, ndim=ndim):
             extents = [Query(name, "shape", const(axis, INT64), INT64) for axis in range(ndim)]
-        case LocalStore(shape=shape):
+        case v.LocalStore(shape=shape):
             extents = [const(extent, INT64) for extent in shape]
     if len(flat) != len(extents):
         axes = counted(len(extents), "axis", "axes")
@@ -99,21 +84,21 @@ def address_of(context: FunctionContext, array: Indexed, node: s.Expression, spa
         _counted(value, parts[at] if len(parts) == len(flat) else None, extent, node.span)
         for at, (value, extent) in enumerate(zip(flat, extents, strict=True))
     ]
-    if isinstance(array, LocalStore):
+    if isinstance(array, v.LocalStore):
         return _local_place(array, index, node.span)
-    inner = array.array if isinstance(array, Flat) else array
+    inner = array.array if isinstance(array, v.Flat) else array
     return At(inner.name, tuple(index) or (const(0, INT64),), Pointer(inner.dtype, "global", not inner.written))
 
 
-def _index_part(context: FunctionContext, node: s.Expression) -> Value:
+def _index_part(context: FunctionContext, node: s.Expression) -> v.Value:
     found = context.value(node)
-    return found if isinstance(found, Items) else context.scalar(node)
+    return found if isinstance(found, v.Items) else context.scalar(node)
 
 
-def _counted(value: Value, node: s.Expression | None, extent: Expr, span: Span) -> Expr:
+def _counted(value: v.Value, node: s.Expression | None, extent: Expr, span: Span) -> Expr:
     """An index as int64; one written as a negative number counts from the end."""
-    if not isinstance(value, Scalar) or is_bool(value.type) or not is_integer(value.type):
-        raise BadIndex(f"{show(value)} as an index", "indices are integers: convert with int(x)").at(span)
+    if not isinstance(value, v.Scalar) or is_bool(value.type) or not is_integer(value.type):
+        raise BadIndex(f"{v.show(value)} as an index", "indices are integers: convert with int(x)").at(span)
     place = cast(value, INT64, span).read()
     written = isinstance(node, s.Prefix) and node.op == "-" and isinstance(node.operand, s.Number)
     return apply("add", extent, place) if written else place
@@ -121,32 +106,32 @@ def _counted(value: Value, node: s.Expression | None, extent: Expr, span: Span) 
 
 def is_array(context: FunctionContext, node: s.Expression) -> bool:
     """Whether an expression stands for an array whose elements may be assigned to."""
-    return isinstance(context.value(node), (Array, Flat, LocalStore))
+    return isinstance(context.value(node), (v.Array, v.Flat, v.LocalStore))
 
 
-def store_item(context: FunctionContext, target: s.Index, value: Value) -> None:
+def store_item(context: FunctionContext, target: s.Index, value: v.Value) -> None:
     """``x[i, j] = value``. Raises BadTarget for an array that is only read."""
     array = context.value(target.value)
-    if not isinstance(array, (Array, Flat, LocalStore)):
+    if not isinstance(array, (v.Array, v.Flat, v.LocalStore)):
         cure = "return the value; a kernel computes one element and writes no array"
         raise BadTarget("an element", cure).at(target.span)
-    inner = array.array if isinstance(array, Flat) else array
+    inner = array.array if isinstance(array, v.Flat) else array
     _check_written(inner, target.span)
-    if not isinstance(value, Scalar):
-        raise BadTarget(f"an element {show(value)}", "elements are numbers").at(target.span)
+    if not isinstance(value, v.Scalar):
+        raise BadTarget(f"an element {v.show(value)}", "elements are numbers").at(target.span)
     place = address_of(context, array, target.index, target.span)
     context.emit(Store(place, _as_stored(value, inner.dtype, target.span), line=context.line))
 
 
-def _as_stored(value: Scalar, dtype: DType, span: Span) -> Expr:
+def _as_stored(value: v.Scalar, dtype: DType, span: Span) -> Expr:
     """The value as the array holds it. Raises CannotConvert or NumberTooLarge."""
     if value.type == dtype:
-        return rounded(value)
-    return rounded(adapt(value, dtype, span) if value.literal is not None else cast(value, dtype, span))
+        return v.rounded(value)
+    return v.rounded(v.adapt(value, dtype, span) if value.literal is not None else cast(value, dtype, span))
 
 
-def _check_written(array: Array | LocalStore, span: Span) -> None:
-    if isinstance(array, Array) and not array.written:
+def _check_written(array: v.Array | v.LocalStore, span: Span) -> None:
+    if isinstance(array, v.Array) and not array.written:
         cure = f"write to '{array.name}' by that name, so that calls know it is changed"
         raise BadTarget(f"'{array.name}' under another name", cure).at(span)
 
@@ -154,7 +139,7 @@ def _check_written(array: Array | LocalStore, span: Span) -> None:
 # --- functions of kernels alone ---
 
 
-def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> Value:
+def intrinsic(context: FunctionContext, callee: v.Intrinsic, node: s.CallNode) -> v.Value:
     """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
     if callee.name == "local":
         return _local(context, node)
@@ -164,7 +149,7 @@ def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> 
     raise NotInSubset("an atomic update inside an expression is", STATEMENT.format(callee.name)).at(node.span)
 
 
-def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> Value | None:
+def effect(context: FunctionContext, node: s.Expression, wanted: bool) -> v.Value | None:
     """The value of a call that changes memory, if that is what the expression is."""
     name = effect_named(context, node)
     if name not in ATOMICS:
@@ -179,13 +164,13 @@ def effect_named(context: FunctionContext, node: s.Expression) -> str:
         return ""
     name = node.callee.name
     known = context.captured(name) if isinstance(node.callee, s.Name) else None
-    if name not in EFFECTS and not isinstance(known, Intrinsic):
+    if name not in EFFECTS and not isinstance(known, v.Intrinsic):
         return ""
     callee = context.value(node.callee)
-    return callee.name if isinstance(callee, Intrinsic) and callee.name in EFFECTS else ""
+    return callee.name if isinstance(callee, v.Intrinsic) and callee.name in EFFECTS else ""
 
 
-def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) -> Value:
+def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool) -> v.Value:
     """``fusec.atomic_add(x, i, value)``; the old value if it is wanted."""
     op = ATOMICS[name]
     count = 4 if op == "compare_exchange" else 3
@@ -193,12 +178,12 @@ def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool)
         shown = "x, index, expected, value" if count == 4 else "x, index, value"
         raise ArgumentCount(f"fusec.{name}", str(count), len(node.args), f"write {name}({shown})").at(node.span)
     array = context.value(node.args[0])
-    is_shared = isinstance(array, LocalStore) and array.space == "shared"
-    if not isinstance(array, (Array, Flat)) and not is_shared:
+    is_shared = isinstance(array, v.LocalStore) and array.space == "shared"
+    if not isinstance(array, (v.Array, v.Flat)) and not is_shared:
         cure = "pass an array of the call first, or a shared one"
-        raise BadArgument(f"fusec.{name}", show(array), cure).at(node.args[0].span)
-    assert isinstance(array, (Array, Flat, LocalStore)), "so it was checked"
-    inner = array.array if isinstance(array, Flat) else array
+        raise BadArgument(f"fusec.{name}", v.show(array), cure).at(node.args[0].span)
+    assert isinstance(array, (v.Array, v.Flat, v.LocalStore)), "so it was checked"
+    inner = array.array if isinstance(array, v.Flat) else array
     _check_written(inner, node.args[0].span)
     dtype = inner.dtype
     if dtype.is_complex or dtype == BOOL or (op in ("and", "or", "xor") and not dtype.is_integer):
@@ -211,13 +196,13 @@ def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool)
     values = tuple(_as_stored(context.scalar(arg), dtype, arg.span) for arg in node.args[2:])
     if not wanted:
         context.emit(Atomic(op, place, values, line=context.line))
-        return Absent()
+        return v.Absent()
     old = context.declare("old", dtype)
     context.emit(Atomic(op, place, values, old.name, line=context.line))
-    return Scalar(dtype, converted(Local(old.name, dtype), carrier(dtype)))
+    return v.Scalar(dtype, v.converted(Local(old.name, dtype), carrier(dtype)))
 
 
-def _local(context: FunctionContext, node: s.CallNode) -> LocalStore:
+def _local(context: FunctionContext, node: s.CallNode) -> v.LocalStore:
     """``fusec.local(shape, dtype)``: zeros, anew whenever control gets here."""
     dtype, shape, count = array_said(context, "local", node)
     if count > MAX_LOCAL:
@@ -225,7 +210,7 @@ def _local(context: FunctionContext, node: s.CallNode) -> LocalStore:
         raise BadArgument("fusec.local", f"{count} elements", cure).at(node.args[0].span)
     name = context.fresh("local")
     context.emit(DeclareArray(name, dtype, count, line=context.line))
-    return LocalStore(name, dtype, shape)
+    return v.LocalStore(name, dtype, shape)
 
 
 def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tuple[DType, tuple[int, ...], int]:
@@ -235,15 +220,15 @@ def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tup
         cure = f"write fusec.{function}(8, np.float32)"
         raise ArgumentCount(f"fusec.{function}", "2", len(args), cure).at(node.span)
     size, named = context.value(args[0]), args[1]
-    dtype = Type(dtype_named(named)) if isinstance(named, s.String) else context.value(named)
-    items = size.items if isinstance(size, Items) else (size,)
-    extents = [each.literal for each in items if isinstance(each, Scalar) and isinstance(each.literal, int)]
+    dtype = v.Type(dtype_named(named)) if isinstance(named, s.String) else context.value(named)
+    items = size.items if isinstance(size, v.Items) else (size,)
+    extents = [each.literal for each in items if isinstance(each, v.Scalar) and isinstance(each.literal, int)]
     if len(extents) != len(items) or not extents or any(each < 1 for each in extents):
         cure = "its shape is a number of at least 1, or a tuple of such numbers, known when the kernel is compiled"
         raise BadArgument(f"fusec.{function}", "this shape", cure).at(args[0].span)
-    if not isinstance(dtype, Type):
+    if not isinstance(dtype, v.Type):
         cure = "the second is a dtype, e.g. np.float32"
-        raise BadArgument(f"fusec.{function}", show(dtype), cure).at(args[1].span)
+        raise BadArgument(f"fusec.{function}", v.show(dtype), cure).at(args[1].span)
     return storage(dtype.kind), tuple(extents), _count(tuple(extents))
 
 
@@ -254,7 +239,7 @@ def _count(shape: tuple[int, ...]) -> int:
     return found
 
 
-def _local_place(array: LocalStore, index: list[Expr], span: Span) -> Expr:
+def _local_place(array: v.LocalStore, index: list[Expr], span: Span) -> Expr:
     """The address in a local or shared array, whose elements lie in C order."""
     pointer = Pointer(array.dtype, array.space)
     place: Expr = const(0, INT64)

@@ -11,37 +11,25 @@ from fusec.errors.language import ArgumentCount, Recursion, TooLarge
 from fusec.errors.python import NotInSubset
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python import values as v
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.dtype_calls import cast
 from fusec.frontends.python.function_context import Binding, FunctionContext
 from fusec.frontends.python.kernel_context import MAX_FUNCTIONS, Instance, Other, value_of
 from fusec.frontends.python.names import lookup
 from fusec.frontends.python.types import PY_INT, Kind, carrier
-from fusec.frontends.python.values import (
-    Array,
-    Closure,
-    Flat,
-    Items,
-    LocalStore,
-    Neighbours,
-    Scalar,
-    Table,
-    UserFunction,
-    Value,
-    show,
-)
 from fusec.ir.expr import Expr, Struct, scalar_type
 from fusec.ir.loops import Call, Field, Local
 
 
-def user_call(context: FunctionContext, callee: UserFunction, node: s.CallNode) -> Value:
+def user_call(context: FunctionContext, callee: v.UserFunction, node: s.CallNode) -> v.Value:
     """A call: literals are built into the instance, other numbers are its arguments."""
     if callee.key in context.kernel.active:
         raise Recursion(callee.name).at(node.span)
     return _instance_call(context, callee, _arguments(context, callee, node), node)
 
 
-def closure_call(context: FunctionContext, callee: Closure, node: s.CallNode) -> Value:
+def closure_call(context: FunctionContext, callee: v.Closure, node: s.CallNode) -> v.Value:
     """A call of a function inside this one; what it takes from around it are arguments that nobody sees."""
     tree = callee.tree
     given = _matched(context, callee.name, tree.params, dict(callee.defaults), node)
@@ -59,41 +47,41 @@ def closure_call(context: FunctionContext, callee: Closure, node: s.CallNode) ->
     finally:
         context.variables, context.local_names = outer
     dtype = dtype_of(tree.returns, context.kernel, callee.key)
-    return cast(found, dtype, node.span) if dtype is not None and isinstance(found, Scalar) else found
+    return cast(found, dtype, node.span) if dtype is not None and isinstance(found, v.Scalar) else found
 
 
-def _enclosed(context: FunctionContext, callee: Closure, span: Span, around: tuple[str, ...]) -> Closure:
+def _enclosed(context: FunctionContext, callee: v.Closure, span: Span, around: tuple[str, ...]) -> v.Closure:
     """The function with what its names stand for now. Raises Recursion."""
     if callee.name in around:
         raise Recursion(callee.name).at(span)
     if callee.held is not None:
         return callee
-    held: list[tuple[str, Value]] = []
+    held: list[tuple[str, v.Value]] = []
     for name in dict.fromkeys(each.partition(".")[0] for each in name_usage.free(callee.tree)):
         if name not in context.variables and name not in context.local_names:
             continue
         value = lookup(context, name, span)
-        if isinstance(value, Closure):
+        if isinstance(value, v.Closure):
             value = _enclosed(context, value, span, (*around, callee.name))
         held.append((name, value))
     return replace(callee, held=tuple(held))
 
 
-def _passed(context: FunctionContext, value: Value, name: str, tree: s.FunctionNode, node: s.CallNode) -> Value:
+def _passed(context: FunctionContext, value: v.Value, name: str, tree: s.FunctionNode, node: s.CallNode) -> v.Value:
     """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
-    if isinstance(value, Neighbours) and name not in name_usage.indexed(tree.body):
+    if isinstance(value, v.Neighbours) and name not in name_usage.indexed(tree.body):
         return context.neighbourhood.element(value, (), node.span)
-    if isinstance(value, (Neighbours, Array, Flat, LocalStore)):
-        what = f"'{name}', {show(value)}, in an inner function of several statements is"
+    if isinstance(value, (v.Neighbours, v.Array, v.Flat, v.LocalStore)):
+        what = f"'{name}', {v.show(value)}, in an inner function of several statements is"
         raise NotInSubset(what, "write a function of one return, or pass the elements").at(node.span)
     return value
 
 
 def _instance_call(
-    context: FunctionContext, callee: UserFunction | Closure, given: dict[str, Value], node: s.CallNode
-) -> Value:
+    context: FunctionContext, callee: v.UserFunction | v.Closure, given: dict[str, v.Value], node: s.CallNode
+) -> v.Value:
     """The results of an instance."""
-    place = callee.tree.span.start if isinstance(callee, Closure) else 0
+    place = callee.tree.span.start if isinstance(callee, v.Closure) else 0
     key = (callee.key, place, tuple(_signature(value) for value in given.values()))
     instance = context.kernel.instances.get(key)
     if instance is None:
@@ -105,14 +93,14 @@ def _instance_call(
     assert function.result is not None, "functions return something"
     call = Call(function.name, args, function.result)
     if not isinstance(function.result, Struct):
-        found: Value = Scalar(instance.result[0], context.bounded(call))
-        return Items((found,)) if instance.is_tuple else found
+        found: v.Value = v.Scalar(instance.result[0], context.bounded(call))
+        return v.Items((found,)) if instance.is_tuple else found
     whole = context.declare(f"{callee.name}_result", function.result, call, mutable=False)
     parts = zip(function.result.fields, instance.result, strict=True)
-    return Items(tuple(Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
+    return v.Items(tuple(v.Scalar(kind, Field(whole, name, dtype)) for (name, dtype), kind in parts))
 
 
-def _arguments(context: FunctionContext, callee: UserFunction, node: s.CallNode) -> dict[str, Value]:
+def _arguments(context: FunctionContext, callee: v.UserFunction, node: s.CallNode) -> dict[str, v.Value]:
     """Parameter name -> value, defaults included. Raises ArgumentCount or NotInSubset."""
     captured = context.kernel.texts[callee.key].defaults
     defaults = {name: value_of(each, name) for name, each in captured}
@@ -123,15 +111,15 @@ def _matched(
     context: FunctionContext,
     function: str,
     params: tuple[s.ParamNode, ...],
-    defaults: Mapping[str, Value | Other],
+    defaults: Mapping[str, v.Value | Other],
     node: s.CallNode,
-) -> dict[str, Value]:
+) -> dict[str, v.Value]:
     """Parameter name -> value. Raises ArgumentCount or NotInSubset."""
     if len(node.args) > len(params):
         shown = ", ".join(param.name for param in params)
         cure = f"its parameters are: {shown}"
         raise ArgumentCount(function, str(len(params)), len(node.args), cure).at(node.span)
-    given: dict[str, Value] = {
+    given: dict[str, v.Value] = {
         param.name: _argument(context, arg) for param, arg in zip(params, node.args, strict=False)
     }
     for each in node.keywords:
@@ -154,19 +142,19 @@ def _matched(
     return {param.name: given[param.name] for param in params}
 
 
-def _argument(context: FunctionContext, node: s.Expression) -> Value:
+def _argument(context: FunctionContext, node: s.Expression) -> v.Value:
     """The value of an argument; of an array its current element."""
     value = context.value(node)
-    if isinstance(value, (Array, Flat, LocalStore)):
-        what = f"passing {show(value)} to a function is"
+    if isinstance(value, (v.Array, v.Flat, v.LocalStore)):
+        what = f"passing {v.show(value)} to a function is"
         raise NotInSubset(what, "pass the elements that it needs").at(node.span)
-    if isinstance(value, Closure):
+    if isinstance(value, v.Closure):
         return _enclosed(context, value, node.span, ())
-    return context.neighbourhood.element(value, (), node.span) if isinstance(value, Neighbours) else value
+    return context.neighbourhood.element(value, (), node.span) if isinstance(value, v.Neighbours) else value
 
 
 def _instance(
-    context: FunctionContext, callee: UserFunction | Closure, given: dict[str, Value], span: Span
+    context: FunctionContext, callee: v.UserFunction | v.Closure, given: dict[str, v.Value], span: Span
 ) -> Instance:
     if len(context.kernel.instances) >= MAX_FUNCTIONS:
         raise TooLarge(MAX_FUNCTIONS, "instances of functions").at(span)
@@ -177,23 +165,23 @@ def _instance(
         context.kernel.active.pop()
 
 
-def parameter_values(given: dict[str, Value]) -> tuple[dict[str, Value], list[tuple[str, Scalar]]]:
+def parameter_values(given: dict[str, v.Value]) -> tuple[dict[str, v.Value], list[tuple[str, v.Scalar]]]:
     """What the parameters of an instance hold, and which of its IR's parameters there are for them."""
-    taken: list[tuple[str, Scalar]] = []
+    taken: list[tuple[str, v.Scalar]] = []
 
-    def inside(name: str, value: Value) -> Value:
+    def inside(name: str, value: v.Value) -> v.Value:
         match value:
-            case Scalar() if value.literal is None:
-                held = Scalar(value.type, Local(name, scalar_type(value.expr)))
+            case v.Scalar() if value.literal is None:
+                held = v.Scalar(value.type, Local(name, scalar_type(value.expr)))
                 taken.append((name, held))
                 return held
-            case Items(items=items):
-                return Items(tuple(inside(f"{name}_{at}", item) for at, item in enumerate(items)))
-            case Table(start=Expr()):
+            case v.Items(items=items):
+                return v.Items(tuple(inside(f"{name}_{at}", item) for at, item in enumerate(items)))
+            case v.Table(start=Expr()):
                 start = Local(f"{name}_start", INT64)
-                taken.append((start.name, Scalar(PY_INT, start)))
+                taken.append((start.name, v.Scalar(PY_INT, start)))
                 return replace(value, start=start)
-            case Closure(held=(_, *_) as held):
+            case v.Closure(held=(_, *_) as held):
                 return replace(value, held=tuple((each, inside(f"{name}_{each}", item)) for each, item in held))
         return value
 
@@ -207,32 +195,32 @@ def result_of(name: str, kinds: tuple[Kind, ...]) -> Struct | Kind:
     return Struct(f"{name}_values", tuple((f"v{at}", carrier(kind)) for at, kind in enumerate(kinds)))
 
 
-def _signature(value: Value) -> object:
+def _signature(value: v.Value) -> object:
     """What an instance depends on."""
     match value:
-        case Scalar(literal=None):
+        case v.Scalar(literal=None):
             return ("number", value.type, scalar_type(value.expr))
-        case Scalar(literal=number):
+        case v.Scalar(literal=number):
             return ("literal", value.type, hex(number) if isinstance(number, int) else repr(number))
-        case Items(items=items):
+        case v.Items(items=items):
             return tuple(map(_signature, items))
-        case Table(start=Expr()):
+        case v.Table(start=Expr()):
             return ("row", replace(value, start=None))
-        case Closure(held=held):
+        case v.Closure(held=held):
             names = tuple((name, _signature(each)) for name, each in held or ())
             return ("closure", value.key, value.tree.span.start, names)
     return value
 
 
-def flat(value: Value) -> list[Expr]:
+def flat(value: v.Value) -> list[Expr]:
     """The numbers that a call passes for an argument."""
     match value:
-        case Scalar() if value.literal is None:
+        case v.Scalar() if value.literal is None:
             return [value.read()]
-        case Items(items=items):
+        case v.Items(items=items):
             return [each for item in items for each in flat(item)]
-        case Table(start=Expr() as start):
+        case v.Table(start=Expr() as start):
             return [start]
-        case Closure(held=(_, *_) as held):
+        case v.Closure(held=(_, *_) as held):
             return [each for _, item in held for each in flat(item)]
     return []

@@ -11,19 +11,9 @@ from fusec.base.dtypes import BOOL, FLOAT64, INT64, UINT64, DType
 from fusec.base.records import dataclass
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic, sequences
+from fusec.frontends.python import types as t
 from fusec.frontends.python.functions import FUNCTIONS, PLAIN, part
 from fusec.frontends.python.sequences import chosen
-from fusec.frontends.python.types import (
-    PY_BOOL,
-    PY_FLOAT,
-    PY_INT,
-    carrier,
-    floating,
-    is_bool,
-    is_complex,
-    is_integer,
-    storage,
-)
 from fusec.frontends.python.values import Absent, Items, Scalar, Value, adapt, converted, literal, show
 from fusec.ir.expr import Apply, Const, Expr, apply, const
 
@@ -87,7 +77,7 @@ def _dist(site: CallSite, given: Given) -> Value:
         raise site.refuse(f"points of {len(left)} and {len(right)} coordinates", "pass two of the same length")
     found: Scalar = literal(0.0)
     for at, (a, b) in enumerate(zip(left, right, strict=True)):
-        a, b = (adapt(each, floating(each.type), site.span) for each in (a, b))
+        a, b = (adapt(each, t.floating(each.type), site.span) for each in (a, b))
         apart = arithmetic.binary("-", a, b, site.span)
         found = FUNCTIONS["hypot"].call(site, [found, apart]) if at else FUNCTIONS["abs"].call(site, [apart])
     return found
@@ -96,10 +86,10 @@ def _dist(site: CallSite, given: Given) -> Value:
 def _comb(site: CallSite, given: Given) -> Value:
     pair = numbers(given, "n", "k")
     for each in pair:
-        if not is_integer(each.type):
+        if not t.is_integer(each.type):
             raise site.refuse(str(each.type), "it is for integers")
-    n, k = (adapt(each, PY_INT, site.span).read(site.span) for each in pair)
-    return Scalar(PY_INT, apply("comb", n, k))
+    n, k = (adapt(each, t.PY_INT, site.span).read(site.span) for each in pair)
+    return Scalar(t.PY_INT, apply("comb", n, k))
 
 
 # --- closeness ------------------------------------------------------------------------------------------------------
@@ -108,8 +98,8 @@ def _comb(site: CallSite, given: Given) -> Value:
 def _isclose(site: CallSite, given: Given) -> Value:
     """NumPy's: |a - b| <= atol + rtol * |b|."""
     a, b = numbers(given, "a", "b")
-    if is_integer(b.type) or is_bool(b.type):
-        b = adapt(b, FLOAT64 if isinstance(b.type, DType) else PY_FLOAT, site.span)
+    if t.is_integer(b.type) or t.is_bool(b.type):
+        b = adapt(b, FLOAT64 if isinstance(b.type, DType) else t.PY_FLOAT, site.span)
     rtol, atol = (_number(site, given, name, literal(default)) for name, default in (("rtol", 1e-05), ("atol", 1e-08)))
     apart = FUNCTIONS["abs"].call(site, [arithmetic.binary("-", a, b, site.span)])
     scaled = arithmetic.binary("*", rtol, FUNCTIONS["abs"].call(site, [b]), site.span)
@@ -126,7 +116,7 @@ def _isclose(site: CallSite, given: Given) -> Value:
 def _isclose_in_python(site: CallSite, given: Given) -> Value:
     """Python's: |a - b| <= max(rel_tol * |a|, rel_tol * |b|, abs_tol), in float64."""
     pair = numbers(given, "a", "b")
-    if any(is_complex(each.type) for each in pair):
+    if any(t.is_complex(each.type) for each in pair):
         raise site.refuse("complex numbers", "compare abs(a - b) with a number")
     rel, near = (
         _number(site, given, name, literal(default)) for name, default in (("rel_tol", 1e-09), ("abs_tol", 0.0))
@@ -139,7 +129,7 @@ def _isclose_in_python(site: CallSite, given: Given) -> Value:
         found = apply("logical_or", found, _test(site, "<=", apart, bound))
     for each in (a, b):
         found = apply("logical_and", found, arithmetic.condition(FUNCTIONS["isfinite"].call(site, [each])))
-    return Scalar(PY_BOOL, apply("logical_or", _test(site, "==", a, b), found))
+    return Scalar(t.PY_BOOL, apply("logical_or", _test(site, "==", a, b), found))
 
 
 def _test(site: CallSite, op: str, a: Scalar, b: Scalar) -> Expr:
@@ -148,7 +138,7 @@ def _test(site: CallSite, op: str, a: Scalar, b: Scalar) -> Expr:
 
 def _nan_to_num(site: CallSite, given: Given) -> Value:
     (x,) = numbers(given, "x")
-    kind = storage(x.type)
+    kind = t.storage(x.type)
     if not (kind.is_float or kind.is_complex):
         return adapt(x, kind, site.span)
     x = adapt(x, kind, site.span)
@@ -161,7 +151,7 @@ def _nan_to_num(site: CallSite, given: Given) -> Value:
 def _finite(site: CallSite, x: Scalar, given: Given) -> Scalar:
     import ml_dtypes
 
-    kind = storage(x.type)
+    kind = t.storage(x.type)
     most = float(ml_dtypes.finfo(kind.numpy).max)  # type: ignore[no-untyped-call]
     value = x.read()
     for name, default in (("posinf", most), ("neginf", -most), ("nan", 0.0)):
@@ -171,7 +161,7 @@ def _finite(site: CallSite, x: Scalar, given: Given) -> Scalar:
         if name == "nan":
             test = apply("isnan", x.read())
         else:
-            test = apply("equal", x.read(), const(float(name.replace("neg", "-").replace("pos", "")), carrier(kind)))
+            test = apply("equal", x.read(), const(float(name.replace("neg", "-").replace("pos", "")), t.carrier(kind)))
         value = apply("where", test, instead, value)
     return Scalar(kind, value)
 
@@ -184,7 +174,7 @@ def _round(site: CallSite, given: Given) -> Value:
     (x,), digits = numbers(given, "a"), _digits(site, given, "decimals")
     if digits is None:
         return FUNCTIONS["round"].call(site, [x])
-    kind = storage(x.type)
+    kind = t.storage(x.type)
     x = adapt(x, kind, site.span)
     if kind.is_integer:
         if digits >= 0:
@@ -192,15 +182,15 @@ def _round(site: CallSite, given: Given) -> Value:
         near = _scaled(Scalar(FLOAT64, converted(x.read(), FLOAT64)), digits)
         whole = converted(near.read(), UINT64 if kind == UINT64 else INT64)
         return Scalar(kind, converted(whole, kind))
-    if is_bool(kind):
+    if t.is_bool(kind):
         raise site.refuse("bools", "convert to an integer first")
-    if is_complex(kind):
+    if t.is_complex(kind):
         return Scalar(kind, apply("complex", *(_scaled(part(each, x), digits).read() for each in ("real", "imag"))))
     return _scaled(x, digits)
 
 
 def _scaled(x: Scalar, digits: int) -> Scalar:
-    dtype = carrier(x.type)
+    dtype = t.carrier(x.type)
     power = const(_power(abs(digits)), dtype)
     there, back = ("multiply", "divide") if digits >= 0 else ("divide", "multiply")
     return Scalar(x.type, apply(back, apply("rint", apply(there, x.read(), power)), power))
@@ -235,10 +225,10 @@ def _round_exactly(site: CallSite, x: Scalar, digits: int) -> Scalar:
     """Python's round of its own numbers: the nearest decimal, of two the one whose last digit is even."""
     if x.literal is not None and not isinstance(x.literal, complex):
         return literal(round(x.literal, digits))
-    if is_complex(x.type):
+    if t.is_complex(x.type):
         raise site.refuse("complex numbers", "round the parts, x.real and x.imag")
-    if x.type != PY_FLOAT:
-        whole = adapt(x, PY_INT, site.span)
+    if x.type != t.PY_FLOAT:
+        whole = adapt(x, t.PY_INT, site.span)
         return whole if digits >= 0 else _tens(whole, -digits)
     if abs(digits) > MAX_DIGITS:
         raise site.refuse(f"{digits} digits", f"a Python float is rounded to at most {MAX_DIGITS} digits")
@@ -254,7 +244,7 @@ def _round_exactly(site: CallSite, x: Scalar, digits: int) -> Scalar:
     changes = apply(
         "less", apply("absolute", scaled), const(2.0**53, FLOAT64)
     )  # others are farther apart than decimals
-    return Scalar(PY_FLOAT, apply("where", changes, apply("copysign", found, value), value))
+    return Scalar(t.PY_FLOAT, apply("where", changes, apply("copysign", found, value), value))
 
 
 def _nearest(scaled: Expr, lost: Expr) -> Expr:
@@ -271,13 +261,13 @@ def _nearest(scaled: Expr, lost: Expr) -> Expr:
 def _tens(x: Scalar, digits: int) -> Scalar:
     """A Python integer to a multiple of a power of ten."""
     if digits > 18:  # all are nearer to 0, or to what int64 does not hold
-        return Scalar(PY_INT, const(0, INT64))
+        return Scalar(t.PY_INT, const(0, INT64))
     power = const(10**digits, INT64)
     low, rest = apply("floor_divide", x.read(), power), apply("remainder", x.read(), power)
     left = apply("subtract", power, rest)
     odd = apply("not_equal", apply("bitwise_and", low, const(1, INT64)), const(0, INT64))
     up = apply("logical_or", apply("less", left, rest), apply("logical_and", apply("equal", left, rest), odd))
-    return Scalar(PY_INT, apply("multiply", apply("add", low, converted(up, INT64)), power))
+    return Scalar(t.PY_INT, apply("multiply", apply("add", low, converted(up, INT64)), power))
 
 
 # --- interpolation --------------------------------------------------------------------------------------------------
@@ -304,7 +294,7 @@ def _interp(site: CallSite, given: Given) -> Value:
 
 def _floats(site: CallSite, parts: list[Scalar]) -> list[Expr]:
     for each in parts:
-        if is_complex(each.type):
+        if t.is_complex(each.type):
             raise site.refuse("complex numbers", "interpolate the parts, x.real and x.imag")
     return [_as_float(adapt(each, FLOAT64, site.span).read(site.span)) for each in parts]
 

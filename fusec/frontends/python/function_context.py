@@ -14,26 +14,10 @@ from fusec.errors.python import NotInSubset, TypeChanges
 from fusec.frontends.lowering import MAX_STATEMENTS, StatementBuilder
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python import values as v
 from fusec.frontends.python.arithmetic import condition
 from fusec.frontends.python.kernel_context import Instance, KernelContext, Other
 from fusec.frontends.python.types import Kind, PythonType, carrier, join, storage
-from fusec.frontends.python.values import (
-    Array,
-    Builtin,
-    Closure,
-    Flat,
-    Items,
-    LocalStore,
-    Method,
-    Neighbours,
-    Scalar,
-    Table,
-    UserFunction,
-    Value,
-    adapt,
-    show,
-)
-from fusec.frontends.python.values import Type as TypeValue
 from fusec.ir.expr import Expr, Type
 from fusec.ir.loops import Assign, Declare, Local, Stmt
 from fusec.ir.walk import expressions as walk
@@ -43,7 +27,7 @@ from fusec.ir.walk import expressions as walk
 class Binding:
     """The contents of a variable, and the place of its assignment; missing: "" or the statement without it."""
 
-    value: Value
+    value: v.Value
     span: Span
     missing: str = ""
 
@@ -59,8 +43,8 @@ class Loop:
     way out by break has, likewise. kinds, exits: the types that these turn out to need.
     """
 
-    carried: dict[str, Scalar]
-    left: dict[str, Scalar]
+    carried: dict[str, v.Scalar]
+    left: dict[str, v.Scalar]
     kinds: dict[str, Kind]
     spans: dict[str, Span]
     breaks: list[Variables] = field(default_factory=list)
@@ -80,10 +64,10 @@ class Checkpoint:
 class Neighbourhood(Protocol):
     """The meaning of an array's index in a stencil."""
 
-    def element(self, array: Neighbours, offsets: tuple[Scalar, ...], span: Span) -> Scalar:
+    def element(self, array: v.Neighbours, offsets: tuple[v.Scalar, ...], span: Span) -> v.Scalar:
         """An element of an array or a neighbour of it."""
 
-    def offsets_of(self, node: s.Expression) -> tuple[Scalar, ...]:
+    def offsets_of(self, node: s.Expression) -> tuple[v.Scalar, ...]:
         """The offsets of an index."""
 
 
@@ -94,8 +78,8 @@ class FunctionContext(StatementBuilder):
     """
 
     temporary_name = "part"
-    value: Callable[[s.Expression], Value]  # lowers an expression; set by what does
-    instantiate: Callable[[KernelContext, UserFunction | Closure, dict[str, Value]], Instance]  # lowers a callee
+    value: Callable[[s.Expression], v.Value]  # lowers an expression; set by what does
+    instantiate: Callable[[KernelContext, v.UserFunction | v.Closure, dict[str, v.Value]], Instance]  # lowers a callee
     neighbourhood: Neighbourhood  # of a stencil
 
     def __init__(self, kernel: KernelContext, key: str, tree: s.FunctionNode, taken: Iterable[str]) -> None:
@@ -111,27 +95,27 @@ class FunctionContext(StatementBuilder):
         self.reachable = True
         self.loops: list[Loop] = []
         self._mutable: set[str] = set()
-        self._twins: list[dict[str, Scalar]] = []  # what the arm of an if before this one declared
+        self._twins: list[dict[str, v.Scalar]] = []  # what the arm of an if before this one declared
         self._shared: set[str] = set()  # locals that both arms of an if assign
 
     # --- expressions ---
 
-    def captured(self, name: str) -> Value | Other | None:
+    def captured(self, name: str) -> v.Value | Other | None:
         """The value of a free name of the function; None if nothing was found."""
         return self.kernel.captured(self.key, name)
 
-    def scalar(self, node: s.Expression) -> Scalar:
+    def scalar(self, node: s.Expression) -> v.Scalar:
         """A value that must be a number. Raises NotAValue for anything else."""
         return self.number(self.value(node), node)
 
-    def number(self, found: Value, node: s.Expression) -> Scalar:
+    def number(self, found: v.Value, node: s.Expression) -> v.Scalar:
         """A value that must be a number, found for an expression. Raises NotAValue for anything else."""
-        if isinstance(found, Neighbours):
+        if isinstance(found, v.Neighbours):
             return self.neighbourhood.element(found, (), node.span)
-        if isinstance(found, (Array, Flat, LocalStore, Table)):
-            raise NotAValue(show(found), "index it: a kernel computes with numbers").at(node.span)
-        if not isinstance(found, Scalar):
-            raise NotAValue(show(found), _number_from(found)).at(node.span)
+        if isinstance(found, (v.Array, v.Flat, v.LocalStore, v.Table)):
+            raise NotAValue(v.show(found), "index it: a kernel computes with numbers").at(node.span)
+        if not isinstance(found, v.Scalar):
+            raise NotAValue(v.show(found), _number_from(found)).at(node.span)
         return found
 
     def test(self, node: s.Expression) -> Expr:
@@ -161,63 +145,63 @@ class FunctionContext(StatementBuilder):
 
     # --- variables ---
 
-    def bind(self, name: str, value: Value, span: Span) -> None:
+    def bind(self, name: str, value: v.Value, span: Span) -> None:
         """Assign a value to a variable, whose old value may have another type."""
         self.variables[name] = Binding(self._held(name, value), span)
 
-    def _held(self, name: str, value: Value) -> Value:
+    def _held(self, name: str, value: v.Value) -> v.Value:
         match value:
-            case Scalar() if value.literal is not None or value.uses is not None:
+            case v.Scalar() if value.literal is not None or value.uses is not None:
                 return value  # neither can change
-            case Scalar():
+            case v.Scalar():
                 return self._in_local(name, value)
-            case Items() | Table():
+            case v.Items() | v.Table():
                 return self.copied(name, value)
         return value
 
-    def copied(self, name: str, value: Value) -> Value:
+    def copied(self, name: str, value: v.Value) -> v.Value:
         """The value in a local of its own, so that later assignments do not change it."""
         match value:
-            case Scalar() if value.literal is None and value.uses is None:
-                return Scalar(value.type, self.declare(name, carrier(value.type), value.expr))
-            case Items(items=items):
-                return Items(tuple(self.copied(name, item) for item in items))
-            case Table(start=Expr() as start):
+            case v.Scalar() if value.literal is None and value.uses is None:
+                return v.Scalar(value.type, self.declare(name, carrier(value.type), value.expr))
+            case v.Items(items=items):
+                return v.Items(tuple(self.copied(name, item) for item in items))
+            case v.Table(start=Expr() as start):
                 return replace(value, start=self.declare(f"{name}_start", INT64, start))
         return value
 
-    def settled(self, name: str, value: Value) -> Value:
+    def settled(self, name: str, value: v.Value) -> v.Value:
         """The value, copied where later assignments might change it."""
         match value:
-            case Scalar() if any(
+            case v.Scalar() if any(
                 isinstance(each, Local) and each.name in self._mutable for each in walk((value.expr,))
             ):
                 return self.copied(name, value)
-            case Items(items=items):
-                return Items(tuple(self.settled(name, item) for item in items))
+            case v.Items(items=items):
+                return v.Items(tuple(self.settled(name, item) for item in items))
         return value
 
-    def _in_local(self, name: str, value: Scalar) -> Scalar:
+    def _in_local(self, name: str, value: v.Scalar) -> v.Scalar:
         binding = self.variables.get(name)
         held = None if binding is None or binding.missing else self._own_local(binding.value)
         if held is None or held.type != value.type:
             held = next((twins[name] for twins in self._twins[-1:] if name in twins), None)
             if held is None or held.type != value.type:
-                return Scalar(value.type, self.declare(name, carrier(value.type), value.read()))
+                return v.Scalar(value.type, self.declare(name, carrier(value.type), value.read()))
             self._shared.add(_name(held))
         self.emit(Assign(_name(held), value.read(), line=self.line))
         return held
 
-    def _own_local(self, value: Value) -> Scalar | None:
+    def _own_local(self, value: v.Value) -> v.Scalar | None:
         """The value itself if it is a local that may be assigned to."""
-        if isinstance(value, Scalar) and isinstance(value.expr, Local) and value.expr.name in self._mutable:
+        if isinstance(value, v.Scalar) and isinstance(value.expr, Local) and value.expr.name in self._mutable:
             return value
         return None
 
     # --- two ways that meet ---
 
     @contextmanager
-    def arm(self, start: Variables, twins: Mapping[str, Scalar]) -> Iterator[None]:
+    def arm(self, start: Variables, twins: Mapping[str, v.Scalar]) -> Iterator[None]:
         """Lower one branch of an if, from the variables before it; twins: locals that the other branch declared."""
         self.variables, self.reachable = dict(start), True
         self._twins.append(dict(twins))
@@ -226,7 +210,7 @@ class FunctionContext(StatementBuilder):
         finally:
             self._twins.pop()
 
-    def declared_since(self, start: Variables) -> dict[str, Scalar]:
+    def declared_since(self, start: Variables) -> dict[str, v.Scalar]:
         """The locals that variables received since `start`."""
         found = {}
         for name, binding in self.variables.items():
@@ -266,11 +250,11 @@ class FunctionContext(StatementBuilder):
         hoisted = {each.name for each in self.blocks[-1] if isinstance(each, Declare)}
         block[:] = [each for each in block if not (isinstance(each, Declare) and each.name in hoisted)]
 
-    def _met(self, name: str, a: tuple[Binding, list[Stmt]], b: tuple[Binding, list[Stmt]], span: Span) -> Value:
+    def _met(self, name: str, a: tuple[Binding, list[Stmt]], b: tuple[Binding, list[Stmt]], span: Span) -> v.Value:
         first, second = a[0].value, b[0].value
-        if isinstance(first, Items) and isinstance(second, Items) and len(first.items) == len(second.items):
+        if isinstance(first, v.Items) and isinstance(second, v.Items) and len(first.items) == len(second.items):
             pairs = zip(first.items, second.items, strict=True)
-            return Items(
+            return v.Items(
                 tuple(
                     x
                     if x == y
@@ -281,38 +265,38 @@ class FunctionContext(StatementBuilder):
         kind = self.joined(name, (first, a[0].span), (second, b[0].span), span)
         local = self.declare(name, carrier(kind))
         for value, block in ((first, a[1]), (second, b[1])):
-            assert isinstance(value, Scalar), "only numbers have a common type"
-            block.append(Assign(local.name, adapt(value, kind, span).read(), line=self.line))
-        return Scalar(kind, local)
+            assert isinstance(value, v.Scalar), "only numbers have a common type"
+            block.append(Assign(local.name, v.adapt(value, kind, span).read(), line=self.line))
+        return v.Scalar(kind, local)
 
-    def joined(self, name: str, first: tuple[Value, Span], second: tuple[Value, Span], span: Span) -> Kind:
+    def joined(self, name: str, first: tuple[v.Value, Span], second: tuple[v.Value, Span], span: Span) -> Kind:
         """The one type of a variable that has two values on two branches. Raises TypeChanges."""
         (a, a_span), (b, b_span) = first, second
-        kind = join(a.type, b.type) if isinstance(a, Scalar) and isinstance(b, Scalar) else None
+        kind = join(a.type, b.type) if isinstance(a, v.Scalar) and isinstance(b, v.Scalar) else None
         if kind is None:
             cure = "keep it the same on every path"
-            if isinstance(a, Scalar) and isinstance(b, Scalar):
+            if isinstance(a, v.Scalar) and isinstance(b, v.Scalar):
                 wanted = next((each.type for each in (b, a) if not isinstance(each.type, PythonType)), a.type)
                 cure = f"np.{storage(wanted)}({name})"
-            raise TypeChanges(name, show(a), a_span.line, show(b), b_span.line, cure).at(span)
+            raise TypeChanges(name, v.show(a), a_span.line, v.show(b), b_span.line, cure).at(span)
         return kind
 
     # --- loops ---
 
     def enter(self, kinds: Mapping[str, Kind], exits: Mapping[str, Kind], span: Span) -> Loop:
         """Store the variables that a loop changes in locals of the assumed types."""
-        carried: dict[str, Scalar] = {}
+        carried: dict[str, v.Scalar] = {}
         spans: dict[str, Span] = {}
         for name, kind in kinds.items():
             binding = self.variables[name]
-            assert isinstance(binding.value, Scalar), "loops carry numbers"
+            assert isinstance(binding.value, v.Scalar), "loops carry numbers"
             own = self._own_local(binding.value)
             if own is None or own.type != kind:
-                value = adapt(binding.value, kind, span)
-                own = Scalar(kind, self.declare(name, carrier(kind), value.read()))
+                value = v.adapt(binding.value, kind, span)
+                own = v.Scalar(kind, self.declare(name, carrier(kind), value.read()))
             carried[name], spans[name] = own, binding.span
             self.variables[name] = replace(binding, value=own)
-        left = {name: Scalar(kind, self.declare(name, carrier(kind))) for name, kind in exits.items()}
+        left = {name: v.Scalar(kind, self.declare(name, carrier(kind))) for name, kind in exits.items()}
         return Loop(carried, left, dict(kinds), spans)
 
     def turn(self, loop: Loop, span: Span) -> None:
@@ -320,10 +304,9 @@ class FunctionContext(StatementBuilder):
         for name, home in loop.carried.items():
             binding = self.variables[name]
             if binding.missing:
-                raise NotInSubset(f"'{name}', which has no value on one path through the loop, is", "assign it").at(
-                    span
-                )
-            known = (Scalar(loop.kinds[name], home.expr), loop.spans[name])
+                what = f"'{name}', which has no value on one path through the loop, is"
+                raise NotInSubset(what, "assign it").at(span)
+            known = (v.Scalar(loop.kinds[name], home.expr), loop.spans[name])
             kind = self.joined(name, known, (binding.value, binding.span), span)
             loop.kinds[name] = kind
             self._store(home, binding.value, span)
@@ -335,10 +318,10 @@ class FunctionContext(StatementBuilder):
             self._store(home, self.variables[name].value, span)
         loop.breaks.append(dict(self.variables))
 
-    def _store(self, home: Scalar, value: Value, span: Span) -> None:
+    def _store(self, home: v.Scalar, value: v.Value, span: Span) -> None:
         """Assign to a local unless it is the value, or has another type than the loop turned out to need."""
-        if isinstance(value, Scalar) and value.expr is not home.expr and join(home.type, value.type) == home.type:
-            self.emit(Assign(_name(home), adapt(value, home.type, span).read(), line=self.line))
+        if isinstance(value, v.Scalar) and value.expr is not home.expr and join(home.type, value.type) == home.type:
+            self.emit(Assign(_name(home), v.adapt(value, home.type, span).read(), line=self.line))
 
     def exits_of(self, loop: Loop, span: Span) -> dict[str, Kind]:
         """The variables that all breaks have beyond the carried ones, with their types."""
@@ -346,16 +329,16 @@ class FunctionContext(StatementBuilder):
             return {}
         found: dict[str, Kind] = {}
         for name, binding in loop.breaks[0].items():
-            if name in loop.carried or not isinstance(binding.value, Scalar):
+            if name in loop.carried or not isinstance(binding.value, v.Scalar):
                 continue
             others = [each.get(name) for each in loop.breaks]
-            if any(other is None or other.missing or not isinstance(other.value, Scalar) for other in others):
+            if any(other is None or other.missing or not isinstance(other.value, v.Scalar) for other in others):
                 continue
             kind = binding.value.type
             for other in others:
                 assert other is not None, "those were left out"
                 kind = self.joined(
-                    name, (Scalar(kind, binding.value.expr), binding.span), (other.value, other.span), span
+                    name, (v.Scalar(kind, binding.value.expr), binding.span), (other.value, other.span), span
                 )
             found[name] = kind
         return found
@@ -373,16 +356,16 @@ class FunctionContext(StatementBuilder):
         self.reachable = True
 
 
-def _name(value: Scalar) -> str:
+def _name(value: v.Scalar) -> str:
     assert isinstance(value.expr, Local), "a variable lives in a local"
     return value.expr.name
 
 
-def _number_from(found: Value) -> str:
+def _number_from(found: v.Value) -> str:
     """How to make a number of what is none."""
     match found:
-        case Builtin() | UserFunction() | Closure() | Method() | TypeValue():
+        case v.Builtin() | v.UserFunction() | v.Closure() | v.Method() | v.Type():
             return "call it"
-        case Items(items=(_, *_)):
+        case v.Items(items=(_, *_)):
             return "take its parts: a, b = ..., or t[0]"
     return "a number is needed here"

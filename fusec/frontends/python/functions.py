@@ -12,21 +12,7 @@ from fusec.errors.language import ArgumentCount
 from fusec.errors.python import NoDtype
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic
-from fusec.frontends.python.types import (
-    PY_BOOL,
-    PY_COMPLEX,
-    PY_FLOAT,
-    PY_INT,
-    Kind,
-    PythonType,
-    carrier,
-    floating,
-    is_bool,
-    is_complex,
-    is_integer,
-    promote,
-    storage,
-)
+from fusec.frontends.python import types as t
 from fusec.frontends.python.values import Scalar, adapt, converted, literal
 from fusec.ir.expr import Expr, apply, const
 
@@ -50,7 +36,7 @@ class Known:
         return self.make(site, args)
 
 
-def shared(site: CallSite, args: list[Scalar]) -> tuple[Kind, list[Scalar]]:
+def shared(site: CallSite, args: list[Scalar]) -> tuple[t.Kind, list[Scalar]]:
     """The arguments in their common NumPy type. Raises NoDtype."""
     kind = _promoted(site, [arg.type for arg in args])
     return kind, [adapt(arg, kind, site.span) for arg in args]
@@ -68,7 +54,7 @@ def _floats(op: str, complex_op: str = "") -> Known:
     def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind = _floating(site, args)
         parts = _parts([adapt(arg, kind, site.span) for arg in args])
-        if not is_complex(kind):
+        if not t.is_complex(kind):
             return Scalar(_answer(kind, answer), apply(op, *parts))
         if not complex_op and "complex" not in row.accepts:
             raise site.refuse("complex numbers", "take a part, x.real or x.imag, or abs(x)")
@@ -86,27 +72,27 @@ def _neighbour(op: str) -> Known:
         if kind not in (FLOAT16, BFLOAT16):
             return plain.make(site, args)
         parts = _parts([adapt(arg, kind, site.span) for arg in args])
-        found = apply(op, *(converted(part, storage(kind)) for part in parts))
-        return Scalar(kind, converted(found, carrier(kind)))
+        found = apply(op, *(converted(part, t.storage(kind)) for part in parts))
+        return Scalar(kind, converted(found, t.carrier(kind)))
 
     return Known(plain.least, plain.most, make)
 
 
-def _floating(site: CallSite, args: list[Scalar]) -> Kind:
+def _floating(site: CallSite, args: list[Scalar]) -> t.Kind:
     """The float that NumPy computes a function in: wide enough for every argument by itself.
 
     Python's numbers first adapt to the dtype that the others have together.
     """
     met = _promoted(site, [arg.type for arg in args if isinstance(arg.type, DType)] or [args[0].type])
     kinds = [arg.type if isinstance(arg.type, DType) else _promoted(site, [met, arg.type]) for arg in args]
-    return _promoted(site, [floating(kind) for kind in kinds])
+    return _promoted(site, [t.floating(kind) for kind in kinds])
 
 
-def _promoted(site: CallSite, kinds: list[Kind]) -> Kind:
+def _promoted(site: CallSite, kinds: list[t.Kind]) -> t.Kind:
     """The type that NumPy gives to several. Raises NoDtype."""
     kind = kinds[0]
     for each in kinds[1:]:
-        found = promote(kind, each)
+        found = t.promote(kind, each)
         if found is None:
             types = " and ".join(map(str, kinds))
             raise NoDtype(f"'{site.name}'", types, "convert one of them first").at(site.span)
@@ -114,11 +100,11 @@ def _promoted(site: CallSite, kinds: list[Kind]) -> Kind:
     return kind
 
 
-def _answer(kind: Kind, answer: DType | None) -> Kind:
+def _answer(kind: t.Kind, answer: DType | None) -> t.Kind:
     """The type of a result: that of the arguments, or a bool of their sort."""
     if answer is None:
         return kind
-    return PY_BOOL if isinstance(kind, PythonType) else answer
+    return t.PY_BOOL if isinstance(kind, t.PythonType) else answer
 
 
 def _whole(op: str, complex_op: str = "") -> Known:
@@ -126,11 +112,11 @@ def _whole(op: str, complex_op: str = "") -> Known:
 
     def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind = args[0].type
-        if is_integer(kind) or is_bool(kind):
+        if t.is_integer(kind) or t.is_bool(kind):
             return args[0]
-        if is_complex(kind) and not complex_op:
+        if t.is_complex(kind) and not complex_op:
             raise site.refuse("complex numbers", "round the parts, x.real and x.imag")
-        return Scalar(kind, apply(complex_op if is_complex(kind) else op, args[0].read()))
+        return Scalar(kind, apply(complex_op if t.is_complex(kind) else op, args[0].read()))
 
     return Known(1, 1, make)
 
@@ -150,7 +136,7 @@ def python_int(value: Scalar) -> Scalar:
     number = value.literal
     if isinstance(number, int) or (isinstance(number, float) and math.isfinite(number)):
         return literal(int(number))
-    return Scalar(PY_INT, converted(value.read(), PY_INT.dtype))
+    return Scalar(t.PY_INT, converted(value.read(), t.PY_INT.dtype))
 
 
 def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
@@ -159,9 +145,9 @@ def _alike(op: str, *, bools: str = "", complex_too: bool = False) -> Known:
 
     def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind, args = shared(site, args)
-        if is_complex(kind) and not complex_too:
+        if t.is_complex(kind) and not complex_too:
             raise site.refuse("complex numbers", "complex numbers have no order; take abs(x) or x.real")
-        if is_bool(kind):
+        if t.is_bool(kind):
             if not bools:
                 raise site.refuse("bools", "convert to an integer first")
             return Scalar(kind, apply(bools, *_parts(args)))
@@ -175,7 +161,7 @@ def _integers(op: str) -> Known:
 
     def make(site: CallSite, args: list[Scalar]) -> Scalar:
         kind, args = shared(site, args)
-        if not is_integer(kind):
+        if not t.is_integer(kind):
             raise site.refuse(str(kind), "it is for integers")
         return Scalar(kind, apply(op, *_parts(args)))
 
@@ -188,7 +174,7 @@ def _operator(op: str) -> Known:
 
 def _power(site: CallSite, args: list[Scalar]) -> Scalar:
     """NumPy's function, which does not look at the exponent of a bool as the operator does."""
-    if args[0].type == BOOL and isinstance(args[1].type, PythonType):
+    if args[0].type == BOOL and isinstance(args[1].type, t.PythonType):
         args = [adapt(args[0], _promoted(site, [BOOL, args[1].type]), site.span), args[1]]
     return arithmetic.binary("**", args[0], args[1], site.span)
 
@@ -203,10 +189,10 @@ def _test(op: str, combine: str = "logical_or") -> Known:
     def make(_: CallSite, args: list[Scalar]) -> Scalar:
         kind = args[0].type
         answer = _answer(kind, BOOL)
-        if is_integer(kind) or is_bool(kind):
+        if t.is_integer(kind) or t.is_bool(kind):
             return Scalar(answer, const(op == "isfinite", BOOL))
         value = args[0].read()
-        if not is_complex(kind):
+        if not t.is_complex(kind):
             return Scalar(answer, apply(op, value))
         return Scalar(answer, apply(combine, apply(op, apply("real", value)), apply(op, apply("imag", value))))
 
@@ -217,38 +203,38 @@ def _absolute(site: CallSite, args: list[Scalar]) -> Scalar:
     kind = args[0].type
     if args[0].literal is not None:
         return literal(abs(args[0].literal))
-    if kind == PY_BOOL:
-        return adapt(args[0], PY_INT, site.span)
+    if kind == t.PY_BOOL:
+        return adapt(args[0], t.PY_INT, site.span)
     if kind == BOOL:
         return args[0]
-    if is_complex(kind):
+    if t.is_complex(kind):
         return Scalar(part_of(kind), apply("abs_complex", args[0].read()))
     return Scalar(kind, apply("absolute", args[0].read()))
 
 
-def part_of(kind: Kind) -> Kind:
+def part_of(kind: t.Kind) -> t.Kind:
     """The type of a complex number's parts; other numbers are their own real part."""
-    if isinstance(kind, PythonType):
-        return PY_FLOAT if kind == PY_COMPLEX else kind
+    if isinstance(kind, t.PythonType):
+        return t.PY_FLOAT if kind == t.PY_COMPLEX else kind
     return real_type(kind)
 
 
 def part(which: str, value: Scalar) -> Scalar:
     """``x.real``, ``x.imag`` and the conjugate."""
     kind = value.type
-    if is_complex(kind):
+    if t.is_complex(kind):
         return Scalar(kind if which == "conj" else part_of(kind), apply(which, value.read()))
-    return value if which != "imag" else Scalar(kind, const(0, carrier(kind)))
+    return value if which != "imag" else Scalar(kind, const(0, t.carrier(kind)))
 
 
 def _angle(site: CallSite, args: list[Scalar]) -> Scalar:
-    kind = floating(_promoted(site, [args[0].type, PY_INT]))  # NumPy's arctan2(imag, real), whose imag may be 0
-    value = converted(adapt(args[0], kind, site.span).read(), complex_type(carrier(kind)))
+    kind = t.floating(_promoted(site, [args[0].type, t.PY_INT]))  # NumPy's arctan2(imag, real), whose imag may be 0
+    value = converted(adapt(args[0], kind, site.span).read(), complex_type(t.carrier(kind)))
     return Scalar(part_of(kind), apply("arg", value))
 
 
 def _sign(site: CallSite, args: list[Scalar]) -> Scalar:
-    if is_bool(args[0].type):
+    if t.is_bool(args[0].type):
         raise site.refuse("bools", "a bool has no sign; convert to an integer first")
     return Scalar(args[0].type, apply("sign", args[0].read()))
 
@@ -277,8 +263,8 @@ def _least(op: str) -> Known:
 def _reciprocal(site: CallSite, args: list[Scalar]) -> Scalar:
     value = arithmetic.counted(args[0], site.span)
     kind = value.type
-    one = const(1, carrier(kind))
-    return Scalar(kind, apply("quotient" if is_integer(kind) else "divide", one, value.read()))
+    one = const(1, t.carrier(kind))
+    return Scalar(kind, apply("quotient" if t.is_integer(kind) else "divide", one, value.read()))
 
 
 def _hypot(site: CallSite, args: list[Scalar]) -> Scalar:
@@ -291,10 +277,10 @@ def _hypot(site: CallSite, args: list[Scalar]) -> Scalar:
 
 def _count_bits(site: CallSite, args: list[Scalar]) -> Scalar:
     """The ones of the magnitude, as uint8."""
-    kind, value = storage(args[0].type), args[0].read(site.span)
-    if is_bool(kind):
+    kind, value = t.storage(args[0].type), args[0].read(site.span)
+    if t.is_bool(kind):
         return Scalar(UINT8, converted(value, UINT8))
-    if not is_integer(kind):
+    if not t.is_integer(kind):
         raise site.refuse(str(args[0].type), "it is for integers")
     size = value if kind.kind == "unsigned" else apply("absolute", value)
     return Scalar(UINT8, converted(apply("count_ones", size), UINT8))
@@ -309,16 +295,16 @@ def _fmod(site: CallSite, args: list[Scalar]) -> Scalar:
     _, values = shared(site, args)
     values = [arithmetic.counted(value, site.span) for value in values]
     kind = values[0].type
-    if is_integer(kind):
+    if t.is_integer(kind):
         return Scalar(kind, apply("modulo", *_parts(values)))
     return _floats("fmod").make(site, args)
 
 
 def _ldexp(site: CallSite, args: list[Scalar]) -> Scalar:
-    if not is_integer(args[1].type) and not is_bool(args[1].type):
+    if not t.is_integer(args[1].type) and not t.is_bool(args[1].type):
         raise site.refuse(f"{args[1].type} as the exponent", "the second argument is an integer")
-    kind = floating(args[0].type)
-    if is_complex(kind):
+    kind = t.floating(args[0].type)
+    if t.is_complex(kind):
         raise site.refuse("complex numbers", "scale the parts, x.real and x.imag")
     value = adapt(args[0], kind, site.span).read()
     return Scalar(kind, apply("ldexp", value, adapt(args[1], INT32, site.span).read()))
@@ -336,7 +322,7 @@ def _truths(op: str) -> Known:
 
 
 def _float_power(site: CallSite, args: list[Scalar]) -> Scalar:
-    kind = promote(shared(site, args)[0], FLOAT64)
+    kind = t.promote(shared(site, args)[0], FLOAT64)
     assert kind is not None, "float64 meets every number"
     return arithmetic.power(adapt(args[0], kind, site.span), adapt(args[1], kind, site.span), site.span)
 

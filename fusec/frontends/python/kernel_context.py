@@ -13,22 +13,9 @@ from fusec.base.records import dataclass, field
 from fusec.base.source import SourceFile, Span
 from fusec.frontends.lowering import fresh, nested
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python import values as v
 from fusec.frontends.python.definition import Capture, FunctionText, PythonDefinition
 from fusec.frontends.python.types import BY_NAME, Kind, carrier
-from fusec.frontends.python.values import (
-    Absent,
-    Builtin,
-    Intrinsic,
-    Items,
-    Module,
-    Scalar,
-    Table,
-    Type,
-    UserFunction,
-    Value,
-    converted,
-    literal,
-)
 from fusec.ir.expr import Const
 from fusec.ir.loops import Function
 
@@ -63,7 +50,7 @@ class KernelContext:
     names: set[str] = field(default_factory=set)  # taken by functions
     nesting: Counter[str] = field(default_factory=Counter)
     reduces: bool = False  # they are a reduction's, whose check looks at its elements before anything else runs
-    known: dict[tuple[str, str], Value | Other | None] = field(default_factory=dict)
+    known: dict[tuple[str, str], v.Value | Other | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.texts.update({each.key: each for each in self.definition.functions})
@@ -77,7 +64,7 @@ class KernelContext:
         """The syntax tree of a function."""
         return self.texts[key].tree
 
-    def captured(self, key: str, name: str) -> Value | Other | None:
+    def captured(self, key: str, name: str) -> v.Value | Other | None:
         """The value of a free name of a function; None if nothing was found."""
         if (key, name) not in self.known:
             captures = dict(self.texts[key].names)
@@ -93,35 +80,35 @@ class KernelContext:
         return nested(self.nesting, what, span)
 
 
-def value_of(capture: Capture, name: str = "") -> Value | Other:
+def value_of(capture: Capture, name: str = "") -> v.Value | Other:
     """The value of a captured constant, type, module or function."""
     match capture:
         case ("python", value, *_):
-            return literal(value)
+            return v.literal(value)
         case ("complex", float() as real, float() as imag, *_):
-            return literal(complex(real, imag))
+            return v.literal(complex(real, imag))
         case ("numpy", str() as dtype, int() as bits):
             return _numpy(DTYPES[dtype], bits)
         case ("type", str() as kind):
-            return Type(DTYPES[kind] if kind in DTYPES and kind not in BY_NAME else BY_NAME[kind])
+            return v.Type(DTYPES[kind] if kind in DTYPES and kind not in BY_NAME else BY_NAME[kind])
         case ("numpy type", str() as kind):
-            return Type(DTYPES[kind])
+            return v.Type(DTYPES[kind])
         case ("module", str() as module):
-            return Module(module)
+            return v.Module(module)
         case ("builtin", str() as function, bool() as python):
-            return Builtin(function, python)
+            return v.Builtin(function, python)
         case ("intrinsic", str() as function):
-            return Intrinsic(function)
+            return v.Intrinsic(function)
         case ("function", str() as key):
-            return UserFunction(name, key)
+            return v.UserFunction(name, key)
         case ("tuple", items):
             values = [value_of(tuple(item), name) for item in items]
             wrong = next((each for each in values if isinstance(each, Other)), None)
-            return wrong or Items(tuple(each for each in values if not isinstance(each, Other)))
+            return wrong or v.Items(tuple(each for each in values if not isinstance(each, Other)))
         case ("array", str() as dtype, shape, str() as text):
             return _array(DTYPES[dtype], tuple(shape), bytes.fromhex(text))
         case ("none",):
-            return Absent()
+            return v.Absent()
         case ("other", str() as given, str() as cure):
             return Other(given, cure)
         case ("missing", str() as cure):
@@ -129,13 +116,13 @@ def value_of(capture: Capture, name: str = "") -> Value | Other:
     raise AssertionError(f"unknown capture {capture}")
 
 
-def _numpy(dtype: DType, bits: int) -> Scalar:
-    return Scalar(dtype, converted(Const(bits, dtype), carrier(dtype)))
+def _numpy(dtype: DType, bits: int) -> v.Scalar:
+    return v.Scalar(dtype, v.converted(Const(bits, dtype), carrier(dtype)))
 
 
-def _array(dtype: DType, shape: tuple[int, ...], data: bytes) -> Table:
+def _array(dtype: DType, shape: tuple[int, ...], data: bytes) -> v.Table:
     """The constants of an array; narrow floats as the floats that they are computed in."""
     wide = carrier(dtype)
     numbers = np.frombuffer(data, dtype.numpy).astype(wide.numpy)
     bits = (int.from_bytes(number.tobytes(), "little") for number in numbers)
-    return Table(dtype, tuple(Const(each, wide) for each in bits), shape)
+    return v.Table(dtype, tuple(Const(each, wide) for each in bits), shape)

@@ -14,6 +14,7 @@ from fusec.errors.language import NoEffect, NotAValue
 from fusec.errors.python import BadTarget, CannotUnpack, NotInSubset, ReturnsDiffer
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
+from fusec.frontends.python import values as v
 from fusec.frontends.python.annotations import dtype_of
 from fusec.frontends.python.arithmetic import binary
 from fusec.frontends.python.arrays import is_array, store_item
@@ -24,21 +25,6 @@ from fusec.frontends.python.function_context import FunctionContext, Variables
 from fusec.frontends.python.loops import LoopLowering
 from fusec.frontends.python.sequences import parts_of
 from fusec.frontends.python.types import Kind, join
-from fusec.frontends.python.values import (
-    Builtin,
-    Closure,
-    Items,
-    Method,
-    Neighbours,
-    Scalar,
-    Type,
-    UserFunction,
-    Value,
-    adapt,
-    literal,
-    placed,
-    show,
-)
 from fusec.ir.expr import Const, Expr, Struct, apply
 from fusec.ir.loops import ASSERT, Assign, Call, CallStatement, If
 from fusec.ir.walk import expressions
@@ -56,7 +42,7 @@ class Ending(Protocol):
     def places(self) -> list[tuple[str, DType | Struct]]:
         """Names and types of the locals that keep them until the one end of a function of several returns."""
 
-    def final(self, values: tuple[Scalar, ...]) -> tuple[Expr, ...]:
+    def final(self, values: tuple[v.Scalar, ...]) -> tuple[Expr, ...]:
         """The results as these locals hold them."""
 
     def give(self, context: FunctionContext, found: tuple[Expr, ...]) -> None:
@@ -73,7 +59,7 @@ class PythonStatements:
         self.ends = ends  # how many returns there are; several that need not return at once leave results in `kept`
         self.loops = LoopLowering(context, self.body, self.assign)
         self.returning: Callable[[s.ReturnNode], None] = self._return
-        self.returned: list[tuple[tuple[Scalar, ...], bool, Span]] = []  # values, whether a tuple, and where
+        self.returned: list[tuple[tuple[v.Scalar, ...], bool, Span]] = []  # values, whether a tuple, and where
         places = ending.places() if ending is not None and ends > 1 else ()
         self.kept = tuple(context.declare(name, kind) for name, kind in places)
 
@@ -89,7 +75,7 @@ class PythonStatements:
                 elif self._if(statement, statements[at + 1 :]):
                     return
             except FusecError as problem:
-                raise placed(problem, statement.span) from None
+                raise v.placed(problem, statement.span) from None
 
     def statement(self, node: s.Statement) -> None:
         """One statement."""
@@ -126,13 +112,13 @@ class PythonStatements:
                 defaults = tuple(
                     (each.name, self.context.value(each.default)) for each in params if each.default is not None
                 )
-                self.context.bind(name, Closure(name, self.context.key, node, defaults), node.span)
+                self.context.bind(name, v.Closure(name, self.context.key, node, defaults), node.span)
             case s.Pass():
                 pass
 
     # --- assignments ---
 
-    def assign(self, target: s.Expression, value: Value) -> None:
+    def assign(self, target: s.Expression, value: v.Value) -> None:
         """``target = value``. Raises BadTarget or CannotUnpack."""
         match target:
             case s.Name(name=name):
@@ -141,7 +127,7 @@ class PythonStatements:
                 parts = parts_of(value, target.span)
                 if parts is None or len(parts) != len(targets):
                     cure = "write as many names as there are values"
-                    raise CannotUnpack(show(value), len(targets), cure).at(target.span)
+                    raise CannotUnpack(v.show(value), len(targets), cure).at(target.span)
                 kept = [self._apart(each, item, targets) for each, item in zip(targets, parts, strict=True)]
                 for each, item in zip(targets, kept, strict=True):
                     self.assign(each, item)
@@ -150,12 +136,12 @@ class PythonStatements:
             case _:
                 raise BadTarget("this", "assign to a name").at(target.span)
 
-    def _apart(self, target: s.Expression, value: Value, targets: tuple[s.Expression, ...]) -> Value:
+    def _apart(self, target: s.Expression, value: v.Value, targets: tuple[s.Expression, ...]) -> v.Value:
         """A value of several assigned at once, safe from the assignments to the other names."""
         bound = [self.context.variables.get(each.name) for each in targets if isinstance(each, s.Name)]
-        held = {each.value.expr for each in bound if each is not None and isinstance(each.value, Scalar)}
+        held = {each.value.expr for each in bound if each is not None and isinstance(each.value, v.Scalar)}
         stores = any(isinstance(each, s.Index) for each in targets)
-        if not isinstance(value, Scalar) or stores or not held.isdisjoint(expressions((value.expr,))):
+        if not isinstance(value, v.Scalar) or stores or not held.isdisjoint(expressions((value.expr,))):
             name = target.name if isinstance(target, s.Name) else "item"
             return self.context.copied(f"{name}_new", value)
         return value
@@ -163,7 +149,7 @@ class PythonStatements:
     def _augment(self, node: s.Augment) -> None:
         indexed = isinstance(node.target, s.Index) and is_array(self.context, node.target.value)
         if not isinstance(node.target, s.Name) and not indexed:
-            self.assign(node.target, literal(0))
+            self.assign(node.target, v.literal(0))
         value = binary(node.op, self.context.scalar(node.target), self.context.scalar(node.value), node.place)
         self.assign(node.target, value)
 
@@ -173,8 +159,8 @@ class PythonStatements:
             return
         value = effect(self.context, node.value, wanted=True) or self.context.value(node.value)
         if dtype is not None:
-            if not isinstance(value, Scalar):
-                raise CannotUnpack(show(value), 1, "annotate one number").at(node.value.span)
+            if not isinstance(value, v.Scalar):
+                raise CannotUnpack(v.show(value), 1, "annotate one number").at(node.value.span)
             value = cast(value, dtype, node.value.span)
         self.assign(node.target, value)
 
@@ -240,30 +226,30 @@ class PythonStatements:
     def _return(self, node: s.ReturnNode) -> None:
         value = None if node.value is None else self.context.value(node.value)
         parts = self._returned_parts(value, node)
-        self.returned.append((parts, isinstance(value, Items), node.span))
+        self.returned.append((parts, isinstance(value, v.Items), node.span))
         if self.ending is not None:
             values = zip(parts, self.ending.kinds, strict=True)
-            self._finish(self.ending, tuple(adapt(part, kind, node.span) for part, kind in values))
+            self._finish(self.ending, tuple(v.adapt(part, kind, node.span) for part, kind in values))
         self.context.reachable = False
 
-    def _returned_parts(self, value: Value | None, node: s.ReturnNode) -> tuple[Scalar, ...]:
+    def _returned_parts(self, value: v.Value | None, node: s.ReturnNode) -> tuple[v.Scalar, ...]:
         span = node.value.span if node.value is not None else node.span
-        items = value.items if isinstance(value, Items) else (value,)
+        items = value.items if isinstance(value, v.Items) else (value,)
         if not items:
             raise NotInSubset("returning an empty tuple is", "return at least one number").at(span)
-        found: list[Scalar] = []
+        found: list[v.Scalar] = []
         for item in items:
-            if isinstance(item, Neighbours):
+            if isinstance(item, v.Neighbours):
                 item = self.context.neighbourhood.element(item, (), span)
-            if isinstance(item, (Builtin, UserFunction, Closure, Method, Type)):
-                raise NotAValue(show(item), "call it, and return a number, or a tuple of numbers").at(span)
-            if not isinstance(item, Scalar):
-                shown = "nothing" if item is None else show(item)
+            if isinstance(item, (v.Builtin, v.UserFunction, v.Closure, v.Method, v.Type)):
+                raise NotAValue(v.show(item), "call it, and return a number, or a tuple of numbers").at(span)
+            if not isinstance(item, v.Scalar):
+                shown = "nothing" if item is None else v.show(item)
                 raise NotInSubset(f"returning {shown} is", "return a number, or a tuple of numbers").at(span)
             found.append(item)
         return tuple(found)
 
-    def _finish(self, ending: Ending, values: tuple[Scalar, ...]) -> None:
+    def _finish(self, ending: Ending, values: tuple[v.Scalar, ...]) -> None:
         """Give the results now, or keep them until the one end of the function."""
         found = ending.final(values)
         if self.ends == 1 or self.context.loops or not self.context.tail:
