@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from fusec.base.diagnostics import counted
 from fusec.base.dtypes import BOOL, INT64, DType
+from fusec.base.records import replace
 from fusec.base.source import Span
 from fusec.errors.language import ArgumentCount, BadArgument, BadIndex, UnknownMember
 from fusec.errors.python import BadTarget, NotInSubset
@@ -13,81 +16,84 @@ from fusec.frontends.python.dtype_calls import cast, dtype_named
 from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.names import ATOMICS, EFFECTS
 from fusec.frontends.python.types import PY_INT, carrier, is_bool, is_integer, storage
-from fusec.ir.expr import Apply, Const, Expr, Pointer, apply, const
+from fusec.ir.expr import Apply, Const, Expr, Pointer, Space, apply, const
 from fusec.ir.loops import At, Atomic, DeclareArray, Load, Local, LocalArray, Offset, Query, Store
 
+NAMES = {"local": "local", "shared": "tile"}  # of arrays in the IR
 MAX_LOCAL = 1 << 12  # elements of a local array: 32 KiB of float64, what a GPU's thread may have without harm
 STATEMENT = "write it as a statement of its own: old = fusec.{}(...)"
-
-Indexed = v.Array | v.Flat | v.LocalStore
-
 
 # --- what is known of them ---
 
 
-def fact_of(array: Indexed, node: s.Attribute) -> v.Value:
+def array_of_call(name: str, dtype: DType, ndim: int, written: bool) -> v.Array:
+    """An argument."""
+    extents = tuple(Query(name, "shape", const(axis, INT64), INT64) for axis in range(ndim))
+    return v.Array(name, dtype, extents, written=written)
+
+
+def fact_of(array: v.Array, node: s.Attribute) -> v.Value:
     """``x.shape``, ``x.size``, ``x.ndim``, ``x.dtype`` and ``x.flat``. Raises UnknownMember."""
-    match array, node.name:
-        case (v.Array() | v.LocalStore(), "shape"):
-            return shape_of(array)
-        case (v.Array(name=name), "size"):
-            return v.Scalar(PY_INT, Query(name, "size", None, INT64))
-        case (v.LocalStore(), "size"):
-            return v.literal(_count(array.shape))
-        case (v.Array(ndim=ndim), "ndim"):
-            return v.literal(ndim)
-        case (v.LocalStore(shape=shape), "ndim"):
-            return v.literal(len(shape))
-        case (v.Array(dtype=dtype) | v.LocalStore(dtype=dtype), "dtype"):
-            return v.Type(dtype)
-        case (v.Array(), "flat"):
-            return v.Flat(array)
+    size = Query(array.name, "size", None, INT64)
+    match node.name:
+        case _ if array.is_flat:
+            pass
+        case "shape":
+            return v.Items(tuple(map(_python_int, array.extents)))
+        case "size" if array.space == "global":
+            return v.Scalar(PY_INT, size)
+        case "size":
+            return v.literal(prod(_shape(array)))
+        case "ndim":
+            return v.literal(len(array.extents))
+        case "dtype":
+            return v.Type(array.dtype)
+        case "flat" if array.space == "global":
+            return replace(array, extents=(size,), is_flat=True)
     cure = "arrays have .shape, .size, .ndim, .dtype and .flat here"
     raise UnknownMember(v.show(array), node.name, cure).at(node.span)
 
 
-def shape_of(array: v.Array | v.LocalStore) -> v.Items:
-    """``x.shape``."""
-    if isinstance(array, v.LocalStore):
-        return v.Items(tuple(map(v.literal, array.shape)))
-    extents = [Query(array.name, "shape", const(axis, INT64), INT64) for axis in range(array.ndim)]
-    return v.Items(tuple(v.Scalar(PY_INT, extent) for extent in extents))
+def length_of(array: v.Array) -> v.Scalar:
+    """``len(x)``."""
+    return _python_int(array.extents[0])
+
+
+def _python_int(extent: Expr) -> v.Scalar:
+    return v.literal(int(extent.value)) if isinstance(extent, Const) else v.Scalar(PY_INT, extent)
+
+
+def _shape(array: v.Array) -> tuple[int, ...]:
+    """The extents of an array of fixed shape."""
+    return tuple(int(each.value) for each in array.extents if isinstance(each, Const))
 
 
 # --- elements ---
 
 
-def item_of(context: FunctionContext, array: Indexed, node: s.Index) -> v.Scalar:
+def item_of(context: FunctionContext, array: v.Array, node: s.Index) -> v.Scalar:
     """``x[i, j]``. Raises BadIndex."""
-    dtype = array.array.dtype if isinstance(array, v.Flat) else array.dtype
     place = address_of(context, array, node.index, node.span)
-    return v.Scalar(dtype, v.converted(Load(place, dtype), carrier(dtype)))
+    return v.Scalar(array.dtype, v.converted(Load(place, array.dtype), carrier(array.dtype)))
 
 
-def address_of(context: FunctionContext, array: Indexed, node: s.Expression, span: Span) -> Expr:
+def address_of(context: FunctionContext, array: v.Array, node: s.Expression, span: Span) -> Expr:
     """The address of an element. node: the index as written."""
     parts = node.items if isinstance(node, s.Tuple) else (node,)
     values = [_index_part(context, part) for part in parts]
     flat = [each for found in values for each in (found.items if isinstance(found, v.Items) else (found,))]
-    match array:
-        case v.Flat(array=inner):
-            extents: list[Expr] = [Query(inner.name, "size", None, INT64)]
-        case v.Array(name=name, ndim=ndim):
-            extents = [Query(name, "shape", const(axis, INT64), INT64) for axis in range(ndim)]
-        case v.LocalStore(shape=shape):
-            extents = [const(extent, INT64) for extent in shape]
-    if len(flat) != len(extents):
-        axes = counted(len(extents), "axis", "axes")
-        cure = f"write {len(extents)} of them: a kernel reads one element at a time"
+    count = len(array.extents)
+    if len(flat) != count:
+        cure = f"write {count} of them: a kernel reads one element at a time"
+        axes = counted(count, "axis", "axes")
         raise BadIndex(f"{len(flat)} indices into an array of {axes}", cure).at(span)
     index = [
         _counted(value, parts[at] if len(parts) == len(flat) else None, extent, node.span)
-        for at, (value, extent) in enumerate(zip(flat, extents, strict=True))
+        for at, (value, extent) in enumerate(zip(flat, array.extents, strict=True))
     ]
-    if isinstance(array, v.LocalStore):
+    if array.space != "global":
         return _local_place(array, index, node.span)
-    inner = array.array if isinstance(array, v.Flat) else array
-    return At(inner.name, tuple(index) or (const(0, INT64),), Pointer(inner.dtype, "global", not inner.written))
+    return At(array.name, tuple(index) or (const(0, INT64),), Pointer(array.dtype, "global", not array.written))
 
 
 def _index_part(context: FunctionContext, node: s.Expression) -> v.Value:
@@ -106,21 +112,20 @@ def _counted(value: v.Value, node: s.Expression | None, extent: Expr, span: Span
 
 def is_array(context: FunctionContext, node: s.Expression) -> bool:
     """Whether an expression stands for an array whose elements may be assigned to."""
-    return isinstance(context.value(node), (v.Array, v.Flat, v.LocalStore))
+    return isinstance(context.value(node), v.Array)
 
 
 def store_item(context: FunctionContext, target: s.Index, value: v.Value) -> None:
     """``x[i, j] = value``. Raises BadTarget for an array that is only read."""
     array = context.value(target.value)
-    if not isinstance(array, (v.Array, v.Flat, v.LocalStore)):
+    if not isinstance(array, v.Array):
         cure = "return the value; a kernel computes one element and writes no array"
         raise BadTarget("an element", cure).at(target.span)
-    inner = array.array if isinstance(array, v.Flat) else array
-    _check_written(inner, target.span)
+    _check_written(array, target.span)
     if not isinstance(value, v.Scalar):
         raise BadTarget(f"an element {v.show(value)}", "elements are numbers").at(target.span)
     place = address_of(context, array, target.index, target.span)
-    context.emit(Store(place, _as_stored(value, inner.dtype, target.span), line=context.line))
+    context.emit(Store(place, _as_stored(value, array.dtype, target.span), line=context.line))
 
 
 def _as_stored(value: v.Scalar, dtype: DType, span: Span) -> Expr:
@@ -130,8 +135,8 @@ def _as_stored(value: v.Scalar, dtype: DType, span: Span) -> Expr:
     return v.rounded(v.adapt(value, dtype, span) if value.literal is not None else cast(value, dtype, span))
 
 
-def _check_written(array: v.Array | v.LocalStore, span: Span) -> None:
-    if isinstance(array, v.Array) and not array.written:
+def _check_written(array: v.Array, span: Span) -> None:
+    if not array.written:
         cure = f"write to '{array.name}' by that name, so that calls know it is changed"
         raise BadTarget(f"'{array.name}' under another name", cure).at(span)
 
@@ -142,7 +147,7 @@ def _check_written(array: v.Array | v.LocalStore, span: Span) -> None:
 def intrinsic(context: FunctionContext, callee: v.Intrinsic, node: s.CallNode) -> v.Value:
     """A function of kernels in an expression. Raises NotInSubset where it must not stand."""
     if callee.name == "local":
-        return _local(context, node)
+        return own_array(context, "local", node)
     if callee.name == "grid":
         cure = "the one loop over it, for i in fusec.grid(n), stands outermost in a function of fusec.kernel"
         raise NotInSubset("fusec.grid here is", cure).at(node.span)
@@ -178,18 +183,15 @@ def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool)
         shown = "x, index, expected, value" if count == 4 else "x, index, value"
         raise ArgumentCount(f"fusec.{name}", str(count), len(node.args), f"write {name}({shown})").at(node.span)
     array = context.value(node.args[0])
-    is_shared = isinstance(array, v.LocalStore) and array.space == "shared"
-    if not isinstance(array, (v.Array, v.Flat)) and not is_shared:
+    if not isinstance(array, v.Array) or array.space == "local":
         cure = "pass an array of the call first, or a shared one"
         raise BadArgument(f"fusec.{name}", v.show(array), cure).at(node.args[0].span)
-    assert isinstance(array, (v.Array, v.Flat, v.LocalStore)), "so it was checked"
-    inner = array.array if isinstance(array, v.Flat) else array
-    _check_written(inner, node.args[0].span)
-    dtype = inner.dtype
+    _check_written(array, node.args[0].span)
+    dtype = array.dtype
     if dtype.is_complex or dtype == BOOL or (op in ("and", "or", "xor") and not dtype.is_integer):
         cure = "bitwise atomics take integers, the others take integers and floats"
         raise BadArgument(f"fusec.{name}", f"{dtype} elements", cure).at(node.span)
-    if is_shared and dtype.bits < 32:  # GPUs exchange whole words, which such elements share with others
+    if array.space == "shared" and dtype.bits < 32:  # GPUs exchange whole words, which such elements share with others
         cure = "atomics on shared arrays take 32 or 64 bits, e.g. np.int32 or np.float32"
         raise BadArgument(f"fusec.{name}", f"{dtype} elements of a shared array", cure).at(node.span)
     place = address_of(context, array, node.args[1], node.args[1].span)
@@ -202,19 +204,23 @@ def _atomic(context: FunctionContext, name: str, node: s.CallNode, wanted: bool)
     return v.Scalar(dtype, v.converted(Local(old.name, dtype), carrier(dtype)))
 
 
-def _local(context: FunctionContext, node: s.CallNode) -> v.LocalStore:
-    """``fusec.local(shape, dtype)``: zeros, anew whenever control gets here."""
-    dtype, shape, count = array_said(context, "local", node)
-    if count > MAX_LOCAL:
+def own_array(context: FunctionContext, space: Space, node: s.CallNode) -> v.Array:
+    """``fusec.local(shape, dtype)``, zeros, anew whenever control gets here; ``fusec.shared`` holds anything at first.
+
+    Each element has the one, all threads of a block the other.
+    """
+    dtype, shape = _array_given(context, space, node)
+    count = prod(shape)
+    if space == "local" and count > MAX_LOCAL:
         cure = f"a local array has at most {MAX_LOCAL} elements; pass an array for more"
         raise BadArgument("fusec.local", f"{count} elements", cure).at(node.args[0].span)
-    name = context.fresh("local")
-    context.emit(DeclareArray(name, dtype, count, line=context.line))
-    return v.LocalStore(name, dtype, shape)
+    name = context.fresh(NAMES[space])
+    context.emit(DeclareArray(name, dtype, count, space=space, line=context.line))
+    return v.Array(name, dtype, tuple(const(extent, INT64) for extent in shape), space)
 
 
-def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tuple[DType, tuple[int, ...], int]:
-    """The dtype, shape and number of elements that ``fusec.local(...)`` and its like say."""
+def _array_given(context: FunctionContext, function: str, node: s.CallNode) -> tuple[DType, tuple[int, ...]]:
+    """The dtype and shape that ``fusec.local(...)`` and its like are given."""
     args = [*node.args, *(each.value for each in node.keywords if each.name == "dtype")]
     if len(args) != 2 or len(node.args) + len(node.keywords) != 2:
         cure = f"write fusec.{function}(8, np.float32)"
@@ -229,21 +235,14 @@ def array_said(context: FunctionContext, function: str, node: s.CallNode) -> tup
     if not isinstance(dtype, v.Type):
         cure = "the second is a dtype, e.g. np.float32"
         raise BadArgument(f"fusec.{function}", v.show(dtype), cure).at(args[1].span)
-    return storage(dtype.kind), tuple(extents), _count(tuple(extents))
+    return storage(dtype.kind), tuple(extents)
 
 
-def _count(shape: tuple[int, ...]) -> int:
-    found = 1
-    for extent in shape:
-        found *= extent
-    return found
-
-
-def _local_place(array: v.LocalStore, index: list[Expr], span: Span) -> Expr:
+def _local_place(array: v.Array, index: list[Expr], span: Span) -> Expr:
     """The address in a local or shared array, whose elements lie in C order."""
     pointer = Pointer(array.dtype, array.space)
     place: Expr = const(0, INT64)
-    for at, (value, extent) in enumerate(zip(index, array.shape, strict=True)):
+    for at, (value, extent) in enumerate(zip(index, _shape(array), strict=True)):
         number = _known(value)
         if number is not None and not 0 <= number < extent:
             raise BadIndex(f"index {number} of an axis of {extent}", "count from 0").at(span)

@@ -12,9 +12,9 @@ from fusec.frontends.python import arrays
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.types import PY_INT
-from fusec.frontends.python.values import Absent, Intrinsic, Items, LocalStore, Scalar, Value
+from fusec.frontends.python.values import Absent, Intrinsic, Items, Scalar, Value
 from fusec.ir.expr import Expr, apply, const
-from fusec.ir.loops import Barrier, DeclareArray, Program, Quantity, Query, is_shared
+from fusec.ir.loops import Barrier, Program, Quantity, Query, is_shared
 from fusec.ir.uniform import uniformity
 from fusec.ir.walk import statements
 
@@ -30,7 +30,7 @@ def intrinsic(context: FunctionContext, callee: Intrinsic, node: s.CallNode) -> 
         raise NotInSubset("fusec.barrier inside an expression is", "write it as a statement of its own").at(node.span)
     if callee.name == "shared":
         _check(context, callee.name, node)
-        return _shared_array(context, node)
+        return arrays.own_array(context, "shared", node)
     if callee.name in INDICES:
         _check(context, callee.name, node)
         _without_arguments(callee.name, node)
@@ -82,14 +82,6 @@ def _where(context: FunctionContext, what: Quantity) -> Value:
     axes = range(len(context.kernel.definition.block))
     found = tuple(Scalar(PY_INT, Query("", what, const(axis, INT64), INT64)) for axis in axes)
     return found[0] if len(found) == 1 else Items(found)
-
-
-def _shared_array(context: FunctionContext, node: s.CallNode) -> LocalStore:
-    """``fusec.shared(shape, dtype)``: one array for the whole block, which holds anything at first."""
-    dtype, shape, count = arrays.array_said(context, "shared", node)
-    name = context.fresh("tile")
-    context.emit(DeclareArray(name, dtype, count, space="shared", line=context.line))
-    return LocalStore(name, dtype, shape, "shared")
 
 
 def check_program(program: Program) -> None:

@@ -70,8 +70,8 @@ def _enclosed(context: FunctionContext, callee: v.Closure, span: Span, around: t
 def _passed(context: FunctionContext, value: v.Value, name: str, tree: s.FunctionNode, node: s.CallNode) -> v.Value:
     """What a function of several statements gets of an array around it: its element. Raises NotInSubset."""
     if isinstance(value, v.Neighbours) and name not in name_usage.indexed(tree.body):
-        return context.neighbourhood.element(value, (), node.span)
-    if isinstance(value, (v.Neighbours, v.Array, v.Flat, v.LocalStore)):
+        return context.element(value, node.span)
+    if isinstance(value, (v.Neighbours, v.Array)):
         what = f"'{name}', {v.show(value)}, in an inner function of several statements is"
         raise NotInSubset(what, "write a function of one return, or pass the elements").at(node.span)
     return value
@@ -145,12 +145,12 @@ def _matched(
 def _argument(context: FunctionContext, node: s.Expression) -> v.Value:
     """The value of an argument; of an array its current element."""
     value = context.value(node)
-    if isinstance(value, (v.Array, v.Flat, v.LocalStore)):
+    if isinstance(value, v.Array):
         what = f"passing {v.show(value)} to a function is"
         raise NotInSubset(what, "pass the elements that it needs").at(node.span)
     if isinstance(value, v.Closure):
         return _enclosed(context, value, node.span, ())
-    return context.neighbourhood.element(value, (), node.span) if isinstance(value, v.Neighbours) else value
+    return context.element(value, node.span)
 
 
 def _instance(

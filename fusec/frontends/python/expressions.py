@@ -158,10 +158,8 @@ class PythonExpressions:
                 raise unusable(dotted, found, node.span)
             if found is not None:
                 return found
-        owner = self.value(node.value)
-        if isinstance(owner, v.Neighbours):
-            owner = self.context.neighbourhood.element(owner, (), node.value.span)
-        if isinstance(owner, (v.Array, v.Flat, v.LocalStore)):
+        owner = self.context.element(self.value(node.value), node.value.span)
+        if isinstance(owner, v.Array):
             return arrays.fact_of(owner, node)
         if isinstance(owner, v.Table):
             known = sequences.fact(owner, node.name)
@@ -189,7 +187,7 @@ class PythonExpressions:
             return self.context.neighbourhood.element(
                 owner, self.context.neighbourhood.offsets_of(node.index), node.index.span
             )
-        if isinstance(owner, (v.Array, v.Flat, v.LocalStore)):
+        if isinstance(owner, v.Array):
             return arrays.item_of(self.context, owner, node)
         if not isinstance(owner, (v.Items, v.Table)):
             cure = "a kernel computes one element, so a name stands for one number; fusec.stencil reads neighbours"
@@ -206,8 +204,8 @@ class PythonExpressions:
     def _call(self, node: s.CallNode) -> v.Value:
         if isinstance(node.callee, s.Name) and node.callee.name == "len" and len(node.args) == 1:
             owner = self.value(node.args[0])
-            if isinstance(owner, (v.Array, v.LocalStore)):
-                return arrays.shape_of(owner).items[0]
+            if isinstance(owner, v.Array) and not owner.is_flat:
+                return arrays.length_of(owner)
             found = sequences.sequence_of(owner, node.span)
             if found is not None:
                 return v.literal(found.length)

@@ -110,13 +110,16 @@ class FunctionContext(StatementBuilder):
 
     def number(self, found: v.Value, node: s.Expression) -> v.Scalar:
         """A value that must be a number, found for an expression. Raises NotAValue for anything else."""
-        if isinstance(found, v.Neighbours):
-            return self.neighbourhood.element(found, (), node.span)
-        if isinstance(found, (v.Array, v.Flat, v.LocalStore, v.Table)):
+        found = self.element(found, node.span)
+        if isinstance(found, (v.Array, v.Table)):
             raise NotAValue(v.show(found), "index it: a kernel computes with numbers").at(node.span)
         if not isinstance(found, v.Scalar):
             raise NotAValue(v.show(found), _number_from(found)).at(node.span)
         return found
+
+    def element(self, found: v.Value, span: Span) -> v.Value:
+        """A value; of an array of a stencil its current element."""
+        return self.neighbourhood.element(found, (), span) if isinstance(found, v.Neighbours) else found
 
     def test(self, node: s.Expression) -> Expr:
         """An expression as a condition."""

@@ -8,6 +8,7 @@ from fusec.base.dtypes import DType
 from fusec.base.rounding_mode import default_rounding
 from fusec.errors.python import NotInSubset
 from fusec.frontends.python.annotations import dtype_of
+from fusec.frontends.python.arrays import array_of_call
 from fusec.frontends.python.blocks import check_program
 from fusec.frontends.python.definition import PythonDefinition
 from fusec.frontends.python.function_context import Binding
@@ -18,7 +19,7 @@ from fusec.frontends.python.parameters import Inferred, Parameters, loads
 from fusec.frontends.python.statements import PythonStatements
 from fusec.frontends.python.stencil import Reach, StencilLowering
 from fusec.frontends.python.types import storage
-from fusec.frontends.python.values import Array, Neighbours
+from fusec.frontends.python.values import Neighbours
 from fusec.ir.loops import ArrayParam, Param, Program, ScalarParam
 
 
@@ -55,7 +56,7 @@ def lower(
             ndim = ndims.get(name, 0) or max(1, len(reach.least))  # if no call says: as many as indices have
             params.append(ArrayParam(name, dtype, raw=True, ndim=ndim))
         elif array is not None:
-            params.append(ArrayParam(name, dtype, raw=True, ndim=array.ndim, written=array.written))
+            params.append(ArrayParam(name, dtype, raw=True, ndim=len(array.extents), written=array.written))
         else:
             params.append(ArrayParam(name, dtype))
             elements[name] = dtype
@@ -71,7 +72,7 @@ def lower(
 
 def _parameters(definition: PythonDefinition, types: Mapping[str, DType]) -> Parameters:
     neighbours = [Neighbours(name, types[name]) for name in definition.indexed if name in types]
-    arrays = [Array(name, types[name], ndim, written) for name, ndim, written in definition.arrays or ()]
+    arrays = [array_of_call(name, types[name], ndim, written) for name, ndim, written in definition.arrays or ()]
     return Parameters(definition, types, [*neighbours, *arrays])
 
 

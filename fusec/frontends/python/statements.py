@@ -239,8 +239,7 @@ class PythonStatements:
             raise NotInSubset("returning an empty tuple is", "return at least one number").at(span)
         found: list[v.Scalar] = []
         for item in items:
-            if isinstance(item, v.Neighbours):
-                item = self.context.neighbourhood.element(item, (), span)
+            item = None if item is None else self.context.element(item, span)
             if isinstance(item, (v.Builtin, v.UserFunction, v.Closure, v.Method, v.Type)):
                 raise NotAValue(v.show(item), "call it, and return a number, or a tuple of numbers").at(span)
             if not isinstance(item, v.Scalar):

@@ -130,29 +130,14 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Array:
-    """An array that a kernel indexes. written: the kernel assigns to its elements."""
+    """An array that a kernel indexes: one of the call, or one of fixed shape that an element or a block has itself."""
 
     name: str
     dtype: DType
-    ndim: int
-    written: bool
-
-
-@dataclass(frozen=True)
-class Flat:
-    """The elements of an array in C order: ``x.flat``."""
-
-    array: Array
-
-
-@dataclass(frozen=True)
-class LocalStore:
-    """An array of fixed shape that belongs to each element, or to a block's positions."""
-
-    name: str
-    dtype: DType
-    shape: tuple[int, ...]
-    space: Space = "local"
+    extents: tuple[Expr, ...]  # int64
+    space: Space = "global"
+    written: bool = True  # the kernel assigns to its elements
+    is_flat: bool = False  # it stands for its elements in C order, ``x.flat``
 
 
 @dataclass(frozen=True)
@@ -168,8 +153,8 @@ class Absent:
 
 
 Value = (
-    Scalar | Items | Table | Type | Module | Builtin | Method | UserFunction | Closure | Neighbours | Array | Flat
-    | LocalStore | Intrinsic | Absent
+    Scalar | Items | Table | Type | Module | Builtin | Method | UserFunction | Closure | Neighbours | Array | Intrinsic
+    | Absent
 )  # fmt: skip
 
 
@@ -223,7 +208,7 @@ def show(value: Value) -> str:
             return f"the function {name}"
         case Neighbours(dtype=dtype):
             return str(dtype)
-        case Array(dtype=dtype) | LocalStore(dtype=dtype) | Flat(array=Array(dtype=dtype)):
+        case Array(dtype=dtype):
             return f"an array of {dtype}"
         case Intrinsic(name=name):
             return f"the function fusec.{name}"
