@@ -11,14 +11,10 @@ def assigned(body: Iterable[s.Statement]) -> dict[str, None]:
     """The names that statements assign anywhere, in order."""
     found: dict[str, None] = {}
     for statement in _all(body):
-        match statement:
-            case s.AssignNode(targets=targets):
-                for target in targets:
-                    found |= dict.fromkeys(named(target))
-            case s.Augment(target=target) | s.Annotate(target=target) | s.For(target=target):
-                found |= dict.fromkeys(named(target))
-            case s.FunctionNode(name=name):
-                found[name] = None
+        if isinstance(statement, s.FunctionNode):
+            found[statement.name] = None
+        for target in _targets(statement):
+            found |= dict.fromkeys(named(target))
     return found
 
 
@@ -26,17 +22,8 @@ def exposed(body: Iterable[s.Statement]) -> set[str]:
     """The names that are read anywhere except as the counter of a loop."""
     found: set[str] = set()
     for statement in body:
-        for part in _parts(statement):
-            found |= set(names(part))
-        match statement:
-            case s.IfNode(then=then, orelse=orelse):
-                found |= exposed(then) | exposed(orelse)
-            case s.WhileNode(body=inner):
-                found |= exposed(inner)
-            case s.For(target=target, body=inner):
-                found |= exposed(inner) - set(named(target))
-            case s.FunctionNode():
-                found |= {name.partition(".")[0] for name in free(statement)}
+        inner = set().union(*map(exposed, _blocks(statement)))
+        found |= _reads(statement) | (inner - set(named(statement.target)) if isinstance(statement, s.For) else inner)
     return found
 
 
@@ -47,21 +34,14 @@ def read_first(body: s.Body, certain: frozenset[str]) -> tuple[set[str], frozens
     """
     early: set[str] = set()
     for statement in body:
-        for part in _parts(statement):
-            early |= set(names(part)) - certain
-        match statement:
-            case s.IfNode(then=then, orelse=orelse):
-                ways = [read_first(way, certain) for way in (then, orelse)]
-                early |= ways[0][0] | ways[1][0]
-                ends = [after for way, (_, after) in zip((then, orelse), ways, strict=True) if not _leaves(way)]
-                certain = frozenset.intersection(*ends) if ends else certain
-            case s.WhileNode(body=inner):
-                early |= read_first(inner, certain)[0]
-            case s.For(target=target, body=inner):
-                early |= read_first(inner, certain.union(named(target)))[0]
-            case s.FunctionNode():
-                early |= {name.partition(".")[0] for name in free(statement)} - certain
-        if not isinstance(statement, (s.IfNode, s.WhileNode, s.For)):
+        early |= _reads(statement) - certain
+        known = certain.union(named(statement.target)) if isinstance(statement, s.For) else certain
+        ways = [read_first(way, known) for way in _blocks(statement)]
+        early = early.union(*(found for found, _ in ways))
+        if isinstance(statement, s.IfNode):
+            ends = [after for way, (_, after) in zip(_blocks(statement), ways, strict=True) if not _leaves(way)]
+            certain = frozenset.intersection(*ends) if ends else certain
+        elif not ways:
             certain = certain.union(assigned((statement,)))
     return early, certain
 
@@ -75,10 +55,10 @@ def free(function: s.FunctionNode) -> dict[str, None]:
     """Names, plain or dotted, that a function reads and does not assign, annotations included."""
     own = _own(function)
     found: dict[str, None] = {}
-    roots = [part for statement in _all(function.body) for part in _parts(statement)]
-    roots += [statement.annotation for statement in _all(function.body) if isinstance(statement, s.Annotate)]
-    roots += [part for param in function.params for part in (param.annotation,) if part is not None]
-    roots += [function.returns] if function.returns is not None else []
+    statements = list(_all(function.body))
+    roots = [part for statement in statements for part in _parts(statement)]
+    roots += [statement.annotation for statement in statements if isinstance(statement, s.Annotate)]
+    roots += [each for each in (*(param.annotation for param in function.params), function.returns) if each is not None]
     for root in roots:
         found |= dict.fromkeys(name for name in dotted(root) if name.partition(".")[0] not in own)
     for inner in inside(function.body):
@@ -121,17 +101,32 @@ def dotted_name(node: s.Expression) -> str | None:
     return ".".join((node.name, *reversed(chain))) if isinstance(node, s.Name) else None
 
 
-def _all(body: Iterable[s.Statement]) -> Iterator[s.Statement]:
-    """Statements with those inside them."""
-    pending = list(body)[::-1]
-    while pending:
-        statement = pending.pop()
+def _blocks(statement: s.Statement) -> tuple[s.Body, ...]:
+    """The statements inside a branch or a loop."""
+    match statement:
+        case s.IfNode(then=then, orelse=orelse):
+            return then, orelse
+        case s.WhileNode(body=inner) | s.For(body=inner):
+            return (inner,)
+    return ()
+
+
+def _all(body: Iterable[s.Statement], loops: bool = True) -> Iterator[s.Statement]:
+    """Statements with those inside them; loops: also with those inside of loops."""
+    for statement in body:
         yield statement
-        match statement:
-            case s.IfNode(then=then, orelse=orelse):
-                pending += [*orelse[::-1], *then[::-1]]
-            case s.WhileNode(body=inner) | s.For(body=inner):
-                pending += inner[::-1]
+        for block in _blocks(statement) if loops or isinstance(statement, s.IfNode) else ():
+            yield from _all(block, loops)
+
+
+def _targets(statement: s.Statement) -> tuple[s.Expression, ...]:
+    """The targets of an assignment or a loop."""
+    match statement:
+        case s.AssignNode(targets=targets):
+            return targets
+        case s.Augment(target=target) | s.Annotate(target=target) | s.For(target=target):
+            return (target,)
+    return ()
 
 
 def _parts(statement: s.Statement) -> tuple[s.Expression, ...]:
@@ -139,17 +134,19 @@ def _parts(statement: s.Statement) -> tuple[s.Expression, ...]:
     match statement:
         case s.AssignNode(value=value, targets=targets):
             return (value, *(each for each in targets if not isinstance(each, (s.Name, s.Tuple))))
-        case s.Augment(target=target, value=value):
-            return (target, value)
-        case s.Annotate(value=value) | s.ReturnNode(value=value):
+        case s.Annotate(value=value):
             return () if value is None else (value,)
-        case s.Evaluate(value=value) | s.IfNode(condition=value) | s.WhileNode(condition=value) | s.For(iterable=value):
-            return (value,)
-        case s.Assert(condition=value):
-            return (value,)
         case s.FunctionNode(params=params):
             return tuple(param.default for param in params if param.default is not None)
-    return ()
+        case s.For(iterable=value):
+            return (value,)
+    return tuple(each for each in _children(statement) if isinstance(each, s.Expression))
+
+
+def _reads(statement: s.Statement) -> set[str]:
+    """The names that a statement itself reads, those of an inner function included."""
+    inner = free(statement) if isinstance(statement, s.FunctionNode) else ()
+    return {name for part in _parts(statement) for name in names(part)} | {name.partition(".")[0] for name in inner}
 
 
 def named(target: s.Expression) -> Iterator[str]:
@@ -162,28 +159,28 @@ def named(target: s.Expression) -> Iterator[str]:
                 yield from named(item)
 
 
-def _nodes(node: s.Expression) -> Iterator[s.Expression]:
-    pending = [node]
+def _children(node: s.Node) -> list[s.Node]:
+    """The nodes that a node holds itself."""
+    found: list[s.Node] = []
+    pending = [getattr(node, name) for name in reversed(node.__match_args__)]
     while pending:
         each = pending.pop()
-        yield each
-        match each:
-            case s.Tuple(items=items):
-                pending += items
-            case s.Prefix(operand=operand):
-                pending.append(operand)
-            case s.Binary(left=left, right=right) | s.Junction(left=left, right=right):
-                pending += [right, left]
-            case s.Compare(first=first, rest=rest):
-                pending += [first, *(operand for _, operand in rest)]
-            case s.Choose(condition=condition, then=then, orelse=orelse):
-                pending += [condition, then, orelse]
-            case s.CallNode(callee=callee, args=args, keywords=keywords):
-                pending += [callee, *args, *(keyword.value for keyword in keywords)]
-            case s.Index(value=value, index=index):
-                pending += [value, index]
-            case s.Attribute(value=value):
-                pending.append(value)
+        if isinstance(each, s.Node):
+            found.append(each)
+        elif isinstance(each, tuple):
+            pending += reversed(each)
+    return found
+
+
+def _nodes(node: s.Expression) -> Iterator[s.Expression]:
+    """An expression with those inside it."""
+    pending: list[s.Node] = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, s.Expression):
+            yield each
+        inner = _children(each)
+        pending += reversed(inner) if isinstance(each, (s.Binary, s.Junction)) else inner
 
 
 def returned(body: Iterable[s.Statement]) -> list[s.Expression]:
@@ -224,16 +221,8 @@ def indexes(body: s.Body, names_known: set[str], arrays_known: set[str]) -> bool
 
 def jumps(body: s.Body) -> set[str]:
     """The statements that jump out of an iteration of the loop with this body: "break", "continue"."""
-    found: set[str] = set()
-    for statement in body:
-        match statement:
-            case s.BreakNode():
-                found.add("break")
-            case s.ContinueNode():
-                found.add("continue")
-            case s.IfNode(then=then, orelse=orelse):
-                found |= jumps(then) | jumps(orelse)
-    return found
+    words = {s.BreakNode: "break", s.ContinueNode: "continue"}
+    return {words[type(each)] for each in _all(body, loops=False) if type(each) in words}
 
 
 def without_continue(body: s.Body, left: str) -> s.Body:
@@ -254,30 +243,22 @@ def without_continue(body: s.Body, left: str) -> s.Body:
 
 def arrays(body: Iterable[s.Statement]) -> set[str]:
     """The names that are used as arrays anywhere: indexed, queried for their shape, or updated by a function."""
-    found: set[str] = set()
+    found = updated(body)
     for node in _expressions(body):
         match node:
             case (
-                s.Index(value=s.Name(name=name)) | s.Attribute(value=s.Name(name=name), name="shape" | "flat" | "size")
+                s.Index(value=s.Name(name=name))
+                | s.Attribute(value=s.Name(name=name), name="shape" | "flat" | "size" | "ndim")
+                | s.CallNode(callee=s.Name(name="len"), args=(s.Name(name=name),))
             ):
                 found.add(name)
-            case s.Attribute(value=s.Name(name=name), name="ndim"):
-                found.add(name)
-            case s.CallNode(callee=s.Name(name="len"), args=(s.Name(name=name),)):
-                found.add(name)
-    return found | updated(body)
+    return found
 
 
 def stored(body: Iterable[s.Statement]) -> set[str]:
     """The names of arrays whose elements are assigned to."""
-    found: set[str] = set()
-    for statement in _all(body):
-        match statement:
-            case s.AssignNode(targets=targets):
-                found |= {name for target in targets for name in _elements(target)}
-            case s.Augment(target=target) | s.Annotate(target=target):
-                found |= set(_elements(target))
-    return found
+    statements = [each for each in _all(body) if not isinstance(each, s.For)]
+    return {name for each in statements for target in _targets(each) for name in _elements(target)}
 
 
 def updated(body: Iterable[s.Statement], names: frozenset[str] = frozenset()) -> set[str]:
@@ -318,21 +299,14 @@ def _elements(target: s.Expression) -> Iterator[str]:
 
 
 def _expressions(body: Iterable[s.Statement]) -> Iterator[s.Expression]:
-    return (node for statement in _all(body) for part in _all_parts(statement) for node in _nodes(part))
-
-
-def _all_parts(statement: s.Statement) -> tuple[s.Expression, ...]:
-    """The expressions in a statement, targets included."""
-    targets = statement.targets if isinstance(statement, s.AssignNode) else ()
-    return (*_parts(statement), *targets)
+    """All expressions in statements, targets of assignments included."""
+    for statement in _all(body):
+        targets = statement.targets if isinstance(statement, s.AssignNode) else ()
+        for part in (*_parts(statement), *targets):
+            yield from _nodes(part)
 
 
 def ends(body: s.Body) -> bool:
-    """True if control never passes the statements: each path through them returns, or loops forever."""
-    for statement in body:
-        match statement:
-            case s.ReturnNode():
-                return True
-            case s.IfNode(then=then, orelse=orelse) if ends(then) and ends(orelse):
-                return True
-    return False
+    """True if control never passes the statements: each path through them returns."""
+    branches = (isinstance(each, s.IfNode) and ends(each.then) and ends(each.orelse) for each in body)
+    return any(isinstance(each, s.ReturnNode) for each in body) or any(branches)
