@@ -27,9 +27,8 @@ from fusec.frontends.capture.snapshot import MAX_TABLE, NUMBERS, ROOTS, frozen
 from fusec.frontends.python import name_usage
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python.build import LAMBDA
-from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
+from fusec.frontends.python.compound import KNOWN, PYTHONS_OWN
 from fusec.frontends.python.definition import Capture, FunctionText, number
-from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN
 from fusec.frontends.python.names import INTRINSICS
 from fusec.frontends.python.parse import parse
 
@@ -344,7 +343,7 @@ class _Capturing:
             elif "." in name:
                 guess = namespace.like(name) if self._is_object(name, namespace) else ""
                 found += [(name, ("missing", guess))] if guess else []
-            elif name not in FUNCTIONS and name not in COMPOUND and not hasattr(builtins, name):
+            elif name not in KNOWN and not hasattr(builtins, name):
                 guess = namespace.closest(name, known, self._is_usable)
                 found += [(name, ("missing", guess))] if guess else []
         return tuple(found)
@@ -402,9 +401,9 @@ class _Capturing:
         name, root = _named(value)
         if name in INTRINSICS and getattr(value, "__module__", "") == "fusec.language.intrinsics":
             return ("intrinsic", name)
-        own = {"math": {*MATH, *COMPOUND_MATH}, "builtins": {*PLAIN, *COMPOUND_PLAIN}}.get(root, set())
-        if name in own or (root in ROOTS and (name in FUNCTIONS or name in COMPOUND)):
-            return ("builtin", name, name in own)
+        own = name in PYTHONS_OWN.get(root, ())
+        if own or (root in ROOTS and name in KNOWN):
+            return ("builtin", name, own)
         if isinstance(value, FunctionType) and (root not in ROOTS or value.__module__ == "fusec.random"):
             return ("function", self.key_of(value))
         return (
@@ -418,7 +417,7 @@ def _is_missing(name: str, namespace: Outside) -> bool:
     """Whether nothing defines a name yet, or the attribute of one."""
     first = name.partition(".")[0]
     if namespace.find(first) is None:
-        return first not in FUNCTIONS and first not in COMPOUND and not hasattr(builtins, first)
+        return first not in KNOWN and not hasattr(builtins, first)
     return "." in name and namespace.find(name) is None
 
 

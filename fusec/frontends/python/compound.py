@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -12,123 +12,111 @@ from fusec.base.records import dataclass
 from fusec.frontends.lowering import CallSite
 from fusec.frontends.python import arithmetic, sequences
 from fusec.frontends.python import types as t
-from fusec.frontends.python.functions import FUNCTIONS, PLAIN, part
+from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, part
 from fusec.frontends.python.sequences import chosen
 from fusec.frontends.python.values import Absent, Items, Scalar, Value, adapt, converted, literal, show
 from fusec.ir.expr import Apply, Const, Expr, apply, const
 
 MAX_DIGITS = 22  # powers of ten up to this one are exact in float64
-
-Given = dict[str, Value]
+TUPLES = frozenset(("iterable", "p", "q", "xp", "fp"))  # parameters that are no numbers
+OPTIONAL = frozenset(("decimals", "ndigits", "copy", "nan", "posinf", "neginf"))  # parameters that may be None
+NONE, FALSE, ZERO, ONE = Absent(), literal(False), literal(0.0), literal(1)
+RTOL, ATOL, REL_TOL = literal(1e-05), literal(1e-08), literal(1e-09)
 
 
 @dataclass(frozen=True)
 class Compound:
-    """A function by its parameters; least: how many of them must be given, first: how many may be by position."""
+    """A function by its parameters; least: how many of them must be given, first: how many may be by position.
+
+    make: takes the place of the call, then the arguments by position or name; those that are numbers are Scalar.
+    """
 
     params: tuple[str, ...]
     least: int
     first: int
-    make: Callable[[CallSite, Given], Value]
+    make: Callable[..., Value]
 
 
-def numbers(given: Given, *names: str) -> list[Scalar]:
-    """Arguments that are numbers, for certain: the caller has seen to that."""
-    found = [given[name] for name in names]
-    assert all(isinstance(each, Scalar) for each in found), "numbers were asked for"
-    return [each for each in found if isinstance(each, Scalar)]
+def _call(name: str, site: CallSite, *args: Scalar) -> Scalar:
+    """The value of another function."""
+    return FUNCTIONS[name].call(site, list(args))
 
 
-def _number(site: CallSite, given: Given, name: str, default: Scalar) -> Scalar:
-    """An argument that may be left out. Raises BadArgument for one that is no number."""
-    found = given.get(name, default)
-    if not isinstance(found, Scalar):
-        raise site.refuse(f"{name}={show(found)}", "pass a number")
-    return found
-
-
-def _parts(site: CallSite, given: Given, name: str) -> list[Scalar]:
+def _parts(site: CallSite, name: str, given: Value) -> list[Scalar]:
     """The numbers of an argument that is a tuple or a table of one axis. Raises BadArgument."""
-    found = sequences.parts_of(given[name], site.span)
+    found = sequences.parts_of(given, site.span)
     kept = [each for each in found or () if isinstance(each, Scalar)]
     if found is None or len(kept) != len(found):
-        raise site.refuse(f"{show(given[name])} as '{name}'", "pass a tuple of numbers, or an array from outside")
+        raise site.refuse(f"{show(given)} as '{name}'", "pass a tuple of numbers, or an array from outside")
     return kept
 
 
 # --- quotients, products, distances -------------------------------------------------------------------------------
 
 
-def _divmod(site: CallSite, given: Given) -> Value:
-    x, y = numbers(given, "x", "y")
+def _divmod(site: CallSite, x: Scalar, y: Scalar) -> Value:
     return Items((arithmetic.binary("//", x, y, site.span), arithmetic.binary("%", x, y, site.span)))
 
 
-def _prod(site: CallSite, given: Given) -> Value:
-    found = _number(site, given, "start", literal(1))
-    for each in _parts(site, given, "iterable"):
-        found = arithmetic.binary("*", found, each, site.span)
-    return found
+def _prod(site: CallSite, iterable: Value, start: Scalar = ONE) -> Value:
+    for each in _parts(site, "iterable", iterable):
+        start = arithmetic.binary("*", start, each, site.span)
+    return start
 
 
-def _dist(site: CallSite, given: Given) -> Value:
-    left, right = _parts(site, given, "p"), _parts(site, given, "q")
+def _dist(site: CallSite, p: Value, q: Value) -> Value:
+    left, right = _parts(site, "p", p), _parts(site, "q", q)
     if len(left) != len(right):
         raise site.refuse(f"points of {len(left)} and {len(right)} coordinates", "pass two of the same length")
-    found: Scalar = literal(0.0)
+    found = ZERO
     for at, (a, b) in enumerate(zip(left, right, strict=True)):
         a, b = (adapt(each, t.floating(each.type), site.span) for each in (a, b))
         apart = arithmetic.binary("-", a, b, site.span)
-        found = FUNCTIONS["hypot"].call(site, [found, apart]) if at else FUNCTIONS["abs"].call(site, [apart])
+        found = _call("hypot", site, found, apart) if at else _call("abs", site, apart)
     return found
 
 
-def _comb(site: CallSite, given: Given) -> Value:
-    pair = numbers(given, "n", "k")
-    for each in pair:
+def _comb(site: CallSite, n: Scalar, k: Scalar) -> Value:
+    for each in (n, k):
         if not t.is_integer(each.type):
             raise site.refuse(str(each.type), "it is for integers")
-    n, k = (adapt(each, t.PY_INT, site.span).read(site.span) for each in pair)
-    return Scalar(t.PY_INT, apply("comb", n, k))
+    return Scalar(t.PY_INT, apply("comb", *(adapt(each, t.PY_INT, site.span).read(site.span) for each in (n, k))))
 
 
 # --- closeness ------------------------------------------------------------------------------------------------------
 
 
-def _isclose(site: CallSite, given: Given) -> Value:
+def _isclose(
+    site: CallSite, a: Scalar, b: Scalar, *, rtol: Scalar = RTOL, atol: Scalar = ATOL, equal_nan: Scalar = FALSE
+) -> Value:
     """NumPy's: |a - b| <= atol + rtol * |b|."""
-    a, b = numbers(given, "a", "b")
     if t.is_integer(b.type) or t.is_bool(b.type):
         b = adapt(b, FLOAT64 if isinstance(b.type, DType) else t.PY_FLOAT, site.span)
-    rtol, atol = (_number(site, given, name, literal(default)) for name, default in (("rtol", 1e-05), ("atol", 1e-08)))
-    apart = FUNCTIONS["abs"].call(site, [arithmetic.binary("-", a, b, site.span)])
-    scaled = arithmetic.binary("*", rtol, FUNCTIONS["abs"].call(site, [b]), site.span)
+    apart = _call("abs", site, arithmetic.binary("-", a, b, site.span))
+    scaled = arithmetic.binary("*", rtol, _call("abs", site, b), site.span)
     bound = arithmetic.binary("+", atol, scaled, site.span)
     near = _test(site, "<=", apart, bound)
-    near = apply("logical_and", near, arithmetic.condition(FUNCTIONS["isfinite"].call(site, [b])))
+    near = apply("logical_and", near, arithmetic.condition(_call("isfinite", site, b)))
     found = apply("logical_or", near, _test(site, "==", a, b))
-    equal_nan = _number(site, given, "equal_nan", literal(False))
-    both = [arithmetic.condition(FUNCTIONS["isnan"].call(site, [each])) for each in (a, b)]
+    both = [arithmetic.condition(_call("isnan", site, each)) for each in (a, b)]
     with_nan = apply("logical_and", arithmetic.condition(equal_nan), apply("logical_and", *both))
     return Scalar(BOOL, found if equal_nan.literal is False else apply("logical_or", found, with_nan))
 
 
-def _isclose_in_python(site: CallSite, given: Given) -> Value:
+def _isclose_in_python(
+    site: CallSite, a: Scalar, b: Scalar, *, rel_tol: Scalar = REL_TOL, abs_tol: Scalar = ZERO
+) -> Value:
     """Python's: |a - b| <= max(rel_tol * |a|, rel_tol * |b|, abs_tol), in float64."""
-    pair = numbers(given, "a", "b")
-    if any(t.is_complex(each.type) for each in pair):
+    if t.is_complex(a.type) or t.is_complex(b.type):
         raise site.refuse("complex numbers", "compare abs(a - b) with a number")
-    rel, near = (
-        _number(site, given, name, literal(default)) for name, default in (("rel_tol", 1e-09), ("abs_tol", 0.0))
-    )
-    a, b, rel, near = (adapt(each, FLOAT64, site.span) for each in (*pair, rel, near))
-    apart = FUNCTIONS["abs"].call(site, [arithmetic.binary("-", b, a, site.span)])
-    sizes = [FUNCTIONS["abs"].call(site, [arithmetic.binary("*", rel, each, site.span)]) for each in (b, a)]
+    a, b, rel_tol, abs_tol = (adapt(each, FLOAT64, site.span) for each in (a, b, rel_tol, abs_tol))
+    apart = _call("abs", site, arithmetic.binary("-", b, a, site.span))
+    sizes = [_call("abs", site, arithmetic.binary("*", rel_tol, each, site.span)) for each in (b, a)]
     found = _test(site, "<=", apart, sizes[0])
-    for bound in (sizes[1], near):
+    for bound in (sizes[1], abs_tol):
         found = apply("logical_or", found, _test(site, "<=", apart, bound))
     for each in (a, b):
-        found = apply("logical_and", found, arithmetic.condition(FUNCTIONS["isfinite"].call(site, [each])))
+        found = apply("logical_and", found, arithmetic.condition(_call("isfinite", site, each)))
     return Scalar(t.PY_BOOL, apply("logical_or", _test(site, "==", a, b), found))
 
 
@@ -136,19 +124,16 @@ def _test(site: CallSite, op: str, a: Scalar, b: Scalar) -> Expr:
     return arithmetic.condition(arithmetic.binary(op, a, b, site.span))
 
 
-def _nan_to_num(site: CallSite, given: Given) -> Value:
-    (x,) = numbers(given, "x")
+def _nan_to_num(site: CallSite, x: Scalar, **instead: Value) -> Value:
     kind = t.storage(x.type)
-    if not (kind.is_float or kind.is_complex):
-        return adapt(x, kind, site.span)
     x = adapt(x, kind, site.span)
     if kind.is_complex:
-        real, imag = (_finite(site, part(which, x), given).read() for which in ("real", "imag"))
+        real, imag = (_finite(site, part(which, x), instead).read() for which in ("real", "imag"))
         return Scalar(kind, apply("complex", real, imag))
-    return _finite(site, x, given)
+    return _finite(site, x, instead) if kind.is_float else x
 
 
-def _finite(site: CallSite, x: Scalar, given: Given) -> Scalar:
+def _finite(site: CallSite, x: Scalar, given: Mapping[str, Value]) -> Scalar:
     import ml_dtypes
 
     kind = t.storage(x.type)
@@ -156,8 +141,7 @@ def _finite(site: CallSite, x: Scalar, given: Given) -> Scalar:
     value = x.read()
     for name, default in (("posinf", most), ("neginf", -most), ("nan", 0.0)):
         wanted = given.get(name)
-        wanted = literal(default) if wanted is None or isinstance(wanted, Absent) else _number(site, given, name, x)
-        instead = adapt(wanted, kind, site.span).read(site.span)
+        instead = adapt(wanted if isinstance(wanted, Scalar) else literal(default), kind, site.span).read(site.span)
         if name == "nan":
             test = apply("isnan", x.read())
         else:
@@ -169,13 +153,13 @@ def _finite(site: CallSite, x: Scalar, given: Given) -> Scalar:
 # --- rounding to digits -------------------------------------------------------------------------------------------
 
 
-def _round(site: CallSite, given: Given) -> Value:
+def _round(site: CallSite, a: Scalar, decimals: Value = NONE) -> Value:
     """NumPy's: x * 10**n to the next integer, by 10**n; integers to powers of ten likewise, in float64."""
-    (x,), digits = numbers(given, "a"), _digits(site, given, "decimals")
+    digits = _digits(site, "decimals", decimals)
     if digits is None:
-        return FUNCTIONS["round"].call(site, [x])
-    kind = t.storage(x.type)
-    x = adapt(x, kind, site.span)
+        return _call("round", site, a)
+    kind = t.storage(a.type)
+    x = adapt(a, kind, site.span)
     if kind.is_integer:
         if digits >= 0:
             return x
@@ -200,24 +184,23 @@ def _power(digits: int) -> float:
     return float("inf") if digits > 308 else 10.0**digits
 
 
-def _round_in_python(site: CallSite, given: Given) -> Value:
+def _round_in_python(site: CallSite, number: Scalar, ndigits: Value = NONE) -> Value:
     """Python's own: NumPy's numbers as NumPy does, Python's exactly."""
-    (x,), digits = numbers(given, "number"), _digits(site, given, "ndigits")
+    digits = _digits(site, "ndigits", ndigits)
     if digits is None:
-        return PLAIN["round"].call(site, [x])
-    if isinstance(x.type, DType):
-        return _round(site, {"a": x, "decimals": literal(digits)})
-    return _round_exactly(site, x, digits)
+        return PLAIN["round"].call(site, [number])
+    if isinstance(number.type, DType):
+        return _round(site, number, literal(digits))
+    return _round_exactly(site, number, digits)
 
 
-def _digits(site: CallSite, given: Given, name: str) -> int | None:
+def _digits(site: CallSite, name: str, given: Value) -> int | None:
     """How many digits to keep; None if that is not said. Raises BadArgument for what is not known."""
-    found = given.get(name)
-    if found is None or isinstance(found, Absent):
+    if isinstance(given, Absent):
         return None
-    known = sequences.known_number(found) if isinstance(found, Scalar) else None
+    known = sequences.known_number(given) if isinstance(given, Scalar) else None
     if not isinstance(known, int):
-        raise site.refuse(f"{show(found)} as '{name}'", "write the number of digits, or a name that stands for one")
+        raise site.refuse(f"{show(given)} as '{name}'", "write the number of digits, or a name that stands for one")
     return int(known)
 
 
@@ -273,23 +256,24 @@ def _tens(x: Scalar, digits: int) -> Scalar:
 # --- interpolation --------------------------------------------------------------------------------------------------
 
 
-def _interp(site: CallSite, given: Given) -> Value:
+def _interp(
+    site: CallSite, x: Scalar, xp: Value, fp: Value, left: Scalar | None = None, right: Scalar | None = None
+) -> Value:
     """NumPy's: the straight line between two points, found by halving; float64."""
-    xs, ys = (_floats(site, _parts(site, given, name)) for name in ("xp", "fp"))
+    xs, ys = (_floats(site, _parts(site, name, given)) for name, given in (("xp", xp), ("fp", fp)))
     if len(xs) != len(ys) or not xs:
         raise site.refuse(f"{len(xs)} and {len(ys)} points", "pass as many values as positions, at least one")
     known = [float(each.value) for each in xs if isinstance(each, Const)]
     if any(b < a for a, b in pairwise(known)):
         raise site.refuse("positions that do not ascend", "sort them: np.interp looks between neighbours")
-    x = adapt(numbers(given, "x")[0], FLOAT64, site.span).read(site.span)
-    left, right = (
-        adapt(_number(site, given, name, Scalar(FLOAT64, default)), FLOAT64, site.span).read(site.span)
-        for name, default in (("left", ys[0]), ("right", ys[-1]))
+    place, before, beyond = (
+        adapt(each, FLOAT64, site.span).read(site.span)
+        for each in (x, left or Scalar(FLOAT64, ys[0]), right or Scalar(FLOAT64, ys[-1]))
     )
-    found = ys[0] if len(xs) == 1 else _between(x, xs, ys)
-    found = apply("where", apply("greater", x, xs[-1]), right, found)
-    found = apply("where", apply("less", x, xs[0]), left, found)
-    return Scalar(FLOAT64, found if len(xs) == 1 else apply("where", apply("isnan", x), x, found))
+    found = ys[0] if len(xs) == 1 else _between(place, xs, ys)
+    found = apply("where", apply("greater", place, xs[-1]), beyond, found)
+    found = apply("where", apply("less", place, xs[0]), before, found)
+    return Scalar(FLOAT64, found if len(xs) == 1 else apply("where", apply("isnan", place), place, found))
 
 
 def _floats(site: CallSite, parts: list[Scalar]) -> list[Expr]:
@@ -353,8 +337,9 @@ COMPOUND_MATH: dict[str, Compound] = {  # what Python's module math has otherwis
     "isclose": Compound(("a", "b", "rel_tol", "abs_tol"), 2, 2, _isclose_in_python),
     "prod": Compound(("iterable", "start"), 1, 1, _prod),
 }
-COMPOUND_PLAIN: dict[str, Compound] = {"round": Compound(("number", "ndigits"), 1, 2, _round_in_python)}  # Python's own
-TUPLES = frozenset(("iterable", "p", "q", "xp", "fp"))  # parameters that are no numbers
+COMPOUND_PLAIN = {"round": Compound(("number", "ndigits"), 1, 2, _round_in_python)}  # Python's own
+KNOWN = frozenset((*FUNCTIONS, *COMPOUND))  # what NumPy, the Array API and SciPy call by these names
+PYTHONS_OWN = {"math": frozenset((*MATH, *COMPOUND_MATH)), "builtins": frozenset((*PLAIN, *COMPOUND_PLAIN))}
 
 
 def compound(name: str, python: bool) -> Compound | None:

@@ -15,7 +15,7 @@ from fusec.frontends.python import arithmetic, arrays, blocks, calls, sequences
 from fusec.frontends.python import syntax as s
 from fusec.frontends.python import types as t
 from fusec.frontends.python import values as v
-from fusec.frontends.python.compound import TUPLES, Compound, compound
+from fusec.frontends.python.compound import OPTIONAL, TUPLES, Compound, compound
 from fusec.frontends.python.dtype_calls import cast, dtype_named, has_dtype_argument, in_dtype
 from fusec.frontends.python.function_context import FunctionContext
 from fusec.frontends.python.functions import FUNCTIONS, MATH, PLAIN, part
@@ -230,7 +230,7 @@ class PythonExpressions:
             return self._dtype(node)
         made = compound(callee.name, callee.python)
         if made is not None:
-            return made.make(CallSite(callee.name, node.span), self._arguments_of(made, callee.name, node))
+            return made.make(CallSite(callee.name, node.span), **self._arguments_of(made, callee.name, node))
         wanted = None
         for each in node.keywords:
             if each.name == "dtype" and has_dtype_argument(callee.name) and not callee.python:
@@ -257,23 +257,21 @@ class PythonExpressions:
     def _arguments_of(self, made: Compound, name: str, node: s.CallNode) -> dict[str, v.Value]:
         """The arguments of a function that takes them by name too. Raises ArgumentCount or NotInSubset."""
         given: dict[str, v.Value] = {}
-        named = [(each.name, each.value, each.span) for each in node.keywords]
-        positional = [
-            (param, each, each.span) for param, each in zip(made.params[: made.first], node.args, strict=False)
-        ]
-        for param, value, span in (*positional, *named):
+        cure = f"its parameters are: {', '.join(made.params)}"
+        placed = [(param, each, each.span) for param, each in zip(made.params[: made.first], node.args, strict=False)]
+        for param, value, span in (*placed, *((each.name, each.value, each.span) for each in node.keywords)):
             if param not in made.params or param in given:
-                cure = f"its parameters are: {', '.join(made.params)}"
                 raise NotInSubset(f"the argument '{param}=' of '{name}' {'twice ' * (param in given)}is", cure).at(span)
             found = self.value(value)
-            given[param] = (
-                found if param in TUPLES or isinstance(found, v.Absent) else self.context.number(found, value)
-            )
+            is_number = param not in TUPLES and not isinstance(found, v.Absent)
+            given[param] = self.context.number(found, value) if is_number else found
         missing = [param for param in made.params[: made.least] if isinstance(given.get(param, v.Absent()), v.Absent)]
         if missing or len(node.args) > made.first:
             expected = str(made.least) if made.least == made.first else f"{made.least} to {made.first}"
-            cure = f"its parameters are: {', '.join(made.params)}"
             raise ArgumentCount(name, expected, len(node.args), cure).at(node.span)
+        wrong = next((each for each in given if isinstance(given[each], v.Absent) and each not in OPTIONAL), None)
+        if wrong is not None:
+            raise CallSite(name, node.span).refuse(f"{wrong}=None", "pass a number")
         return given
 
     def _dtype(self, node: s.CallNode) -> v.Type:

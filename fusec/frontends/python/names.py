@@ -11,9 +11,9 @@ from fusec.errors.base import FusecError
 from fusec.errors.language import UnknownName
 from fusec.errors.python import MaybeUnassigned, NotACapture, NotInSubset
 from fusec.frontends.python import syntax as s
-from fusec.frontends.python.compound import COMPOUND, COMPOUND_MATH, COMPOUND_PLAIN
+from fusec.frontends.python.compound import KNOWN, PYTHONS_OWN
 from fusec.frontends.python.function_context import FunctionContext
-from fusec.frontends.python.functions import CONSTANTS, FUNCTIONS, MATH, PLAIN
+from fusec.frontends.python.functions import CONSTANTS, PLAIN
 from fusec.frontends.python.kernel_context import Other
 from fusec.frontends.python.types import BY_NAME
 from fusec.frontends.python.values import Builtin, Intrinsic, Module, Type, Value, literal
@@ -91,14 +91,10 @@ def attribute_of(module: Module, node: s.Attribute) -> Value:
         return Builtin(name)
     if name in CONSTANTS:
         return literal(CONSTANTS[name])
-    own = module.name == "math" and (name in MATH or name in COMPOUND_MATH)
-    if own or name in FUNCTIONS or name in COMPOUND:
+    own = module.name == "math" and name in PYTHONS_OWN["math"]
+    if own or name in KNOWN:
         return Builtin(name, own)
-    cure = (
-        HABITS.get(name)
-        or did_you_mean(name, {*FUNCTIONS, *COMPOUND, *CONSTANTS})
-        or "docs/python.md lists the functions"
-    )
+    cure = HABITS.get(name) or did_you_mean(name, {*KNOWN, *CONSTANTS}) or "docs/python.md lists the functions"
     raise NotInSubset(f"'{module.name}.{node.name}' is", cure).at(node.span)
 
 
@@ -111,15 +107,8 @@ def unusable(name: str, found: Other, span: Span) -> FusecError:
 def _unknown(context: FunctionContext, name: str, span: Span) -> FusecError:
     if name in HABITS:
         return NotInSubset(f"'{name}' is", HABITS[name]).at(span)
-    known = {
-        *context.variables,
-        *(each for each, _ in context.kernel.texts[context.key].names),
-        *FUNCTIONS,
-        *COMPOUND,
-        *BY_NAME,
-        *PLAIN,
-    }
-    cure = did_you_mean(name, known)
+    captured = dict(context.kernel.texts[context.key].names)
+    cure = did_you_mean(name, {*context.variables, *captured, *KNOWN, *BY_NAME, *PLAIN})
     if not cure and hasattr(builtins, name):
         return NotInSubset(f"Python's '{name}' is", "docs/python.md lists the functions").at(span)
     if not cure:
@@ -130,7 +119,7 @@ def _unknown(context: FunctionContext, name: str, span: Span) -> FusecError:
 
 def _known(name: str) -> Value | None:
     """What a name means that nobody has defined: in texts that stand for themselves."""
-    if name in PLAIN or name in COMPOUND_PLAIN:
+    if name in PYTHONS_OWN["builtins"]:
         return Builtin(name, python=True)
     if name in BY_NAME:
         return Type(BY_NAME[name])
@@ -138,6 +127,6 @@ def _known(name: str) -> Value | None:
         return Type(DTYPES[name])
     if name in MODULES:
         return Module("numpy" if name in ("np", "xp") else name)
-    if name in FUNCTIONS or name in COMPOUND:
+    if name in KNOWN:
         return Builtin(name)
     return None
