@@ -30,6 +30,7 @@ from fusec.errors.base import FusecError
 from fusec.errors.files import BadDecorator, NoPythonKernels
 from fusec.errors.python import NotPython
 from fusec.frontends.capture.closure import FileFunction, Unusable, lambda_text
+from fusec.frontends.python.definition import FunctionText
 from fusec.kernels import decorators, reduction_decorator
 from fusec.kernels.elementwise_function import Elementwise
 from fusec.kernels.elementwise_kernel import ElementwiseKernel
@@ -165,7 +166,8 @@ class _File:
     def _function(self, node: ast.FunctionDef) -> FileFunction:
         first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
         lines = self.file.text.split("\n")[first - 1 : node.end_lineno]
-        return FileFunction(node.name, self.file.name, first, "\n".join(lines) + "\n", self.names)
+        text = "\n".join(lines) + "\n"
+        return FileFunction(FunctionText("", node.name, self.file.name, first, text), self.names)
 
     def _made_by(self, node: ast.expr) -> str:
         """The name in fusec of what a decorator or a call calls; "" for something else."""
@@ -201,8 +203,7 @@ class _File:
             case ast.Name(id=name) if name in self.names:
                 return _usable(self.names[name])
             case ast.Lambda():
-                text = lambda_text(node, self.file.text, self.file.name)
-                return FileFunction(text.name, text.file, text.line, text.text, self.names, text.part)
+                return FileFunction(lambda_text(node, self.file.text, self.file.name), self.names)
             case ast.Attribute(value=value, attr=name):
                 owner = self._value(value)
                 if isinstance(owner, ModuleType):

@@ -34,6 +34,7 @@ from fusec.frontends.python.parse import parse
 
 PYTHON_TYPES = (bool, int, float, complex)
 TOO_LARGE = f"a table has at most {MAX_TABLE} elements: pass it to a kernel of fusec.kernel, which indexes its arrays"
+NO_CONSTANT: Capture = ("other", "an expression", "write a number")  # as a default
 NOTHING: Mapping[str, object] = MappingProxyType({})
 MAX_BITS = 4096  # of a captured integer; Python itself refuses to print much more
 
@@ -81,22 +82,15 @@ class Captured:
 
 @dataclass(frozen=True, eq=False)
 class FileFunction(Opaque):
-    """A function of a file that is not run: its lines from `line` on, and what the names of the file stand for.
+    """A function of a file that is not run, and what the names of the file stand for."""
 
-    part: see `FunctionText`.
-    """
-
-    name: str
-    file: str
-    line: int
-    text: str
+    text: FunctionText
     names: Mapping[str, object]
-    part: tuple[int, int] | None = None
 
     @property
-    def alone(self) -> FunctionText:
-        """The text without what its names stand for."""
-        return FunctionText(self.name, self.name, self.file, self.line, self.text, part=self.part)
+    def functions(self) -> tuple[FunctionText, ...]:
+        """The function, as `Text` has several."""
+        return (self.text,)
 
 
 @dataclass(frozen=True)
@@ -140,7 +134,7 @@ def read(origin: Origin) -> s.FunctionNode:
         case Text():
             return origin.functions[-1].tree
         case FileFunction():
-            return _tree(origin.alone)
+            return _tree(origin.text)
         case _:
             return _tree(_text_of(origin))
 
@@ -266,68 +260,50 @@ class _Capturing:
         match origin:
             case Captured():
                 return self._known(origin)
-            case Text():
+            case Text() | FileFunction():
                 return self._of_text(origin)
-            case FileFunction():
-                return self._of_file(origin)
         text = _text_of(origin)
-        key = self._new_key(origin, text.name, kept)
+        (key,) = self._new_keys(origin, [text.name], kept)
         namespace = Outside(kept, closure_of(origin), origin.__globals__)
         tree = _tree(text)
         self.missing += [(origin, name) for name in name_usage.free(tree) if _is_missing(name, namespace)]
         params = [param.name for param in tree.params]
         given = origin.__defaults__ or ()
-        defaults = zip(params[len(params) - len(given) :], given, strict=True)
-        self.done.append(
-            replace(
-                text,
-                key=key,
-                names=self._names(tree, namespace),
-                defaults=tuple((name, self.of(value)) for name, value in defaults),
-            )
-        )
+        pairs = zip(params[len(params) - len(given) :], given, strict=True)
+        defaults = tuple((name, self.of(value)) for name, value in pairs)
+        self.done.append(replace(text, key=key, names=self._names(tree, namespace), defaults=defaults))
         return key
 
-    def _new_key(self, origin: object, name: str, kept: Mapping[str, object] = NOTHING) -> str:
-        key = f"{name}@{len(self.keys)}"
-        self.keys[id(origin), id(kept)] = key
+    def _new_keys(self, origin: object, names: Sequence[str], kept: Mapping[str, object] = NOTHING) -> list[str]:
+        """Keys for the functions of an origin, whose own is the last."""
+        keys = [f"{name}@{len(self.keys)}.{at}" for at, name in enumerate(names)]
+        self.keys[id(origin), id(kept)] = keys[-1]
         self.origins.append((origin, kept))
-        return key
+        return keys
 
     def _known(self, origin: Captured) -> str:
         """Functions captured before, under new keys."""
-        new = {each.key: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(origin.functions)}
+        keys = self._new_keys(origin, [each.name for each in origin.functions])
+        new = {each.key: key for each, key in zip(origin.functions, keys, strict=True)}
         for each in origin.functions:
             names = tuple((name, _renamed(value, new)) for name, value in each.names)
             self.done.append(replace(each, key=new[each.key], names=names))
-        key = new[origin.functions[-1].key]
-        self.keys[id(origin), id(NOTHING)] = key
-        self.origins.append(origin)
-        return key
+        return keys[-1]
 
-    def _of_file(self, origin: FileFunction) -> str:
-        text = replace(origin.alone, key=self._new_key(origin, origin.name))
-        tree = _tree(text)
-        namespace = Outside({}, {}, origin.names)
-        defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
-        self.done.append(replace(text, names=self._names(tree, namespace), defaults=defaults))
-        return text.key
-
-    def _of_text(self, origin: Text) -> str:
+    def _of_text(self, origin: Text | FileFunction) -> str:
+        """Functions of a text that is not run, which know each other by their names."""
         functions = origin.functions
-        keys = {each.name: f"{each.name}@{len(self.keys)}.{at}" for at, each in enumerate(functions)}
-        key = keys[functions[-1].name]
-        self.keys[id(origin), id(NOTHING)] = key
-        self.origins.append(origin)
+        names = [each.name for each in functions]
+        keys = dict(zip(names, self._new_keys(origin, names), strict=True))
         namespace = Outside({}, {}, origin.names)
-
         for each in functions:
-            tree = each.tree
-            defaults = tuple((param.name, _default(param)) for param in tree.params if param.default is not None)
-            names = tuple((name, ("function", keys[name])) for name in name_usage.free(tree) if name in keys)
+            tree = _tree(each)
+            defaults = [(param.name, param.default) for param in tree.params if param.default is not None]
+            known = tuple((name, ("function", keys[name])) for name in name_usage.free(tree) if name in keys)
             others = tuple(pair for pair in self._names(tree, namespace) if pair[0] not in keys)
-            self.done.append(replace(each, key=keys[each.name], names=(*names, *others), defaults=defaults))
-        return key
+            given = tuple((name, _constant(node) or NO_CONSTANT) for name, node in defaults)
+            self.done.append(replace(each, key=keys[each.name], names=(*known, *others), defaults=given))
+        return keys[names[-1]]
 
     def _names(self, tree: s.FunctionNode, namespace: Outside) -> tuple[tuple[str, Capture], ...]:
         """What the free names of a function stand for; for those that nothing defines, one that is alike."""
@@ -476,12 +452,8 @@ def _renamed(value: Capture, new: Mapping[str, str]) -> Capture:
     return value
 
 
-def _default(param: s.ParamNode) -> Capture:
-    """A default in a text that is not run: a number, True, False, None, or a tuple of them."""
-    return _constant(param.default) or ("other", "an expression", "write a number")
-
-
 def _constant(node: s.Expression | None) -> Capture | None:
+    """A default in a text that is not run: a number, True, False, None, or a tuple of them."""
     match node:
         case s.Number(value=value):
             return number(value)
