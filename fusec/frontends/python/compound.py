@@ -86,10 +86,9 @@ def _comb(site: CallSite, n: Scalar, k: Scalar) -> Value:
 # --- closeness ------------------------------------------------------------------------------------------------------
 
 
-def _isclose(
-    site: CallSite, a: Scalar, b: Scalar, *, rtol: Scalar = RTOL, atol: Scalar = ATOL, equal_nan: Scalar = FALSE
-) -> Value:
+def _isclose(site: CallSite, a: Scalar, b: Scalar, **given: Scalar) -> Value:
     """NumPy's: |a - b| <= atol + rtol * |b|."""
+    rtol, atol, equal_nan = given.get("rtol", RTOL), given.get("atol", ATOL), given.get("equal_nan", FALSE)
     if t.is_integer(b.type) or t.is_bool(b.type):
         b = adapt(b, FLOAT64 if isinstance(b.type, DType) else t.PY_FLOAT, site.span)
     apart = _call("abs", site, arithmetic.binary("-", a, b, site.span))
@@ -256,9 +255,7 @@ def _tens(x: Scalar, digits: int) -> Scalar:
 # --- interpolation --------------------------------------------------------------------------------------------------
 
 
-def _interp(
-    site: CallSite, x: Scalar, xp: Value, fp: Value, left: Scalar | None = None, right: Scalar | None = None
-) -> Value:
+def _interp(site: CallSite, x: Scalar, xp: Value, fp: Value, **ends: Scalar) -> Value:
     """NumPy's: the straight line between two points, found by halving; float64."""
     xs, ys = (_floats(site, _parts(site, name, given)) for name, given in (("xp", xp), ("fp", fp)))
     if len(xs) != len(ys) or not xs:
@@ -268,7 +265,7 @@ def _interp(
         raise site.refuse("positions that do not ascend", "sort them: np.interp looks between neighbours")
     place, before, beyond = (
         adapt(each, FLOAT64, site.span).read(site.span)
-        for each in (x, left or Scalar(FLOAT64, ys[0]), right or Scalar(FLOAT64, ys[-1]))
+        for each in (x, ends.get("left", Scalar(FLOAT64, ys[0])), ends.get("right", Scalar(FLOAT64, ys[-1])))
     )
     found = ys[0] if len(xs) == 1 else _between(place, xs, ys)
     found = apply("where", apply("greater", place, xs[-1]), beyond, found)
